@@ -1,0 +1,322 @@
+//! One error for every operation: what kind, during which operation, SPEC 7's sentence, and the cause.
+//!
+//! Invariant: `Display` is the whole sentence a user may be shown, prefix and all, and no error holds a password,
+//! a token or a key. Lower layers make errors without an operation; the service that was called names it with
+//! [`Error::during`], once, so that a message never carries two prefixes.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+/// What a fallible operation of this library returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why an operation failed.
+///
+/// Cheap to clone: callers that waited for the same work share one error.
+#[derive(Clone)]
+pub struct Error(Arc<Parts>);
+
+#[derive(Clone)]
+struct Parts {
+    kind: ErrorKind,
+    operation: Option<Operation>,
+    message: Cow<'static, str>,
+    code: Option<Cow<'static, str>>,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+    source: Option<Source>,
+}
+
+/// The kind of an [`Error`]: what a program branches on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A unique value is taken (SQLSTATE 23505).
+    AlreadyExists,
+    /// A referenced row does not exist (SQLSTATE 23503).
+    ReferenceMissing,
+    /// A required field has no value (SQLSTATE 23502).
+    FieldMissing,
+    /// A table of the database is gone (SQLSTATE 42P01).
+    TableMissing,
+    /// The row or file does not exist, or the caller may not know that it does.
+    NotFound,
+    /// An argument is malformed or out of range.
+    InvalidInput,
+    /// The caller is nobody, or its credentials or session are not valid.
+    Unauthorized,
+    /// A policy denies this to the caller.
+    Forbidden,
+    /// Too many attempts; [`Error::retry_after`] says when to come back.
+    RateLimited,
+    /// A file or body is over its size limit.
+    TooLarge,
+    /// An outside system does not answer, or there is nothing to answer from. Worth another try.
+    Unavailable,
+    /// The client was closed.
+    Closed,
+    /// The configuration is wrong; the message names the option.
+    Config,
+    /// A fault of the library or of the database below it.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of the C header's status numbers.
+    pub const ALL: [ErrorKind; 14] = [
+        ErrorKind::AlreadyExists,
+        ErrorKind::ReferenceMissing,
+        ErrorKind::FieldMissing,
+        ErrorKind::TableMissing,
+        ErrorKind::NotFound,
+        ErrorKind::InvalidInput,
+        ErrorKind::Unauthorized,
+        ErrorKind::Forbidden,
+        ErrorKind::RateLimited,
+        ErrorKind::TooLarge,
+        ErrorKind::Unavailable,
+        ErrorKind::Closed,
+        ErrorKind::Config,
+        ErrorKind::Internal,
+    ];
+
+    /// The name of the kind as Python's `Error.kind` has it: `already_exists`, `not_found`, …
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::AlreadyExists => "already_exists",
+            ErrorKind::ReferenceMissing => "reference_missing",
+            ErrorKind::FieldMissing => "field_missing",
+            ErrorKind::TableMissing => "table_missing",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::InvalidInput => "invalid_input",
+            ErrorKind::Unauthorized => "unauthorized",
+            ErrorKind::Forbidden => "forbidden",
+            ErrorKind::RateLimited => "rate_limited",
+            ErrorKind::TooLarge => "too_large",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Config => "config",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+/// Declares the operations: variant, name in Python and C, and the words before `failed: `.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $words:literal;)*) => {
+        /// The operation an [`Error`] happened in; its prefix opens the message (SPEC 7).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operation { $(#[doc = concat!("`", $name, "`")] $variant,)* }
+
+        impl Operation {
+            /// Every operation.
+            pub const ALL: &'static [Operation] = &[$(Operation::$variant,)*];
+
+            /// The method's name, the same in Rust, Python and C.
+            pub const fn name(self) -> &'static str {
+                match self { $(Operation::$variant => $name,)* }
+            }
+
+            /// The words that open the message, up to and with the space behind the colon.
+            pub const fn prefix(self) -> &'static str {
+                match self { $(Operation::$variant => concat!($words, " failed: "),)* }
+            }
+        }
+    };
+}
+
+operations! {
+    Open, "open", "Open";
+    GetTrendingMiniApps, "get_trending_mini_apps", "Get trending mini apps";
+    GetMiniAppsByCategory, "get_mini_apps_by_category", "Get mini apps by category";
+    SearchMiniApps, "search_mini_apps", "Search mini apps";
+    RefreshMiniApps, "refresh", "Refresh mini apps";
+}
+
+/// SPEC 7's table of database errors: SQLSTATE, kind, message.
+pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
+    ("23505", ErrorKind::AlreadyExists, "Record already exists"),
+    ("23503", ErrorKind::ReferenceMissing, "Referenced record not found"),
+    ("23502", ErrorKind::FieldMissing, "Required field is missing"),
+    ("42P01", ErrorKind::TableMissing, "Database table not found"),
+];
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
+        Error(Arc::new(Parts {
+            kind,
+            operation: None,
+            message: message.into(),
+            code: None,
+            status: None,
+            retry_after: None,
+            source: None,
+        }))
+    }
+
+    pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+
+    pub(crate) fn config(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Config, message)
+    }
+
+    pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::Unavailable, message)
+    }
+
+    pub(crate) fn closed() -> Error {
+        Error::new(ErrorKind::Closed, "The client is closed")
+    }
+
+    /// A database's failure in SPEC 7's words. `kind` decides only for codes outside SPEC 7's table.
+    pub(crate) fn database(
+        code: Option<impl Into<Cow<'static, str>>>,
+        kind: ErrorKind,
+        message: impl fmt::Display,
+    ) -> Error {
+        let Some(code) = code.map(Into::into) else {
+            return Error::new(kind, "Unknown database error");
+        };
+        let known = DATABASE_ERRORS.iter().find(|row| row.0 == code);
+        let error = match known {
+            Some(&(_, kind, sentence)) => Error::new(kind, sentence),
+            None => Error::new(kind, format!("Database error: {message}")),
+        };
+        error.with(|parts| parts.code = Some(code))
+    }
+
+    /// Names the operation, unless a deeper call already has.
+    pub(crate) fn during(self, operation: Operation) -> Error {
+        match self.0.operation {
+            Some(_) => self,
+            None => self.with(|parts| parts.operation = Some(operation)),
+        }
+    }
+
+    pub(crate) fn retry_in(self, wait: Duration) -> Error {
+        self.with(|parts| parts.retry_after = Some(wait))
+    }
+
+    pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.with(|parts| parts.source = Some(Arc::new(source)))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Error {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// What kind of failure this is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The operation that failed, when one was under way.
+    pub fn operation(&self) -> Option<Operation> {
+        self.0.operation
+    }
+
+    /// The message without the operation's prefix.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The SQLSTATE, for a failure that has one (`23505`, `42P01`, …).
+    pub fn code(&self) -> Option<&str> {
+        self.0.code.as_deref()
+    }
+
+    /// The file store's status (SPEC 7), for a failure of files.
+    pub fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// How long to wait before another try, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+
+    /// Whether the same call may succeed later without a change of its arguments.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Unavailable | ErrorKind::RateLimited)
+    }
+}
+
+/// Names the operation in a result's error.
+pub(crate) trait During {
+    fn during(self, operation: Operation) -> Self;
+}
+
+impl<T> During for Result<T> {
+    fn during(self, operation: Operation) -> Self {
+        self.map_err(|error| error.during(operation))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = self.0.operation {
+            f.write_str(operation.prefix())?;
+        }
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Error");
+        out.field("kind", &self.0.kind).field("message", &format_args!("{self}"));
+        if let Some(code) = &self.0.code {
+            out.field("code", code);
+        }
+        if let Some(status) = self.0.status {
+            out.field("status", &status);
+        }
+        if let Some(source) = &self.0.source {
+            out.field("source", source);
+        }
+        out.finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn database_errors_have_the_sentences_of_spec_7() {
+        for (code, kind, sentence) in DATABASE_ERRORS {
+            let error = Error::database(Some(code), ErrorKind::Internal, "driver's words");
+            assert_eq!((error.kind(), error.message(), error.code()), (kind, sentence, Some(code)));
+        }
+        let other = Error::database(Some("23514"), ErrorKind::InvalidInput, "check failed");
+        assert_eq!(other.to_string(), "Database error: check failed");
+        let none = Error::database(None::<&str>, ErrorKind::Internal, "driver's words");
+        assert_eq!(none.to_string(), "Unknown database error");
+    }
+
+    #[test]
+    fn the_deepest_operation_names_the_error() {
+        let error = Error::closed().during(Operation::SearchMiniApps).during(Operation::Open);
+        assert_eq!(error.to_string(), "Search mini apps failed: The client is closed");
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Operation::ALL.len());
+    }
+}
