@@ -15,6 +15,7 @@ use crate::{
     database::{Database, OpenOptions},
     discovery::Discovery,
     error::{During, Error, Operation, Result},
+    policy::Caller,
     runtime::Runtime,
     upstream::Upstream,
 };
@@ -56,19 +57,19 @@ impl Client {
         let resolved = config.resolve().during(Operation::Open)?;
         let runtime = Arc::new(Runtime::start().during(Operation::Open)?);
         let handle = runtime.handle().clone();
-        // Opening reads and migrates files: on a thread that may wait.
-        let opening = handle.spawn_blocking(move || Client::compose(resolved, runtime));
+        // On the client's own threads: opening waits for files and servers, and needs no runtime of the caller's.
+        let opening = handle.spawn(Client::compose(resolved, runtime));
         opening.await.unwrap_or_else(|_| Err(Error::closed())).during(Operation::Open)
     }
 
-    fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
+    async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
         let Resolved { database, durability, busy_timeout, catalog, clock } = resolved;
         let upstream = Upstream::new(&catalog, clock.clone())?;
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
-        let database = Database::open(database, &options)?;
         let handle = runtime.handle().clone();
+        let database = Database::open(database, options, handle.clone()).await?;
         let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
-        let discovery = Discovery::new(upstream, interval, lease, database.clone(), clock, handle);
+        let discovery = Discovery::new(upstream, interval, lease, database.scope(Caller::Service), clock, handle);
         Ok(Client(Arc::new(Parts { discovery, runtime, database, is_closed: AtomicBool::new(false) })))
     }
 
@@ -112,8 +113,8 @@ impl Client {
 impl Parts {
     fn end(&self) {
         self.discovery.close();
-        self.runtime.end();
         self.database.close();
+        self.runtime.end();
     }
 }
 

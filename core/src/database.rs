@@ -1,27 +1,34 @@
 //! The database: statements and transactions, the same for every engine.
 //!
-//! Invariant: no other module knows an engine, a driver or a dialect. A statement is written once: `$1…$n` in order
-//! of first use, and the library's own tables as `townsquare.name` (PostgreSQL's schema; SQLite's prefix
-//! `townsquare_`). What a write returned is committed.
+//! Invariant: no other module knows an engine, a driver or a dialect. Whatever runs, runs for a caller: rows are
+//! reached through a [`Scope`], which binds the caller's id into every policy that a [`Statement`] names. What a
+//! write returned is committed.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod statement;
 mod value;
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
-pub(crate) use row::Row;
-pub(crate) use value::Value;
+use tokio::runtime::Handle;
 
+pub(crate) use self::{row::Row, statement::Statement, value::Value};
 use crate::{
     clock::Clock,
     config::{DatabaseLocation, Durability},
     error::{Error, Result},
+    policy::Caller,
 };
 
 /// A future that a transaction's work returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// How a row is read.
+pub(crate) type Read<T> = fn(&Row<'_>) -> Result<T>;
 
 /// An open database. Cheap to clone; the last clone, or [`Database::close`], closes it.
 #[derive(Clone)]
@@ -31,14 +38,25 @@ pub(crate) struct Database(Engine);
 enum Engine {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::Sqlite),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Postgres),
 }
 
-/// A transaction under way.
+/// The database as one caller sees it.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    database: Database,
+    caller: Caller,
+}
+
+/// A transaction under way, for one caller.
 pub(crate) struct Transaction(Under);
 
 enum Under {
     #[cfg(feature = "sqlite")]
-    Sqlite(sqlite::Connection),
+    Sqlite(sqlite::Writing),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Connection),
 }
 
 /// How a database is opened.
@@ -54,43 +72,41 @@ impl Database {
     /// # Errors
     /// `Config` for a place that cannot be used, for a file that is no database of ours, and for one that a newer
     /// version of the library wrote; it stays as it was.
-    pub(crate) fn open(location: DatabaseLocation, options: &OpenOptions) -> Result<Database> {
+    pub(crate) async fn open(location: DatabaseLocation, options: OpenOptions, runtime: Handle) -> Result<Database> {
         match location {
             #[cfg(feature = "sqlite")]
             DatabaseLocation::Sqlite { file, folder } => {
-                Ok(Database(Engine::Sqlite(sqlite::Sqlite::open(file, folder.as_deref(), options)?)))
+                let opening = sqlite::Sqlite::open(file, folder, options, runtime);
+                Ok(Database(Engine::Sqlite(opening.await?)))
             }
-            #[cfg(not(feature = "sqlite"))]
+            #[cfg(feature = "postgres")]
+            DatabaseLocation::Postgres(url) => {
+                Ok(Database(Engine::Postgres(postgres::Postgres::open(&url, &options, runtime).await?)))
+            }
+            #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
             DatabaseLocation::Sqlite { .. } => Err(left_out("sqlite")),
-            DatabaseLocation::Postgres => Err(left_out("postgres")),
+            #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
+            DatabaseLocation::Postgres(_) => Err(left_out("postgres")),
         }
     }
 
-    /// The rows of a statement that changes nothing.
-    ///
-    /// On SQLite it runs on the calling thread: for point reads and short lists, not for scans.
-    pub(crate) async fn fetch<T>(
-        &self,
-        sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        match &self.0 {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.fetch(sql, values, read),
-        }
+    /// The database as `caller` sees it.
+    pub(crate) fn scope(&self, caller: Caller) -> Scope {
+        Scope { database: self.clone(), caller }
     }
 
-    /// Runs `work` in a transaction and returns what it returned, once that is committed. An error undoes it.
+    /// Copies a SQLite database to a file while writers go on.
     ///
-    /// On SQLite, work must await nothing but the transaction.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
-    ) -> Result<T> {
+    /// # Errors
+    /// `InvalidInput` on PostgreSQL, which has tools of its own for that, and for a target that exists.
+    pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
         match &self.0 {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write(work).await,
+            Engine::Sqlite(sqlite) => sqlite.backup(target).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => Err(Error::invalid_input(
+                "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)",
+            )),
         }
     }
 
@@ -99,16 +115,109 @@ impl Database {
         match &self.0 {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.close(),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.close(),
+        }
+    }
+}
+
+impl Scope {
+    /// Who it is.
+    pub(crate) fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    /// The rows of a statement that changes nothing.
+    ///
+    /// On SQLite it runs on the calling thread: for point reads and short lists, not for scans.
+    pub(crate) async fn fetch<T>(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        match &self.database.0 {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.fetch(self.caller, statement, values, read),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.fetch(self.caller, statement, values, read).await,
+        }
+    }
+
+    /// [`fetch`](Scope::fetch) for lists without a bound: on SQLite it leaves the calling thread.
+    pub(crate) async fn scan<T: Send + 'static>(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        match &self.database.0 {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.scan(self.caller, statement, values, read).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.fetch(self.caller, statement, &values, read).await,
+        }
+    }
+
+    /// Runs one statement that changes something, as a transaction of its own; the rows it returns.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        match &self.database.0 {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => {
+                let work = sqlite.write(self.caller, move |transaction| {
+                    Box::pin(async move { transaction.fetch(statement, &values, read).await })
+                });
+                work.await
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.change(self.caller, statement, &values, read).await,
+        }
+    }
+
+    /// Runs `work` in a transaction and returns what it returned, once that is committed. An error undoes it.
+    ///
+    /// Work must await nothing but the transaction.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
+    ) -> Result<T> {
+        match &self.database.0 {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.write(self.caller, work).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.write(self.caller, work).await,
         }
     }
 }
 
 impl Transaction {
-    /// Runs a statement; the number of rows it changed.
-    pub(crate) async fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
+    /// Runs a statement; the rows it returns.
+    pub(crate) async fn fetch<T>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
         match &mut self.0 {
             #[cfg(feature = "sqlite")]
-            Under::Sqlite(connection) => connection.execute(sql, values),
+            Under::Sqlite(writing) => writing.fetch(statement, values, read),
+            #[cfg(feature = "postgres")]
+            Under::Postgres(connection) => connection.fetch(statement, values, read).await,
+        }
+    }
+
+    /// Runs a statement; the number of rows it changed.
+    pub(crate) async fn execute(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
+        match &mut self.0 {
+            #[cfg(feature = "sqlite")]
+            Under::Sqlite(writing) => writing.execute(statement, values),
+            #[cfg(feature = "postgres")]
+            Under::Postgres(connection) => connection.execute(statement, values).await,
         }
     }
 }

@@ -28,7 +28,7 @@ pub use self::{
 use self::{refresh::Catalog, snapshot::Snapshot};
 use crate::{
     clock::Clock,
-    database::Database,
+    database::Scope,
     error::{During, Operation, Result},
     model::{DiscoveryStats, MiniApps, Timeframe},
     upstream::Upstream,
@@ -48,7 +48,7 @@ impl Discovery {
         upstream: Upstream,
         interval: Duration,
         lease: Duration,
-        database: Database,
+        database: Scope,
         clock: Clock,
         runtime: Handle,
     ) -> Discovery {

@@ -33,6 +33,7 @@ mod error;
 mod model;
 
 mod config;
+mod policy;
 
 mod database;
 mod upstream;

@@ -26,7 +26,7 @@ pub(crate) enum DatabaseLocation {
     /// A SQLite file. The folder is made first when it is the library's own.
     Sqlite { file: PathBuf, folder: Option<PathBuf> },
     /// A PostgreSQL URL.
-    Postgres,
+    Postgres(Secret),
 }
 
 /// Where the catalog comes from.
@@ -84,7 +84,7 @@ impl Config {
                 }
                 Ok(DatabaseLocation::Sqlite { file: path.into(), folder: None })
             }
-            Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres),
+            Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres(url.clone())),
             _ => Err(Error::config("Option database_url is sqlite:PATH or postgres://…")),
         }
     }

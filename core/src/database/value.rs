@@ -1,37 +1,51 @@
 //! What a statement's `$n` can be bound to.
+//!
+//! Each kind may be absent: PostgreSQL wants to know the type of a NULL.
 
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use serde_json::Value as Json;
+use uuid::Uuid;
 
 /// A value on its way into the database.
+#[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
-    Integer(i64),
-    Text(Cow<'a, str>),
+    Boolean(Option<bool>),
+    Integer(Option<i64>),
+    Text(Option<Cow<'a, str>>),
+    Uuid(Option<Uuid>),
     /// Stored to the microsecond.
-    Timestamp(Timestamp),
+    Timestamp(Option<Timestamp>),
+    Json(Option<Cow<'a, Json>>),
+    /// A list of texts.
+    Texts(Option<Cow<'a, [String]>>),
 }
 
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Value<'a> {
-        Value::Text(Cow::Borrowed(text))
-    }
+/// `From` for a type and for its `Option`.
+macro_rules! from {
+    ($($type:ty, $variant:ident, $value:ident => $into:expr;)*) => {$(
+        impl<'a> From<$type> for Value<'a> {
+            fn from($value: $type) -> Value<'a> {
+                Value::$variant(Some($into))
+            }
+        }
+        impl<'a> From<Option<$type>> for Value<'a> {
+            fn from(value: Option<$type>) -> Value<'a> {
+                Value::$variant(value.map(|$value| $into))
+            }
+        }
+    )*};
 }
 
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Value::Text(Cow::Owned(text))
-    }
-}
-
-impl From<i64> for Value<'_> {
-    fn from(number: i64) -> Self {
-        Value::Integer(number)
-    }
-}
-
-impl From<Timestamp> for Value<'_> {
-    fn from(time: Timestamp) -> Self {
-        Value::Timestamp(time)
-    }
+from! {
+    bool, Boolean, value => value;
+    i32, Integer, value => i64::from(value);
+    i64, Integer, value => value;
+    &'a str, Text, value => Cow::Borrowed(value);
+    String, Text, value => Cow::Owned(value);
+    Uuid, Uuid, value => value;
+    Timestamp, Timestamp, value => value;
+    &'a Json, Json, value => Cow::Borrowed(value);
+    &'a [String], Texts, value => Cow::Borrowed(value);
 }

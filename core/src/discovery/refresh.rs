@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Moment},
-    database::Database,
+    database::Scope,
     error::{Error, Result},
     model::{CatalogSource, DiscoveryStats, Timeframe},
     upstream::Upstream,
@@ -97,7 +97,7 @@ impl Catalog {
         upstream: Upstream,
         interval: Duration,
         lease: Duration,
-        database: Database,
+        database: Scope,
         clock: Clock,
         runtime: Handle,
     ) -> Arc<Catalog> {

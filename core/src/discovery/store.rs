@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::edition::{Edition, Header};
 use crate::{
     clock::Clock,
-    database::{Database, Row, Value},
+    database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
     model::MiniAppRecord,
 };
@@ -20,7 +20,8 @@ use crate::{
 /// The catalogs of one source.
 #[derive(Clone)]
 pub(super) struct Store {
-    pub(super) database: Database,
+    /// The service's: the catalog has no policies of its own.
+    pub(super) database: Scope,
     pub(super) source: Arc<str>,
     pub(super) clock: Clock,
     /// This process's client, as holder of leases.
@@ -38,35 +39,38 @@ pub(super) struct Found {
 /// Records in one part.
 const PART: usize = 1_000;
 
-const FIND: &str = "SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1";
-const READ_PART: &str = "SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2";
-const WRITE_PART: &str =
-    "INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)";
+static FIND: Statement =
+    Statement::new("SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1");
+static READ_PART: Statement =
+    Statement::new("SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2");
+static WRITE_PART: Statement =
+    Statement::new("INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)");
 /// A stored time ahead of our clock was written by a clock that was wrong, and does not count.
-const WRITE_HEADER: &str = "INSERT INTO townsquare.catalog AS catalog (source, generation, parts, fetched_at, header)
+static WRITE_HEADER: Statement = Statement::new(
+    "INSERT INTO townsquare.catalog AS catalog (source, generation, parts, fetched_at, header)
     VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (source) DO UPDATE SET generation = excluded.generation, parts = excluded.parts,
         fetched_at = excluded.fetched_at, header = excluded.header
-    WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6";
-const SWEEP: &str = "DELETE FROM townsquare.catalog_parts WHERE source = $1
-    AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)";
-const TAKE_LEASE: &str = "INSERT INTO townsquare.leases AS leases (name, holder, held_until) VALUES ($1, $2, $3)
+    WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6",
+);
+static SWEEP: Statement = Statement::new(
+    "DELETE FROM townsquare.catalog_parts WHERE source = $1
+    AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
+);
+static TAKE_LEASE: Statement = Statement::new(
+    "INSERT INTO townsquare.leases AS leases (name, holder, held_until) VALUES ($1, $2, $3)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder";
-const END_LEASE: &str = "DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2";
+    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder",
+);
+static END_LEASE: Statement = Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");
 
 impl Store {
     /// What is there, if anything.
     pub(super) async fn find(&self) -> Result<Option<Found>> {
         let read = |row: &Row<'_>| {
-            Ok(Found {
-                generation: row.text(0)?.to_owned(),
-                parts: row.integer(1)?,
-                fetched_at: row.timestamp(2)?,
-                header: row.text(3)?.to_owned(),
-            })
+            Ok(Found { generation: row.get(0)?, parts: row.get(1)?, fetched_at: row.get(2)?, header: row.get(3)? })
         };
-        Ok(self.database.fetch(FIND, &[(&*self.source).into()], read).await?.pop())
+        Ok(self.database.fetch(&FIND, &[(&*self.source).into()], read).await?.pop())
     }
 
     /// The whole edition, unless there is none.
@@ -86,7 +90,7 @@ impl Store {
         let mut records: Vec<Arc<MiniAppRecord>> = Vec::new();
         for part in 0..found.parts {
             let values = [found.generation.as_str().into(), part.into()];
-            let texts = self.database.fetch(READ_PART, &values, |row| Ok(row.text(0)?.to_owned())).await?;
+            let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = texts.into_iter().next() else { return Ok(None) };
             let read = blocking(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
             records.extend(read.map_err(|_| damaged("a part does not read"))?.into_iter().map(Arc::new));
@@ -109,7 +113,7 @@ impl Store {
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
                     let values = [(&*generation).into(), part.into(), (&*source).into(), text.into()];
-                    transaction.execute(WRITE_PART, &values).await
+                    transaction.execute(&WRITE_PART, &values).await
                 })
             });
             write.await?;
@@ -128,8 +132,8 @@ impl Store {
                     header.into(),
                     now.into(),
                 ];
-                transaction.execute(WRITE_HEADER, &values).await?;
-                transaction.execute(SWEEP, &[(&*source).into()]).await
+                transaction.execute(&WRITE_HEADER, &values).await?;
+                transaction.execute(&SWEEP, &[(&*source).into()]).await
             })
         });
         write.await.map(drop)
@@ -142,7 +146,7 @@ impl Store {
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
                 let values = [(&*name).into(), holder.into(), until.into(), now.into()];
-                transaction.execute(TAKE_LEASE, &values).await
+                transaction.execute(&TAKE_LEASE, &values).await
             })
         });
         Ok(write.await? > 0)
@@ -152,7 +156,7 @@ impl Store {
     pub(super) async fn end_lease(&self) -> Result<()> {
         let (name, holder) = (Arc::clone(&self.source), self.holder.to_string());
         let write = self.database.write(move |transaction| {
-            Box::pin(async move { transaction.execute(END_LEASE, &[(&*name).into(), holder.into()]).await })
+            Box::pin(async move { transaction.execute(&END_LEASE, &[(&*name).into(), holder.into()]).await })
         });
         write.await.map(drop)
     }

@@ -1,60 +1,79 @@
 //! One SQLite connection with its prepared statements.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, ToSql, types::ToSqlOutput};
+use rusqlite::{
+    CachedStatement, ToSql,
+    types::{Null, ToSqlOutput},
+};
 
-use super::{errors::translate, rows};
+use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
-    database::{Row, Value},
+    database::{Read, Row, Statement, Value, row::Columns},
     error::Result,
+    policy::Caller,
 };
 
 /// A connection; statements stay prepared on it.
-pub(in crate::database) struct Connection(pub(super) rusqlite::Connection);
+pub(super) struct Connection(pub(super) rusqlite::Connection);
 
 impl Connection {
     /// Prepared statements kept a connection: more than the library has.
     pub(super) const STATEMENTS: usize = 256;
 
-    pub(in crate::database) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
-        let mut statement = self.prepare(sql, values)?;
+    pub(super) fn execute(&self, caller: Caller, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
+        let mut statement = self.prepare(caller, statement, values)?;
         let changed = statement.raw_execute().map_err(translate)?;
         Ok(changed as u64)
     }
 
     pub(super) fn fetch<T>(
         &self,
-        sql: &str,
+        caller: Caller,
+        statement: &'static Statement,
         values: &[Value<'_>],
-        read: impl Fn(&Row<'_>) -> Result<T>,
+        read: Read<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.prepare(sql, values)?;
-        rows(&mut statement.raw_query(), read)
-    }
-
-    fn prepare(&self, sql: &str, values: &[Value<'_>]) -> Result<CachedStatement<'_>> {
-        let mut statement = self.0.prepare_cached(&dialect(sql)).map_err(translate)?;
-        for (place, value) in (1..).zip(values) {
-            statement.raw_bind_parameter(place, value).map_err(translate)?;
+        let mut statement = self.prepare(caller, statement, values)?;
+        let mut rows = statement.raw_query();
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().map_err(translate)? {
+            all.push(read(&Row(Columns::Sqlite(row)))?);
         }
-        Ok(statement)
+        Ok(all)
     }
-}
 
-/// The library's own tables have a prefix here, where PostgreSQL has a schema.
-fn dialect(sql: &str) -> Cow<'_, str> {
-    if sql.contains("townsquare.") { sql.replace("townsquare.", "townsquare_").into() } else { sql.into() }
+    fn prepare(
+        &self,
+        caller: Caller,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<CachedStatement<'_>> {
+        let runnable = statement.for_sqlite::<SqliteDialect>(caller);
+        let mut prepared = self.0.prepare_cached(runnable.sql).map_err(translate)?;
+        for (place, value) in (1..).zip(values) {
+            prepared.raw_bind_parameter(place, value).map_err(translate)?;
+        }
+        if runnable.binds_caller {
+            prepared.raw_bind_parameter(values.len() + 1, &Value::from(caller.id())).map_err(translate)?;
+        }
+        Ok(prepared)
+    }
 }
 
 impl ToSql for Value<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        match self {
-            Value::Integer(number) => number.to_sql(),
-            Value::Text(text) => text.to_sql(),
-            Value::Timestamp(time) => Ok(timestamp_text(*time).into()),
-        }
+        let null = || Null.into();
+        Ok(match self {
+            Value::Boolean(value) => value.map_or_else(null, Into::into),
+            Value::Integer(value) => value.map_or_else(null, Into::into),
+            Value::Text(value) => value.as_deref().map_or_else(null, ToSqlOutput::from),
+            Value::Uuid(value) => value.map_or_else(null, |id| id.hyphenated().to_string().into()),
+            Value::Timestamp(value) => value.map_or_else(null, |time| timestamp_text(time).into()),
+            Value::Json(value) => value.as_deref().map_or_else(null, |json| json.to_string().into()),
+            Value::Texts(value) => {
+                value.as_deref().map_or_else(null, |texts| serde_json::json!(texts).to_string().into())
+            }
+        })
     }
 }
 

@@ -12,7 +12,10 @@ use crate::{
 };
 
 /// The migrations in order; a migration's version is its place, counted from 1.
-const MIGRATIONS: &[(&str, &str)] = &[("0001_catalog", include_str!("../../../migrations/sqlite/0001_catalog.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_catalog", include_str!("../../../migrations/sqlite/0001_catalog.sql")),
+    ("0002_tables", include_str!("../../../migrations/sqlite/0002_tables.sql")),
+];
 
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {
     if version(connection).map_err(translate)? == Some(MIGRATIONS.len()) {
@@ -20,12 +23,7 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(translate)?;
     let done = version(&transaction).map_err(translate)?.unwrap_or(0);
-    let Some(missing) = MIGRATIONS.get(done..) else {
-        return Err(Error::config(format!(
-            "The database is at version {done}, written by a newer townsquare; this one knows {}",
-            MIGRATIONS.len()
-        )));
-    };
+    let missing = MIGRATIONS.get(done..).ok_or_else(|| newer(done))?;
     let apply = || -> rusqlite::Result<()> {
         transaction.execute_batch(&format!(
             "PRAGMA application_id = {application_id};
@@ -44,6 +42,21 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
     };
     apply().map_err(translate)?;
     transaction.commit().map_err(translate)
+}
+
+/// Refuses a database that a newer library wrote.
+pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
+    match version(connection).map_err(translate)? {
+        Some(done) if done > MIGRATIONS.len() => Err(newer(done)),
+        _ => Ok(()),
+    }
+}
+
+fn newer(done: usize) -> Error {
+    Error::config(format!(
+        "The database is at version {done}, written by a newer townsquare; this one knows {}",
+        MIGRATIONS.len()
+    ))
 }
 
 /// The newest migration applied; `None` in a new file.

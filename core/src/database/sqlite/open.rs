@@ -22,6 +22,9 @@ use crate::{
 /// `PRAGMA application_id` of our files: "twsq".
 const APPLICATION_ID: i64 = 0x7477_7371;
 
+/// The database in a folder of ours.
+pub(super) const FILE_NAME: &str = "townsquare.db";
+
 /// Older ones can lose a WAL that is being reset.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
@@ -81,12 +84,22 @@ impl From<rusqlite::Error> for Refusal {
 
 impl Refusal {
     fn into_error(self, file: &Path) -> Error {
-        let file = file.display();
+        let name = file.display();
         match self {
-            Refusal::NoDatabase => Error::config(format!("{file} is not a SQLite database")),
-            Refusal::Foreign => Error::config(format!("{file} is a SQLite database of another program")),
-            Refusal::Sqlite(error) => unusable(Path::new(&file.to_string()), error),
+            Refusal::NoDatabase => Error::config(format!("{name} is not a SQLite database")),
+            Refusal::Foreign => Error::config(format!("{name} is a SQLite database of another program")),
+            Refusal::Sqlite(error) => unusable(file, error),
         }
+    }
+}
+
+/// Refuses a file that is not one of our databases.
+pub(super) fn recognise_ours(connection: &rusqlite::Connection, file: &Path) -> Result<()> {
+    let id = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0)).map_err(Refusal::from);
+    match id {
+        Ok(APPLICATION_ID) => Ok(()),
+        Ok(_) => Err(Refusal::Foreign.into_error(file)),
+        Err(refusal) => Err(refusal.into_error(file)),
     }
 }
 

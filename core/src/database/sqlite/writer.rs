@@ -17,8 +17,9 @@ use tokio::sync::oneshot;
 
 use super::{connection::Connection, errors::translate};
 use crate::{
-    database::{Transaction, Under, Work},
+    database::{Read, Statement, Transaction, Under, Value, Work},
     error::{Error, ErrorKind, Result},
+    policy::Caller,
 };
 
 /// Jobs that share one commit at the most: bounds how long the first of them waits.
@@ -30,6 +31,27 @@ pub(super) trait Job: Send {
     fn run(&mut self, transaction: &mut Transaction) -> bool;
     /// Tells whoever waits.
     fn answer(self: Box<Self>, committed: Result<()>);
+}
+
+/// The writing connection, and for whom it works just now.
+pub(in crate::database) struct Writing {
+    connection: Connection,
+    caller: Caller,
+}
+
+impl Writing {
+    pub(in crate::database) fn fetch<T>(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        self.connection.fetch(self.caller, statement, values, read)
+    }
+
+    pub(in crate::database) fn execute(&self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
+        self.connection.execute(self.caller, statement, values)
+    }
 }
 
 pub(super) struct Writer {
@@ -51,7 +73,7 @@ struct State {
 impl Writer {
     pub(super) fn start(connection: Connection) -> Result<Writer> {
         let queue = Arc::new(Queue { state: Mutex::default(), arrived: Condvar::new() });
-        let transaction = Transaction(Under::Sqlite(connection));
+        let transaction = Transaction(Under::Sqlite(Writing { connection, caller: Caller::Anonymous }));
         let of_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("townsquare-write".into())
@@ -165,9 +187,16 @@ fn run(job: &mut dyn Job, transaction: &mut Transaction) -> bool {
 }
 
 fn command(transaction: &Transaction, sql: &str) -> Result<()> {
-    let Under::Sqlite(connection) = &transaction.0;
-    let mut statement = connection.0.prepare_cached(sql).map_err(translate)?;
+    let mut statement = connection(transaction).prepare_cached(sql).map_err(translate)?;
     statement.raw_execute().map(drop).map_err(translate)
+}
+
+fn connection(transaction: &Transaction) -> &rusqlite::Connection {
+    match &transaction.0 {
+        Under::Sqlite(writing) => &writing.connection.0,
+        #[cfg(feature = "postgres")]
+        Under::Postgres(_) => unreachable!("the writer thread makes its own transactions"),
+    }
 }
 
 fn roll_back(transaction: &Transaction) {
@@ -180,8 +209,7 @@ fn roll_back(transaction: &Transaction) {
 
 /// Whether SQLite has ended the transaction by itself.
 fn lost(transaction: &Transaction) -> bool {
-    let Under::Sqlite(connection) = &transaction.0;
-    connection.0.is_autocommit()
+    connection(transaction).is_autocommit()
 }
 
 fn interrupted() -> Error {
@@ -191,13 +219,15 @@ fn interrupted() -> Error {
 
 /// A job that runs `work` and sends what it returned.
 pub(super) fn job<T: Send + 'static>(
+    caller: Caller,
     work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     answer: oneshot::Sender<Result<T>>,
 ) -> Box<dyn Job> {
-    Box::new(Typed { work: Some(work), result: None, answer })
+    Box::new(Typed { caller, work: Some(work), result: None, answer })
 }
 
 struct Typed<T, W> {
+    caller: Caller,
     work: Option<W>,
     result: Option<Result<T>>,
     answer: oneshot::Sender<Result<T>>,
@@ -206,6 +236,10 @@ struct Typed<T, W> {
 impl<T: Send, W: for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send> Job for Typed<T, W> {
     fn run(&mut self, transaction: &mut Transaction) -> bool {
         let Some(work) = self.work.take() else { return false };
+        #[allow(irrefutable_let_patterns, reason = "a build may have one engine")]
+        if let Under::Sqlite(writing) = &mut transaction.0 {
+            writing.caller = self.caller;
+        }
         let mut work = work(transaction);
         // A statement of SQLite never waits, so neither does work that awaits only statements.
         let result = match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -1,0 +1,89 @@
+-- The public tables: SPEC 2.2 to 2.7 to the letter, and the function of SPEC 4.3.
+
+CREATE TABLE public.community_configs (
+    id                         UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    community_id               VARCHAR(50) NOT NULL UNIQUE,
+    updated_at                 TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    brand_config               JSONB NOT NULL,
+    assets_config              JSONB NOT NULL,
+    community_config           JSONB NOT NULL,
+    fidgets_config             JSONB NOT NULL,
+    navigation_config          JSONB,
+    ui_config                  JSONB,
+    admin_identity_public_keys TEXT[],
+    is_published               BOOLEAN DEFAULT true,
+    custom_domain_authorized   BOOLEAN DEFAULT false,
+    admin_email                TEXT
+);
+CREATE INDEX community_configs_community_id_idx ON public.community_configs (community_id);
+CREATE INDEX community_configs_is_published_idx ON public.community_configs (is_published) WHERE is_published = true;
+
+CREATE TABLE public.community_domains (
+    id           UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    community_id VARCHAR(50) NOT NULL REFERENCES public.community_configs (community_id) ON DELETE CASCADE,
+    domain       TEXT NOT NULL UNIQUE,
+    domain_type  TEXT NOT NULL CHECK (domain_type IN ('blank_subdomain', 'custom')),
+    created_at   TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    updated_at   TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    UNIQUE (community_id, domain_type)
+);
+
+CREATE TABLE public."spaceRegistrations" (
+    "spaceId"           UUID PRIMARY KEY,
+    fid                 INTEGER,
+    "spaceName"         TEXT NOT NULL,
+    "spaceType"         TEXT NOT NULL
+        CHECK ("spaceType" IN ('profile', 'token', 'proposal', 'channel', 'navPage')),
+    "identityPublicKey" TEXT,
+    signature           TEXT,
+    "timestamp"         TIMESTAMP WITH TIME ZONE DEFAULT now()
+);
+
+CREATE TABLE public.users (
+    id         UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    email      TEXT NOT NULL UNIQUE,
+    created_at TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    updated_at TIMESTAMP WITH TIME ZONE DEFAULT now()
+);
+
+CREATE TABLE public.spaces (
+    id          UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    name        TEXT NOT NULL,
+    description TEXT,
+    owner_id    UUID REFERENCES public.users (id) ON DELETE CASCADE,
+    is_public   BOOLEAN DEFAULT false,
+    created_at  TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    updated_at  TIMESTAMP WITH TIME ZONE DEFAULT now()
+);
+CREATE INDEX spaces_owner_id_idx ON public.spaces (owner_id);
+CREATE INDEX spaces_is_public_idx ON public.spaces (is_public) WHERE is_public = true;
+CREATE INDEX spaces_owner_id_created_at_idx ON public.spaces (owner_id, created_at DESC);
+CREATE INDEX spaces_is_public_created_at_idx ON public.spaces (is_public, created_at DESC) WHERE is_public = true;
+
+CREATE TABLE public.fidgets (
+    id         UUID PRIMARY KEY DEFAULT gen_random_uuid(),
+    space_id   UUID REFERENCES public.spaces (id) ON DELETE CASCADE,
+    type       TEXT NOT NULL,
+    config     JSONB,
+    position   JSONB,
+    created_at TIMESTAMP WITH TIME ZONE DEFAULT now(),
+    updated_at TIMESTAMP WITH TIME ZONE DEFAULT now()
+);
+CREATE INDEX fidgets_space_id_idx ON public.fidgets (space_id);
+CREATE INDEX fidgets_space_id_type_idx ON public.fidgets (space_id, type);
+
+CREATE FUNCTION public.get_active_community_config(p_community_id VARCHAR(50)) RETURNS JSONB
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'brand', brand_config,
+        'assets', assets_config,
+        'community', community_config,
+        'fidgets', fidgets_config,
+        'navigation', navigation_config,
+        'ui', ui_config
+    )
+    FROM public.community_configs
+    WHERE community_id = p_community_id AND is_published = true
+    ORDER BY updated_at DESC
+    LIMIT 1
+$$;

@@ -1,0 +1,35 @@
+//! The driver's errors in SPEC 7's words.
+
+use crate::error::{Error, ErrorKind};
+
+pub(super) fn translate(error: sqlx::Error) -> Error {
+    let sqlx::Error::Database(failure) = &error else {
+        let kind = match &error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::WorkerCrashed => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
+        return Error::database(None::<String>, kind, "").caused_by(error);
+    };
+    let code = failure.code().map(std::borrow::Cow::into_owned);
+    let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
+    Error::database(code, kind, failure.message()).caused_by(error)
+}
+
+/// The kind of a SQLSTATE outside SPEC 7's table, by code or by class.
+fn kind(code: &str) -> ErrorKind {
+    match code {
+        "42501" => ErrorKind::Forbidden,
+        "40001" | "40P01" | "55P03" => ErrorKind::Unavailable,
+        _ => match code.get(..2) {
+            // Connection lost, out of resources, operator's intervention, system error.
+            Some("08" | "53" | "57" | "58") => ErrorKind::Unavailable,
+            // Data that does not fit, checks that fail, limits exceeded.
+            Some("22" | "23" | "54") => ErrorKind::InvalidInput,
+            _ => ErrorKind::Internal,
+        },
+    }
+}

@@ -1,0 +1,130 @@
+//! The connections to the server.
+//!
+//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time; one that is not given back is
+//! closed. The driver's own pool pings a connection each time it comes back, from a task of its own: that is a second
+//! round trip for every read, so a stack and a semaphore stand here instead.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::errors::translate;
+use crate::error::{Error, ErrorKind, Result};
+
+pub(super) struct Pool {
+    connect: PgConnectOptions,
+    patience: Duration,
+    permits: Arc<Semaphore>,
+    /// `None` once closed.
+    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+}
+
+/// A connection in use.
+pub(super) struct Lent {
+    connection: Option<PgConnection>,
+    was_idle: bool,
+    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+    /// Held as long as the connection is.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    /// Connections at once; a server has 100 by default, for everybody.
+    const SIZE: usize = 32;
+
+    pub(super) fn new(connect: PgConnectOptions, patience: Duration) -> Pool {
+        Pool {
+            connect,
+            patience,
+            permits: Arc::new(Semaphore::new(Pool::SIZE)),
+            idle: Arc::new(Mutex::new(Some(Vec::new()))),
+        }
+    }
+
+    /// A connection: the one used last, or a new one.
+    pub(super) async fn lend(&self) -> Result<Lent> {
+        let permit = self.permit().await?;
+        let idle = self.idle.lock().as_mut().ok_or_else(Error::closed)?.pop();
+        match idle {
+            Some(connection) => Ok(self.lent(connection, true, permit)),
+            None => self.open(permit).await,
+        }
+    }
+
+    /// A connection that was certainly not left idle while the server restarted.
+    pub(super) async fn connect_new(&self) -> Result<Lent> {
+        // The others that lay idle are as old as the one that failed.
+        let stale = self.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
+        drop(stale);
+        let permit = self.permit().await?;
+        self.open(permit).await
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match tokio::time::timeout(self.patience, permit).await {
+            Ok(permit) => permit.map_err(|_| Error::closed()),
+            // 53300: too many connections.
+            Err(_) => Err(Error::database(
+                Some("53300"),
+                ErrorKind::Unavailable,
+                format!("all {} connections were busy for {:?}", Pool::SIZE, self.patience),
+            )),
+        }
+    }
+
+    async fn open(&self, permit: OwnedSemaphorePermit) -> Result<Lent> {
+        match tokio::time::timeout(self.patience, self.connect.connect()).await {
+            Ok(connection) => Ok(self.lent(connection.map_err(translate)?, false, permit)),
+            // 08001: unable to establish a connection.
+            Err(_) => Err(Error::database(
+                Some("08001"),
+                ErrorKind::Unavailable,
+                format!("the server did not accept a connection within {:?}", self.patience),
+            )),
+        }
+    }
+
+    fn lent(&self, connection: PgConnection, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {
+        Lent { connection: Some(connection), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
+    }
+
+    /// Lends no more; what lay idle.
+    pub(super) fn close(&self) -> Vec<PgConnection> {
+        self.permits.close();
+        self.idle.lock().take().unwrap_or_default()
+    }
+}
+
+impl Lent {
+    /// Whether it was used before, and may have gone stale since.
+    pub(super) fn was_idle(&self) -> bool {
+        self.was_idle
+    }
+
+    /// Back to the pool: it is in a known state, outside of a transaction.
+    pub(super) fn give_back(mut self) {
+        if let Some(idle) = self.idle.lock().as_mut() {
+            idle.extend(self.connection.take());
+        }
+    }
+}
+
+impl Deref for Lent {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        self.connection.as_ref().expect("only give_back takes it, and takes self with it")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("only give_back takes it, and takes self with it")
+    }
+}

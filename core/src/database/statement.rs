@@ -1,0 +1,163 @@
+//! A statement, written once and spelt for each engine.
+//!
+//! Invariant: a statement's text is a constant of this library; what comes from outside is bound, never spliced. In
+//! the text stand `$1…$n` in order of first use, the library's own tables as `townsquare.name`, and in braces what
+//! depends on the engine or the caller: `{spaces.select}` is that policy's condition (TRUE for the service),
+//! `{later $3}` a new `updated_at` that is `$3` but never at or before the old one.
+
+use std::sync::OnceLock;
+
+use crate::policy::{Action, Caller, Table, rule};
+
+/// A statement of this library.
+pub(crate) struct Statement {
+    text: &'static str,
+    #[cfg(feature = "sqlite")]
+    sqlite: OnceLock<Spelling>,
+    #[cfg(feature = "postgres")]
+    postgres: OnceLock<Spelling>,
+}
+
+/// How an engine spells what differs.
+pub(super) trait Dialect {
+    /// `$n` in its syntax.
+    fn parameter(number: usize) -> String;
+    /// The prefix of the library's own tables.
+    const OWN_TABLES: &'static str;
+    /// An `updated_at` that is `time` or, where that is no later than the old one, a microsecond after the old one.
+    fn later(time: &str) -> String;
+}
+
+/// A statement as one engine wants it.
+pub(super) struct Spelling {
+    /// For the service: every policy is TRUE.
+    trusted: String,
+    /// For everybody else, where the statement has policies: the caller's id is bound behind the other values.
+    restricted: Option<String>,
+}
+
+/// The text to run, and whether the caller's id is to be bound behind the values.
+#[derive(Clone, Copy)]
+pub(super) struct Runnable<'a> {
+    pub(super) sql: &'a str,
+    pub(super) binds_caller: bool,
+}
+
+impl Statement {
+    pub(crate) const fn new(text: &'static str) -> Statement {
+        Statement {
+            text,
+            #[cfg(feature = "sqlite")]
+            sqlite: OnceLock::new(),
+            #[cfg(feature = "postgres")]
+            postgres: OnceLock::new(),
+        }
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(super) fn for_sqlite<D: Dialect>(&'static self, caller: Caller) -> Runnable<'static> {
+        self.sqlite.get_or_init(|| Spelling::of::<D>(self.text)).runnable(caller)
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn for_postgres<D: Dialect>(&'static self, caller: Caller) -> Runnable<'static> {
+        self.postgres.get_or_init(|| Spelling::of::<D>(self.text)).runnable(caller)
+    }
+}
+
+impl Spelling {
+    pub(super) fn of<D: Dialect>(text: &str) -> Spelling {
+        let caller = D::parameter(parameters(text) + 1);
+        let restricted = spell::<D>(text, Some(&caller));
+        let trusted = spell::<D>(text, None);
+        Spelling { restricted: (restricted != trusted).then_some(restricted), trusted }
+    }
+
+    pub(super) fn runnable(&self, caller: Caller) -> Runnable<'_> {
+        match (&self.restricted, caller) {
+            (Some(sql), Caller::Anonymous | Caller::User(_)) => Runnable { sql, binds_caller: true },
+            _ => Runnable { sql: &self.trusted, binds_caller: false },
+        }
+    }
+}
+
+/// The highest `$n` of a text.
+fn parameters(text: &str) -> usize {
+    text.split('$').skip(1).map(|rest| leading_number(rest).0).max().unwrap_or(0)
+}
+
+fn leading_number(text: &str) -> (usize, &str) {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    (text[..end].parse().unwrap_or(0), &text[end..])
+}
+
+fn spell<D: Dialect>(text: &str, caller: Option<&str>) -> String {
+    let mut sql = String::with_capacity(text.len() * 2);
+    let mut rest = text;
+    while let Some(start) = rest.find(['$', '{']) {
+        sql.push_str(&rest[..start]);
+        let (mark, tail) = rest[start..].split_at(1);
+        if mark == "$" {
+            let (number, tail) = leading_number(tail);
+            sql.push_str(&D::parameter(number));
+            rest = tail;
+        } else {
+            let (inside, tail) = tail.split_once('}').unwrap_or((tail, ""));
+            sql.push_str(&braced::<D>(inside, caller));
+            rest = tail;
+        }
+    }
+    sql.push_str(rest);
+    sql.replace("townsquare.", D::OWN_TABLES)
+}
+
+fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
+    if let Some(time) = inside.strip_prefix("later $") {
+        return D::later(&D::parameter(leading_number(time).0));
+    }
+    let found = Table::ALL.into_iter().find_map(|table| {
+        let action = inside.strip_prefix(table.name())?.strip_prefix('.')?;
+        Action::ALL.into_iter().find(|known| known.name() == action).map(|action| (table, action))
+    });
+    match (found, caller) {
+        (Some((table, action)), Some(caller)) => rule(table, action).sql(table, caller),
+        (Some(_), None) => "TRUE".to_owned(),
+        // A test spells every statement; one that nobody can read would fail there and must not run as if it could.
+        (None, _) => format!("<no such policy: {inside}>"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    struct Plain;
+    impl Dialect for Plain {
+        const OWN_TABLES: &'static str = "own_";
+        fn parameter(number: usize) -> String {
+            format!("?{number}")
+        }
+        fn later(time: &str) -> String {
+            format!("max({time}, updated_at)")
+        }
+    }
+
+    #[test]
+    fn the_service_is_past_every_policy_and_others_are_bound_behind_the_values() {
+        let spelling = Spelling::of::<Plain>("DELETE FROM spaces WHERE id = $1 AND {spaces.delete}");
+        let service = spelling.runnable(Caller::Service);
+        assert_eq!((service.sql, service.binds_caller), ("DELETE FROM spaces WHERE id = ?1 AND TRUE", false));
+        let user = spelling.runnable(Caller::User(Uuid::nil()));
+        assert_eq!(user.sql, "DELETE FROM spaces WHERE id = ?1 AND spaces.owner_id = ?2");
+        assert!(user.binds_caller && spelling.runnable(Caller::Anonymous).binds_caller);
+    }
+
+    #[test]
+    fn a_statement_without_policies_is_the_same_for_everybody() {
+        let spelling = Spelling::of::<Plain>("UPDATE townsquare.x SET updated_at = {later $2} WHERE id = $1");
+        let anonymous = spelling.runnable(Caller::Anonymous);
+        assert_eq!(anonymous.sql, "UPDATE own_x SET updated_at = max(?2, updated_at) WHERE id = ?1");
+        assert!(!anonymous.binds_caller);
+    }
+}
