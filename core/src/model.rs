@@ -2,6 +2,17 @@
 //!
 //! Invariant: nothing here does I/O, and a record never changes after it was handed out.
 
+mod change;
+mod community;
 mod mini_app;
+mod space;
 
+pub use change::Change;
+pub use community::{
+    ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
+    SpaceRegistration, SpaceType,
+};
 pub use mini_app::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe};
+pub use space::{
+    Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
+};
