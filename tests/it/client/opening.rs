@@ -189,14 +189,14 @@ fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn another_programs_database_can_be_shared() {
+fn another_programs_database_is_refused_and_left_as_it_is() {
     let folder = TempFolder::new();
     let connection = rusqlite::Connection::open(database(&folder)).expect("SQLite");
     connection.execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);").expect("SQL");
     drop(connection);
-    Client::open(Config::new().data_dir(folder.path())).expect("opens").close();
-    let connection = rusqlite::Connection::open(database(&folder)).expect("SQLite");
-    assert_eq!(connection.query_row("SELECT x FROM mine", [], |row| row.get::<_, i64>(0)).expect("a row"), 7);
+    let before = fs::read(database(&folder)).expect("a file");
+    assert!(refusal(Config::new().data_dir(folder.path())).contains("townsquare.db"));
+    assert_eq!(fs::read(database(&folder)).expect("a file"), before);
 }
 
 #[test]

@@ -117,3 +117,20 @@ async fn every_chain_id_has_its_name_and_an_unknown_one_stays() {
     }
     assert_eq!(listed.len(), rows.len());
 }
+
+#[tokio::test]
+async fn rows_of_many_made_up_chains_hide_no_real_network() {
+    let with_chains = |host: &str, chains: Vec<String>| -> Row {
+        let mut frame = full_frame(host);
+        frame["manifest"]["miniapp"]["required_chains"] = chains.into();
+        frame.into()
+    };
+    let made_up = |row: usize| with_chains(&format!("junk{row}.example"), (0..50).map(|id| format!("made:{row}-{id}")).collect());
+    let rows = (0..3).map(made_up).chain([with_chains("real.example", vec!["eip155:8453".into()])]);
+    let town = Town::of(rows);
+    let client = town.open().await;
+    for network in ["base", "made:0-7", "made:2-49"] {
+        let found = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&[network])).await;
+        assert_eq!(found.unwrap_or_else(|error| panic!("{network}: {error}")).len(), 1, "{network}");
+    }
+}

@@ -8,7 +8,9 @@ use townsquare_tests::{
 };
 
 fn app(name: &str, change: impl FnOnce(&mut Value)) -> Row {
-    let host: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let ascii: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    // A name without a Latin letter has a host too, and one of its own.
+    let host = if ascii.is_empty() { format!("n{}", name.chars().map(u32::from).sum::<u32>()) } else { ascii };
     let mut frame = json!({
         "version": "next", "image": "", "frames_url": format!("https://{host}.site"), "title": "Open",
         "manifest": { "frame": { "version": "1", "name": name, "home_url": format!("https://{host}.site"), "icon_url": "" } },
