@@ -50,8 +50,12 @@ async fn page_size_page_count_and_header_are_configuration() {
 #[tokio::test]
 async fn a_base_url_may_have_a_path_and_a_trailing_slash() {
     let town = Town::of(Catalog::of(5).rows());
-    town.upstream.behave(|_| Reply::body(r#"{"frames":[{"frames_url":"https://a.example","title":"A"}],"next":{"cursor":null}}"#));
-    for (base, path) in [("/", PATH.to_owned()), ("/proxy/neynar", format!("/proxy/neynar{PATH}")), ("/p/", format!("/p{PATH}"))] {
+    town.upstream.behave(|_| {
+        Reply::body(r#"{"frames":[{"frames_url":"https://a.example","title":"A"}],"next":{"cursor":null}}"#)
+    });
+    for (base, path) in
+        [("/", PATH.to_owned()), ("/proxy/neynar", format!("/proxy/neynar{PATH}")), ("/p/", format!("/p{PATH}"))]
+    {
         town.upstream.forget();
         let config = town.config().data_dir(town.folder.join("other").join(base.replace('/', "_")));
         let client = town.open_with(config.catalog_url(format!("{}{base}", town.upstream.url()))).await;

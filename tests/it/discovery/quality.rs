@@ -78,7 +78,8 @@ async fn measure(what: &str, file: &Path) {
             found += usize::from(answer.iter().any(|app| *app.name == **name));
         }
         let percent = 100.0 * f64::from(found as u32) / f64::from(asked.max(1) as u32);
-        let line = format!("{what}: {}: {found} of {asked}, {percent:.2} % (at least {} %)", question.what, question.percent);
+        let line =
+            format!("{what}: {}: {found} of {asked}, {percent:.2} % (at least {} %)", question.what, question.percent);
         show(&line);
         if percent < question.percent {
             failures.push(line);
