@@ -13,7 +13,7 @@ const CHILD: &str = "TOWNSQUARE_TEST_CHILD";
 ///
 /// # Panics
 /// When the child does.
-pub fn alone<T>(test: T, body: impl FnOnce()) {
+pub fn alone<T: Copy>(test: T, body: impl FnOnce()) {
     let name = name_of(&test);
     if role().is_some() {
         body();

@@ -18,7 +18,10 @@ async fn pages_are_followed_by_cursor_with_the_key_in_its_header() {
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
     let requests = town.upstream.requests();
-    assert_eq!(requests.iter().map(|request| request.offset()).collect::<Vec<_>>(), [Some(0), Some(100), Some(200)]);
+    assert_eq!(
+        requests.iter().map(townsquare_tests::upstream::Request::offset).collect::<Vec<_>>(),
+        [Some(0), Some(100), Some(200)]
+    );
     for request in &requests {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", PATH));
         assert_eq!(request.header("x-api-key"), Some(KEY));

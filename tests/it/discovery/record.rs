@@ -243,6 +243,6 @@ async fn many_tags_and_icons_that_are_not_https_are_kept() {
         frame["manifest"]["miniapp"]["icon_url"] = "http://full.example/i.png".into();
     }))
     .await;
-    assert_eq!(app.tags.iter().map(|tag| tag.to_string()).collect::<Vec<_>>(), tags, "lenient in");
+    assert_eq!(app.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), tags, "lenient in");
     assert_eq!(&*app.icon_url, "http://full.example/i.png");
 }

@@ -115,7 +115,7 @@ async fn a_name_weighs_more_than_tags_and_tags_more_than_text() {
 async fn author_category_and_domain_are_searched() {
     let (_town, client) = town_of([
         app("Alpha", |frame| {
-            frame["author"] = json!({ "fid": 1, "username": "wonderbird", "display_name": "Gustav Gans" })
+            frame["author"] = json!({ "fid": 1, "username": "wonderbird", "display_name": "Gustav Gans" });
         }),
         app("Beta", |frame| frame["manifest"]["frame"]["primary_category"] = "health-fitness".into()),
         app("Gamma", |frame| frame["manifest"]["frame"]["home_url"] = "https://peculiarhost.site/x".into()),
