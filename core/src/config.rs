@@ -99,9 +99,9 @@ impl Config {
         for (name, _) in OPTIONS {
             let variable = format!("TOWNSQUARE_{}", name.to_ascii_uppercase());
             if let Some(value) = variable_value(&variable)? {
-                config = config.set(name, &value).map_err(|error| {
-                    Error::config(format!("Environment variable {variable}: {}", error.message()))
-                })?;
+                config = config
+                    .set(name, &value)
+                    .map_err(|error| Error::config(format!("Environment variable {variable}: {}", error.message())))?;
             }
         }
         Ok(config)

@@ -1,1 +1,59 @@
-//! x
+//! townsquare: the community backend and mini app directory as a library.
+//!
+//! Link it and there is no server to run: mini app discovery from an upstream catalog, cached, searchable, with a
+//! database fallback; on one SQLite file by default.
+//!
+//! ```no_run
+//! use townsquare::{Config, Timeframe, blocking::Client};
+//!
+//! let client = Client::open(Config::new().data_dir("town").catalog_api_key("key"))?;
+//! let apps = client.discovery();
+//! for app in &apps.get_trending_mini_apps(Timeframe::Hours24, 20)? {
+//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name);
+//! }
+//! for app in &apps.search_mini_apps("chess", 10)? {
+//!     println!("{} {}", app.name, app.home_url);
+//! }
+//! client.close();
+//! # Ok::<(), townsquare::Error>(())
+//! ```
+//!
+//! # Where to look
+//! [`Client`] and its twin [`blocking::Client`] are the door, [`Config`] says how it opens, [`Error`] what went wrong.
+//! [`Discovery`] finds mini apps. Operations, defaults and messages keep the words of the specification (`SPEC`).
+//!
+//! # Threads
+//! Everything is `Send + Sync`. Futures need no runtime of yours: a client has a small one for its background work,
+//! and reads that memory or SQLite can answer run where you call them.
+#![forbid(unsafe_code)]
+
+// In layer order: a module uses only those above it (tests/it/tidy checks).
+mod clock;
+mod error;
+mod model;
+
+mod config;
+
+mod database;
+mod upstream;
+
+mod discovery;
+
+mod client;
+mod runtime;
+
+pub mod blocking;
+#[cfg(feature = "http")]
+pub mod http;
+mod shared;
+
+pub use jiff::Timestamp;
+
+pub use crate::{
+    client::Client,
+    clock::{Clock, ManualClock},
+    config::{Config, Durability, OPTIONS},
+    discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, MAX_LIMIT, Selection},
+    error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
+    model::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe},
+};

@@ -26,7 +26,7 @@ pub(crate) enum DatabaseLocation {
     /// A SQLite file. The folder is made first when it is the library's own.
     Sqlite { file: PathBuf, folder: Option<PathBuf> },
     /// A PostgreSQL URL.
-    Postgres(Secret),
+    Postgres,
 }
 
 /// Where the catalog comes from.
@@ -84,7 +84,7 @@ impl Config {
                 }
                 Ok(DatabaseLocation::Sqlite { file: path.into(), folder: None })
             }
-            Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres(url.clone())),
+            Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres),
             _ => Err(Error::config("Option database_url is sqlite:PATH or postgres://…")),
         }
     }
@@ -111,7 +111,8 @@ impl Config {
                 return Err(bad("names no file"));
             }
             // A URL escapes what a path need not: try it as a URL first, then as it stands.
-            let parsed = Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
+            let parsed =
+                Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
             return Ok(CatalogLocation::File(parsed.unwrap_or_else(|| path.into())));
         }
         let base = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;

@@ -1,0 +1,60 @@
+//! A tour of townsquare with the embedded default: `cargo run --release --example tour`.
+//!
+//! With `CATALOG_API_KEY` set it browses the real catalog, else the small sample beside this file. Everything it
+//! writes goes into a temporary folder.
+#![allow(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+
+use townsquare::{CatalogSource, Config, MiniApps, Selection, Timeframe, blocking::Client};
+
+fn main() -> Result<(), townsquare::Error> {
+    let folder = std::env::temp_dir().join(format!("townsquare-tour-{}", std::process::id()));
+    let mut config = Config::new().data_dir(&folder);
+    if std::env::var_os("CATALOG_API_KEY").is_none() {
+        config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
+    }
+    let client = Client::open(config)?;
+    let result = tour(&client);
+    client.close();
+    // The tour leaves nothing behind; what cannot be removed is the temporary folder's own business.
+    let _ = std::fs::remove_dir_all(&folder);
+    result
+}
+
+fn tour(client: &Client) -> Result<(), townsquare::Error> {
+    let discovery = client.discovery();
+
+    table("Trending today", &discovery.get_trending_mini_apps(Timeframe::Hours24, 8)?);
+    table("Games", &discovery.get_mini_apps_by_category(["games"], 5)?);
+    let creative = Selection::first(5).in_categories(["music", "art-creativity"]).on_networks(["zora"]);
+    table("Music and art on Zora, this week", &discovery.get_trending_mini_apps(Timeframe::Days7, creative)?);
+    for query in ["orchard", "chart creme", "standup ketle"] {
+        table(&format!("Search: {query}"), &discovery.search_mini_apps(query, 5)?);
+    }
+
+    let stats = discovery.stats()?;
+    let source = match stats.source {
+        CatalogSource::File => "the sample catalog (set CATALOG_API_KEY for the real one)",
+        other => other.as_str(),
+    };
+    let fetched = stats.fetched_at.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"));
+    println!("{} apps from {source}, fetched {fetched}", stats.total);
+    Ok(())
+}
+
+fn table(title: &str, apps: &MiniApps) {
+    println!("{title}");
+    println!("  {:>4}  {:<24} {:<16} {:<14} {:>9}  networks", "rank", "name", "category", "author", "followers");
+    for app in apps {
+        let engagement = app.engagement();
+        println!(
+            "  {:>4}  {:<24} {:<16} {:<14} {:>9}  {}",
+            engagement.trending_rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+            app.name.chars().take(24).collect::<String>(),
+            app.category.as_deref().unwrap_or("-"),
+            app.author.as_ref().map_or("-", |author| &author.username),
+            engagement.follower_count,
+            if app.networks.is_empty() { "any".to_owned() } else { app.networks.join(", ") },
+        );
+    }
+    println!();
+}

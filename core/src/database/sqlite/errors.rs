@@ -1,0 +1,44 @@
+//! SQLite's result codes as the SQLSTATEs that PostgreSQL has for the same things (DESIGN 9).
+
+use rusqlite::{Error as SqliteError, ffi};
+
+use crate::error::{Error, ErrorKind};
+
+/// SQLite's extended or primary result code, the SQLSTATE of the same meaning, the kind for codes outside SPEC 7.
+const CODES: [(i32, &str, ErrorKind); 19] = [
+    (ffi::SQLITE_CONSTRAINT_UNIQUE, "23505", ErrorKind::AlreadyExists),
+    (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "23505", ErrorKind::AlreadyExists),
+    (ffi::SQLITE_CONSTRAINT_ROWID, "23505", ErrorKind::AlreadyExists),
+    (ffi::SQLITE_CONSTRAINT_FOREIGNKEY, "23503", ErrorKind::ReferenceMissing),
+    (ffi::SQLITE_CONSTRAINT_NOTNULL, "23502", ErrorKind::FieldMissing),
+    (ffi::SQLITE_CONSTRAINT_CHECK, "23514", ErrorKind::InvalidInput),
+    (ffi::SQLITE_BUSY, "55P03", ErrorKind::Unavailable),
+    (ffi::SQLITE_LOCKED, "55P03", ErrorKind::Unavailable),
+    (ffi::SQLITE_FULL, "53100", ErrorKind::Unavailable),
+    (ffi::SQLITE_NOMEM, "53200", ErrorKind::Unavailable),
+    (ffi::SQLITE_IOERR, "58030", ErrorKind::Unavailable),
+    (ffi::SQLITE_CANTOPEN, "58030", ErrorKind::Unavailable),
+    (ffi::SQLITE_READONLY, "25006", ErrorKind::Internal),
+    (ffi::SQLITE_PERM, "42501", ErrorKind::Internal),
+    (ffi::SQLITE_AUTH, "42501", ErrorKind::Internal),
+    (ffi::SQLITE_TOOBIG, "54000", ErrorKind::InvalidInput),
+    (ffi::SQLITE_CORRUPT, "XX001", ErrorKind::Internal),
+    (ffi::SQLITE_NOTADB, "XX001", ErrorKind::Internal),
+    (ffi::SQLITE_INTERRUPT, "57014", ErrorKind::Unavailable),
+];
+
+pub(super) fn translate(error: SqliteError) -> Error {
+    let (code, message) = match &error {
+        SqliteError::SqliteFailure(failure, message) => (failure.extended_code, message.as_deref()),
+        SqliteError::SqlInputError { error, msg, .. } => (error.extended_code, Some(msg.as_str())),
+        _ => return Error::database(Some("XX000"), ErrorKind::Internal, &error).caused_by(error),
+    };
+    let message = message.unwrap_or_else(|| ffi::code_to_str(code)).to_owned();
+    if message.starts_with("no such table") {
+        return Error::database(Some("42P01"), ErrorKind::TableMissing, message).caused_by(error);
+    }
+    // Extended codes keep the primary one in their low byte.
+    let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));
+    let (code, kind) = row.map_or(("XX000", ErrorKind::Internal), |&(_, code, kind)| (code, kind));
+    Error::database(Some(code), kind, message).caused_by(error)
+}

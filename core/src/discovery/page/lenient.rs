@@ -1,0 +1,192 @@
+//! JSON parts that take any value and keep only the right kind.
+//!
+//! Invariant: deserialising one of these fails only where the text is not JSON at all; a value of another type is
+//! read past and becomes "nothing". Strings are borrowed where the text allows it.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+/// A text, number or flag; `Nothing` for null, lists and objects.
+#[derive(Default)]
+pub(super) enum Scalar<'a> {
+    #[default]
+    Nothing,
+    Text(Cow<'a, str>),
+    Unsigned(u64),
+    Number(f64),
+    Flag(bool),
+}
+
+impl<'a> Scalar<'a> {
+    pub(super) fn into_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Scalar::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A whole number from 0 up, however it is spelled.
+    pub(super) fn count(&self) -> Option<u64> {
+        match *self {
+            Scalar::Unsigned(count) => Some(count),
+            // 2^53: above it a float no longer names one whole number.
+            Scalar::Number(number) if number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number) => {
+                Some(number as u64)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&self) -> Option<f64> {
+        match *self {
+            Scalar::Unsigned(count) => Some(count as f64),
+            Scalar::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self) -> Option<bool> {
+        match *self {
+            Scalar::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Any<'a> {
+            type Value = Scalar<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Unsigned(number))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Number(number as f64))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Number(number))
+            }
+            fn visit_bool<E>(self, flag: bool) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Flag(flag))
+            }
+            fn visit_unit<E>(self) -> Result<Scalar<'a>, E> {
+                Ok(Scalar::Nothing)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Scalar<'a>, A::Error> {
+                IgnoredAny.visit_seq(list).map(|_| Scalar::Nothing)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar<'a>, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| Scalar::Nothing)
+            }
+        }
+        deserializer.deserialize_any(Any(PhantomData))
+    }
+}
+
+/// The texts of a list; `None` when the value is no list.
+#[derive(Default)]
+pub(super) struct Texts<'a>(pub(super) Option<Vec<Cow<'a, str>>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for List<'a> {
+            type Value = Texts<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts<'a>, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(item) = list.next_element::<Scalar<'a>>()? {
+                    texts.extend(item.into_text());
+                }
+                Ok(Texts(Some(texts)))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Texts<'a>, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| Texts(None))
+            }
+            fn visit_str<E: Error>(self, _: &str) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+            fn visit_unit<E: Error>(self) -> Result<Texts<'a>, E> {
+                Ok(Texts(None))
+            }
+        }
+        deserializer.deserialize_any(List(PhantomData))
+    }
+}
+
+/// An object read as `T`; `None` when the value is none.
+pub(super) struct Object<T>(pub(super) Option<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Object<T> {
+        Object(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Map<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|object| Object(Some(object)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Object<T>, A::Error> {
+                IgnoredAny.visit_seq(list).map(|_| Object(None))
+            }
+            fn visit_str<E: Error>(self, _: &str) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+            fn visit_unit<E: Error>(self) -> Result<Object<T>, E> {
+                Ok(Object(None))
+            }
+        }
+        deserializer.deserialize_any(Map(PhantomData))
+    }
+}

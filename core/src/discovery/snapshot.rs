@@ -1,0 +1,255 @@
+//! The catalog as readers see it: built once from an edition, never changed, shared by pointer.
+//!
+//! Invariant: answering the common questions (an order, a category of an order) hands out a part of a list that
+//! stands ready, so their cost does not depend on the size of the catalog.
+
+mod order;
+
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+
+use self::order::Order;
+use super::{
+    edition::{Edition, View},
+    search::{Document, SearchIndex},
+    selection::Selection,
+    terms,
+};
+use crate::{
+    error::{Error, Result},
+    model::{CatalogSource, MiniApp, MiniAppRecord, MiniApps, Timeframe},
+};
+
+/// An immutable catalog with everything derived from it.
+pub(crate) struct Snapshot {
+    edition: Edition,
+    source: CatalogSource,
+    orders: [Option<Order>; Timeframe::ALL.len()],
+    categories: Categories,
+    networks: Networks,
+    search: SearchIndex,
+}
+
+/// The categories that apps have, by number.
+struct Categories {
+    numbers: HashMap<Box<str>, u32>,
+    /// The category of each record; [`Categories::NONE`] without one.
+    of: Box<[u32]>,
+}
+
+/// The networks that can be filtered by, each a bit of a record's mask.
+struct Networks {
+    names: Vec<Box<str>>,
+    /// For each record the networks it runs on.
+    masks: Box<[u64]>,
+}
+
+/// A selection whose words were found.
+#[derive(Default)]
+pub(crate) struct Filter {
+    /// Categories by number; one that no app has is left out, so `Some` of nothing matches nothing.
+    categories: Option<Vec<u32>>,
+    /// Bits of the networks wanted.
+    networks: Option<u64>,
+}
+
+impl Snapshot {
+    pub(crate) fn build(edition: Edition, source: CatalogSource) -> Snapshot {
+        let records = &edition.records;
+        let categories = Categories::of(records);
+        let networks = Networks::of(&edition);
+        let search = SearchIndex::build(records.iter().map(|record| document(record)));
+        let ranked = u32::try_from(edition.header.ranked).unwrap_or(u32::MAX);
+        let orders = Timeframe::ALL.map(|timeframe| {
+            if timeframe == Timeframe::default() {
+                return Some(Order::build(records, (0..ranked).collect(), &categories.of));
+            }
+            edition.order(timeframe).map(|ids| Order::build(records, ids.into(), &categories.of))
+        });
+        Snapshot { source, orders, categories, networks, search, edition }
+    }
+
+    pub(crate) fn edition(&self) -> &Edition {
+        &self.edition
+    }
+
+    pub(crate) fn source(&self) -> CatalogSource {
+        self.source
+    }
+
+    /// How many apps the catalog has.
+    pub(crate) fn len(&self) -> usize {
+        self.edition.records.len()
+    }
+
+    /// The lists that `timeframe` and the networks of `selection` need and this catalog has not.
+    pub(crate) fn missing(&self, timeframe: Timeframe, selection: &Selection) -> Vec<View> {
+        let header = &self.edition.header;
+        let mut missing = Vec::new();
+        if !header.has_one_order && self.orders[timeframe as usize].is_none() {
+            missing.push(View::Order(timeframe));
+        }
+        if !self.networks_are_named() {
+            let asked = selection.networks.iter().filter_map(|name| terms::known_network(name.trim()));
+            for network in asked.filter(|name| terms::upstream_knows(name) && !header.members.contains_key(*name)) {
+                let view = View::Network(network.into());
+                if !missing.contains(&view) {
+                    missing.push(view);
+                }
+            }
+        }
+        missing
+    }
+
+    /// Whether the records themselves say which networks they need (else the upstream was asked).
+    fn networks_are_named(&self) -> bool {
+        self.edition.header.has_chains || self.edition.header.has_one_order
+    }
+
+    /// Finds the words of a selection.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a category or network that neither the closed lists nor any app knows.
+    pub(crate) fn filter(&self, selection: &Selection) -> Result<Filter> {
+        let mut filter = Filter::default();
+        for name in &selection.categories {
+            let name = terms::fold_category(name.trim());
+            let number = self.categories.numbers.get(name);
+            if number.is_none() && !terms::CATEGORIES.contains(&name) {
+                return Err(unknown("category", name, "a category of the catalog"));
+            }
+            filter.categories.get_or_insert_default().extend(number);
+        }
+        for name in &selection.networks {
+            let name = name.trim();
+            let folded = terms::known_network(name).unwrap_or(name);
+            let bit = self.networks.names.iter().position(|known| **known == *folded);
+            if bit.is_none() && terms::known_network(name).is_none() {
+                return Err(unknown("network", name, "a network of the catalog"));
+            }
+            *filter.networks.get_or_insert_default() |= bit.map_or(0, |bit| 1 << bit);
+        }
+        if let Some(categories) = &mut filter.categories {
+            categories.sort_unstable();
+            categories.dedup();
+        }
+        // Apps that name no network run on every one, also on one that no app names.
+        if let Some(mask) = &mut filter.networks
+            && self.networks_are_named()
+        {
+            *mask |= Networks::ANY;
+        }
+        Ok(filter)
+    }
+
+    /// The first apps of a timeframe's order that pass. A timeframe without an order of its own answers in the default one.
+    pub(crate) fn list(&self, timeframe: Timeframe, filter: &Filter, limit: usize) -> MiniApps {
+        let default = &self.orders[Timeframe::default() as usize];
+        let Some(order) = self.orders[timeframe as usize].as_ref().or(default.as_ref()) else {
+            return MiniApps::empty();
+        };
+        match (filter.categories.as_deref(), filter.networks) {
+            (None, None) => MiniApps::first(&order.apps, limit),
+            (Some([category]), None) => {
+                order.category(*category).map_or_else(MiniApps::empty, |apps| MiniApps::first(apps, limit))
+            }
+            (categories, networks) => {
+                let positions = order.positions(categories);
+                let passing = positions.filter(|&position| self.networks.pass(networks, order.ids[position as usize]));
+                passing.take(limit).map(|position| order.apps[position as usize].clone()).collect()
+            }
+        }
+    }
+
+    /// The best matches for a query; a blank one has none.
+    pub(crate) fn search(&self, query: &str, filter: &Filter, limit: usize) -> MiniApps {
+        let categories = filter.categories.as_deref();
+        let accept = |id: u32| {
+            categories.is_none_or(|wanted| wanted.contains(&self.categories.of[id as usize]))
+                && self.networks.pass(filter.networks, id)
+        };
+        self.search.search(query, limit, &accept).into_iter().map(|id| self.app(id)).collect()
+    }
+
+    /// An app with its rank in the default order.
+    fn app(&self, id: u32) -> MiniApp {
+        let is_ranked = (id as usize) < self.edition.header.ranked;
+        let rank = if is_ranked { NonZeroU32::new(id + 1) } else { None };
+        MiniApp::new(Arc::clone(&self.edition.records[id as usize]), rank)
+    }
+}
+
+impl Categories {
+    const NONE: u32 = u32::MAX;
+
+    fn of(records: &[Arc<MiniAppRecord>]) -> Categories {
+        let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
+        let of = records.iter().map(|record| {
+            let Some(category) = &record.category else { return Categories::NONE };
+            if let Some(&number) = numbers.get(category) {
+                return number;
+            }
+            let number = numbers.len() as u32;
+            numbers.insert(category.clone(), number);
+            number
+        });
+        Categories { of: of.collect(), numbers }
+    }
+}
+
+impl Networks {
+    /// The bit of apps that run on every network.
+    const ANY: u64 = 1 << 63;
+    /// More distinct networks than this are not told apart; the closed list has 17.
+    const MOST: usize = 63;
+
+    fn of(edition: &Edition) -> Networks {
+        let mut networks = Networks { names: Vec::new(), masks: vec![0; edition.records.len()].into() };
+        for (id, record) in edition.records.iter().enumerate() {
+            networks.masks[id] = match &*record.networks {
+                [] => Networks::ANY,
+                named => named.iter().fold(0, |mask, name| mask | networks.bit(name)),
+            };
+        }
+        for (network, members) in &edition.header.members {
+            let bit = networks.bit(network);
+            members.iter().for_each(|&id| networks.masks[id as usize] |= bit);
+        }
+        networks
+    }
+
+    fn bit(&mut self, name: &str) -> u64 {
+        let known = self.names.iter().position(|known| **known == *name);
+        match known {
+            Some(bit) => 1 << bit,
+            None if self.names.len() < Networks::MOST => {
+                self.names.push(name.into());
+                1 << (self.names.len() - 1)
+            }
+            None => 0,
+        }
+    }
+
+    fn pass(&self, wanted: Option<u64>, id: u32) -> bool {
+        wanted.is_none_or(|wanted| self.masks[id as usize] & wanted != 0)
+    }
+}
+
+fn document(record: &MiniAppRecord) -> Document<'_> {
+    let author = record.author.as_ref();
+    Document {
+        name: &record.name,
+        tags: &record.tags,
+        category: record.category.as_deref(),
+        subtitle: record.subtitle.as_deref(),
+        tagline: record.tagline.as_deref(),
+        author_username: author.map(|author| &*author.username),
+        author_display_name: author.and_then(|author| author.display_name.as_deref()),
+        description: record.description.as_deref(),
+        domain: &record.domain,
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &str) -> Error {
+    let shown: String = name.chars().take(60).collect();
+    Error::invalid_input(format!("Unknown {what} {shown:?}: neither the known list nor any app has it as {known}"))
+}

@@ -1,0 +1,181 @@
+//! The catalog in the database: for the fallback, and for the other processes on it (DESIGN 6).
+//!
+//! Invariant: a header names a generation whose parts are all there. A new generation is written part by part, in
+//! short transactions that hold up nobody, and takes effect with its header, in one; an older edition never replaces
+//! a newer one.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::edition::{Edition, Header};
+use crate::{
+    clock::Clock,
+    database::{Database, Row, Value},
+    error::{Error, ErrorKind, Result},
+    model::MiniAppRecord,
+};
+
+/// The catalogs of one source.
+#[derive(Clone)]
+pub(super) struct Store {
+    pub(super) database: Database,
+    pub(super) source: Arc<str>,
+    pub(super) clock: Clock,
+    /// This process's client, as holder of leases.
+    pub(super) holder: Uuid,
+}
+
+/// What the database says about the catalog it has, without its records.
+pub(super) struct Found {
+    pub(super) fetched_at: Timestamp,
+    generation: String,
+    parts: i64,
+    header: String,
+}
+
+/// Records in one part.
+const PART: usize = 1_000;
+
+const FIND: &str = "SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1";
+const READ_PART: &str = "SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2";
+const WRITE_PART: &str =
+    "INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)";
+/// A stored time ahead of our clock was written by a clock that was wrong, and does not count.
+const WRITE_HEADER: &str = "INSERT INTO townsquare.catalog AS catalog (source, generation, parts, fetched_at, header)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (source) DO UPDATE SET generation = excluded.generation, parts = excluded.parts,
+        fetched_at = excluded.fetched_at, header = excluded.header
+    WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6";
+const SWEEP: &str = "DELETE FROM townsquare.catalog_parts WHERE source = $1
+    AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)";
+const TAKE_LEASE: &str = "INSERT INTO townsquare.leases AS leases (name, holder, held_until) VALUES ($1, $2, $3)
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder";
+const END_LEASE: &str = "DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2";
+
+impl Store {
+    /// What is there, if anything.
+    pub(super) async fn find(&self) -> Result<Option<Found>> {
+        let read = |row: &Row<'_>| {
+            Ok(Found {
+                generation: row.text(0)?.to_owned(),
+                parts: row.integer(1)?,
+                fetched_at: row.timestamp(2)?,
+                header: row.text(3)?.to_owned(),
+            })
+        };
+        Ok(self.database.fetch(FIND, &[(&*self.source).into()], read).await?.pop())
+    }
+
+    /// The whole edition, unless there is none.
+    pub(super) async fn load(&self) -> Result<Option<Edition>> {
+        // Another process may replace the edition while its parts are being read; then the new one is read.
+        for _ in 0..3 {
+            let Some(found) = self.find().await? else { return Ok(None) };
+            if let Some(edition) = self.read(found).await? {
+                return Ok(Some(edition));
+            }
+        }
+        Err(damaged("its parts are not all there"))
+    }
+
+    async fn read(&self, found: Found) -> Result<Option<Edition>> {
+        let header: Header = serde_json::from_str(&found.header).map_err(|_| damaged("its header does not read"))?;
+        let mut records: Vec<Arc<MiniAppRecord>> = Vec::new();
+        for part in 0..found.parts {
+            let values = [found.generation.as_str().into(), part.into()];
+            let texts = self.database.fetch(READ_PART, &values, |row| Ok(row.text(0)?.to_owned())).await?;
+            let Some(text) = texts.into_iter().next() else { return Ok(None) };
+            let read = blocking(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            records.extend(read.map_err(|_| damaged("a part does not read"))?.into_iter().map(Arc::new));
+        }
+        Edition::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
+    }
+
+    /// Keeps an edition, unless a newer one is there.
+    pub(super) async fn save(&self, edition: &Edition) -> Result<()> {
+        let generation: Arc<str> = Uuid::new_v4().to_string().into();
+        let mut parts = 0i64;
+        for chunk in edition.records.chunks(PART) {
+            let chunk = chunk.to_vec();
+            let text = blocking(move || {
+                let records: Vec<&MiniAppRecord> = chunk.iter().map(|record| &**record).collect();
+                serde_json::to_string(&records)
+            });
+            let text = text.await?.map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
+            let (generation, source, part) = (Arc::clone(&generation), Arc::clone(&self.source), parts);
+            let write = self.database.write(move |transaction| {
+                Box::pin(async move {
+                    let values = [(&*generation).into(), part.into(), (&*source).into(), text.into()];
+                    transaction.execute(WRITE_PART, &values).await
+                })
+            });
+            write.await?;
+            parts += 1;
+        }
+        let header = serde_json::to_string(&edition.header)
+            .map_err(|error| internal("the catalog's header does not serialise").caused_by(error))?;
+        let (source, fetched_at, now) = (Arc::clone(&self.source), edition.header.fetched_at, self.clock.now());
+        let write = self.database.write(move |transaction| {
+            Box::pin(async move {
+                let values: [Value<'_>; 6] = [
+                    (&*source).into(),
+                    (&*generation).into(),
+                    parts.into(),
+                    fetched_at.into(),
+                    header.into(),
+                    now.into(),
+                ];
+                transaction.execute(WRITE_HEADER, &values).await?;
+                transaction.execute(SWEEP, &[(&*source).into()]).await
+            })
+        });
+        write.await.map(drop)
+    }
+
+    /// Claims the next fetch for this process; false when another one is at it.
+    pub(super) async fn take_lease(&self, length: Duration) -> Result<bool> {
+        let (name, holder, now) = (Arc::clone(&self.source), self.holder.to_string(), self.clock.now());
+        let until = now.checked_add(length).unwrap_or(Timestamp::MAX);
+        let write = self.database.write(move |transaction| {
+            Box::pin(async move {
+                let values = [(&*name).into(), holder.into(), until.into(), now.into()];
+                transaction.execute(TAKE_LEASE, &values).await
+            })
+        });
+        Ok(write.await? > 0)
+    }
+
+    /// Lets others fetch again.
+    pub(super) async fn end_lease(&self) -> Result<()> {
+        let (name, holder) = (Arc::clone(&self.source), self.holder.to_string());
+        let write = self.database.write(move |transaction| {
+            Box::pin(async move { transaction.execute(END_LEASE, &[(&*name).into(), holder.into()]).await })
+        });
+        write.await.map(drop)
+    }
+}
+
+impl Found {
+    /// How many apps its default order has.
+    pub(super) fn ranked(&self) -> usize {
+        serde_json::from_str::<Header>(&self.header).map_or(0, |header| header.ranked)
+    }
+}
+
+/// Runs what takes long without waiting off the workers.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        if error.is_cancelled() { Error::closed() } else { internal("A background task panicked").caused_by(error) }
+    })
+}
+
+fn damaged(how: &str) -> Error {
+    internal(format!("The catalog kept in the database cannot be used: {how}"))
+}
+
+fn internal(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Internal, message)
+}

@@ -1,0 +1,168 @@
+//! One request to the upstream: asked, bounded, and told apart when it fails.
+//!
+//! Invariant: redirects are followed within the origin only, so the key cannot be led away; a body is read up to its
+//! limit, after decompression, and no further.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect,
+};
+use url::Url;
+
+use super::retry::Failure;
+use crate::{
+    config::{CatalogOptions, Secret},
+    error::{Error, Result},
+    model::Timeframe,
+};
+
+const PATH: &str = "v2/farcaster/frame/catalog/";
+const MOST_REDIRECTS: usize = 3;
+
+pub(super) struct Http {
+    client: Client,
+    endpoint: Url,
+    page_size: u32,
+    timeout: Duration,
+    max_bytes: u64,
+}
+
+impl Http {
+    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &CatalogOptions) -> Result<Http> {
+        let refused = |what: &str| Error::config(format!("Option {what} cannot be sent in a header"));
+        let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| refused("catalog_key_header"))?;
+        let mut key = HeaderValue::from_str(key.reveal()).map_err(|_| refused("catalog_api_key"))?;
+        key.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(name, key), (ACCEPT, HeaderValue::from_static("application/json"))]);
+        let client = Client::builder()
+            .default_headers(headers)
+            .redirect(redirect::Policy::custom(within_origin))
+            .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls(base.scheme() == "https")?)
+            .no_proxy()
+            .build()
+            .map_err(|error| Error::config("Cannot set up an HTTP client").caused_by(error))?;
+        let mut endpoint = base.clone();
+        let folder = base.path().trim_end_matches('/');
+        endpoint.set_path(&format!("{folder}/{PATH}"));
+        Ok(Http {
+            client,
+            endpoint,
+            page_size: options.page_size,
+            timeout: options.request_timeout,
+            max_bytes: options.max_page_bytes,
+        })
+    }
+
+    /// The endpoint without credentials or query.
+    pub(super) fn name(&self) -> String {
+        format!("{}{}", self.endpoint.origin().ascii_serialization(), self.endpoint.path())
+    }
+
+    /// The body of one page.
+    pub(super) async fn get(
+        &self,
+        timeframe: Timeframe,
+        network: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<Bytes, Failure> {
+        let mut url = self.endpoint.clone();
+        {
+            let mut query = url.query_pairs_mut();
+            query.append_pair("limit", &self.page_size.to_string()).append_pair("time_window", timeframe.as_str());
+            network.map(|network| query.append_pair("networks", network));
+            cursor.map(|cursor| query.append_pair("cursor", cursor));
+        }
+        let answer = async {
+            let response = self.client.get(url).send().await.map_err(unreachable)?;
+            match response.status() {
+                StatusCode::OK => self.body(response).await,
+                _ => Err(refusal(&response)),
+            }
+        };
+        match tokio::time::timeout(self.timeout, answer).await {
+            Ok(result) => result,
+            Err(_) => Err(Failure::passing(Error::unavailable(format!(
+                "The catalog did not answer within {:?}",
+                self.timeout
+            )))),
+        }
+    }
+
+    async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if (body.len() + chunk.len()) as u64 > self.max_bytes {
+                let message = format!("The catalog's answer is larger than {} bytes", self.max_bytes);
+                return Err(Failure::lasting(Error::unavailable(message)));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+}
+
+fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let leads_away = attempt.previous().last().is_none_or(|from| from.origin() != attempt.url().origin());
+    if leads_away || attempt.previous().len() > MOST_REDIRECTS { attempt.stop() } else { attempt.follow() }
+}
+
+/// TLS by rustls on ring, trusting what the operating system trusts. A plain upstream never uses it, and must work
+/// on a machine that trusts nobody.
+fn tls(is_used: bool) -> Result<rustls::ClientConfig> {
+    use rustls_platform_verifier::BuilderVerifierExt;
+    let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);
+    // Named here, not installed for the process: that choice is the host program's.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(failed)?;
+    let builder = if is_used {
+        builder.with_platform_verifier().map_err(failed)?
+    } else {
+        builder.with_root_certificates(rustls::RootCertStore::empty())
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+/// A failure of the connection, without the URL: a base URL may carry a password.
+fn unreachable(error: reqwest::Error) -> Failure {
+    let what = if error.is_connect() {
+        "Cannot connect to the catalog"
+    } else if error.is_decode() || error.is_body() {
+        "The catalog's answer broke off"
+    } else {
+        "The catalog cannot be asked"
+    };
+    Failure::passing(Error::unavailable(what).caused_by(error.without_url()))
+}
+
+/// What a status other than 200 means.
+fn refusal(response: &Response) -> Failure {
+    let status = response.status();
+    let error = |what: &str| Error::unavailable(format!("The catalog {what} (HTTP {})", status.as_u16()));
+    match status.as_u16() {
+        401 | 403 => Failure::lasting(error("refuses the key")),
+        402 => Failure::lasting(error("wants payment or its quota is used up")),
+        429 => Failure::limited(error("was asked too often"), retry_after(response)),
+        503 => Failure::limited(error("is unavailable"), retry_after(response)),
+        500..=599 | 408 => Failure::passing(error("failed")),
+        300..=399 => Failure::lasting(error("redirects elsewhere, which is not followed with a key")),
+        _ => Failure::lasting(error("refused the request")),
+    }
+}
+
+/// `Retry-After` in either of its forms, seconds or a date (RFC 9110, 10.2.3).
+fn retry_after(response: &Response) -> Option<Duration> {
+    let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    // Against the server's own clock, so that ours may be wrong.
+    let until = httpdate::parse_http_date(value).ok()?;
+    let now = httpdate::parse_http_date(response.headers().get("date")?.to_str().ok()?).ok()?;
+    Some(until.duration_since(now).unwrap_or_default())
+}
