@@ -19,6 +19,21 @@ _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
 _Path: TypeAlias = Union[str, PathLike[str]]
 _Seconds: TypeAlias = Union[float, timedelta]
 
+__all__ = [
+    "AsyncClient",
+    "AsyncDiscovery",
+    "Author",
+    "Client",
+    "Coroutine",
+    "Discovery",
+    "DiscoveryStats",
+    "Engagement",
+    "HttpResponse",
+    "MiniApp",
+    "__version__",
+    "shared",
+]
+
 __version__: str
 
 def shared(data_dir: Optional[_Path] = None, **options: Any) -> Client:
