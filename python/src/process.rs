@@ -29,8 +29,7 @@ static LAST_THREAD: OnceLock<ThreadId> = OnceLock::new();
 /// Asks Python to tell us of forks and of its end.
 pub(crate) fn watch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    py.import("atexit")?
-        .call_method1("register", (wrap_pyfunction!(at_exit, module)?,))?;
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(at_exit, module)?,))?;
     // There is no fork, and no such function, on Windows.
     if let Ok(register) = py.import("os")?.getattr("register_at_fork") {
         let hooks = PyDict::new(py);
@@ -68,11 +67,7 @@ fn raise_signals(py: Python<'_>) -> PyResult<()> {
 /// Runs `body` attached to the interpreter, from a thread of our own; `None` when the interpreter is ending.
 pub(crate) fn visit<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     INSIDE.fetch_add(1, Ordering::SeqCst);
-    let result = if ENDING.load(Ordering::SeqCst) {
-        None
-    } else {
-        Python::try_attach(body)
-    };
+    let result = if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(body) };
     INSIDE.fetch_sub(1, Ordering::SeqCst);
     result
 }

@@ -6,6 +6,5 @@
 mod c;
 mod client;
 mod discovery;
+mod python;
 mod tidy;
-
-// mod python;
