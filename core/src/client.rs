@@ -3,20 +3,26 @@
 //! Invariant: this module only composes. Clones are one client; `close` ends it for all of them, and after it
 //! returns no thread of the client is left. A client that is dropped unclosed ends its threads by itself.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 
 use crate::{
+    clock::Clock,
+    communities::Communities,
     config::{Config, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
     error::{During, Error, Operation, Result},
     policy::Caller,
     runtime::Runtime,
+    spaces::{Fidgets, Spaces},
     upstream::Upstream,
 };
 
@@ -38,13 +44,23 @@ use crate::{
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Parts>);
+pub struct Client(Arc<Handle>);
+
+/// A handle: the client's parts, as one caller has them.
+struct Handle {
+    communities: Communities,
+    spaces: Spaces,
+    fidgets: Fidgets,
+    parts: Arc<Parts>,
+}
 
 // Fields are dropped in this order: what runs in the background ends before the database does.
 struct Parts {
     discovery: Discovery,
     runtime: Arc<Runtime>,
     database: Database,
+    clock: Clock,
+    exposes_owner_email: bool,
     is_closed: AtomicBool,
 }
 
@@ -63,35 +79,87 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, durability, busy_timeout, catalog, clock } = resolved;
+        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, clock } = resolved;
         let upstream = Upstream::new(&catalog, clock.clone())?;
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let handle = runtime.handle().clone();
         let database = Database::open(database, options, handle.clone()).await?;
         let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
-        let discovery = Discovery::new(upstream, interval, lease, database.scope(Caller::Service), clock, handle);
-        Ok(Client(Arc::new(Parts { discovery, runtime, database, is_closed: AtomicBool::new(false) })))
+        let service = database.scope(Caller::Service);
+        let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
+        let is_closed = AtomicBool::new(false);
+        let parts = Parts { discovery, runtime, database, clock, exposes_owner_email, is_closed };
+        Ok(Client::acting(Arc::new(parts), Caller::Anonymous))
+    }
+
+    /// A handle that acts for `caller`.
+    fn acting(parts: Arc<Parts>, caller: Caller) -> Client {
+        let scope = parts.database.scope(caller);
+        let clock = || parts.clock.clone();
+        Client(Arc::new(Handle {
+            communities: Communities::new(scope.clone(), clock()),
+            spaces: Spaces::new(scope.clone(), clock(), parts.exposes_owner_email),
+            fidgets: Fidgets::new(scope, clock()),
+            parts,
+        }))
+    }
+
+    /// The same client past every policy: for trusted code.
+    pub fn as_service(&self) -> Client {
+        Client::acting(Arc::clone(&self.0.parts), Caller::Service)
+    }
+
+    /// Communities: configuration, domains, registered spaces.
+    pub fn communities(&self) -> &Communities {
+        &self.0.communities
+    }
+
+    /// Spaces.
+    pub fn spaces(&self) -> &Spaces {
+        &self.0.spaces
+    }
+
+    /// The fidgets of spaces.
+    pub fn fidgets(&self) -> &Fidgets {
+        &self.0.fidgets
+    }
+
+    /// Writes a consistent copy of the SQLite database to `target` while writers go on.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the target exists, or the database is PostgreSQL, which has tools of its own for that.
+    pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
+        self.0.parts.database.backup(target.as_ref()).await.during(Operation::Backup)
+    }
+
+    /// Puts a copy made by [`backup`](Client::backup) into a folder that no client has open; blocks the thread.
+    ///
+    /// # Errors
+    /// `Config` for a copy that is none of ours, damaged, or of a newer version, and for a folder that has a database.
+    #[cfg(feature = "sqlite")]
+    pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
+        crate::database::restore(source.as_ref(), data_dir.as_ref()).during(Operation::Restore)
     }
 
     /// The mini app directory.
     pub fn discovery(&self) -> &Discovery {
-        &self.0.discovery
+        &self.0.parts.discovery
     }
 
     /// The runtime of the client's background work, for bindings that have futures to drive.
-    pub fn runtime(&self) -> &Handle {
-        self.0.runtime.handle()
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        self.0.parts.runtime.handle()
     }
 
     /// Whether [`close`](Client::close) was called, on this handle or a clone.
     pub fn is_closed(&self) -> bool {
-        self.0.is_closed.load(Ordering::Acquire)
+        self.0.parts.is_closed.load(Ordering::Acquire)
     }
 
     /// Ends the client: calls off what is under way, finishes writes already accepted, closes the files and waits
     /// for every thread to end. Later calls fail as `Closed`. Closing twice is fine.
     pub async fn close(&self) {
-        let parts = Arc::clone(&self.0);
+        let parts = Arc::clone(&self.0.parts);
         parts.is_closed.store(true, Ordering::Release);
         let (done, waiting) = oneshot::channel();
         // On a thread of its own: threads of a runtime may not wait for the end of a runtime.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use self::statements as sql;
 use crate::{
     clock::Clock,
-    database::{Scope, Transaction, Value},
+    database::{Scope, Transaction},
     error::{During, Error, Operation, Result},
     filter,
     model::{

@@ -59,6 +59,7 @@ pub struct Config {
     pub(crate) catalog_max_pages: Option<u32>,
     pub(crate) catalog_max_page_bytes: Option<u64>,
     pub(crate) catalog_tries: Option<u32>,
+    pub(crate) hides_owner_email: bool,
     pub(crate) clock: Clock,
 }
 
@@ -79,6 +80,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("catalog_max_pages", "pages fetched for one list at the most; default 100"),
     ("catalog_max_page_bytes", "largest page or catalog file read, in bytes; default 33554432 (32 MiB)"),
     ("catalog_tries", "tries for one page, 1 to 10; default 3"),
+    ("expose_owner_email", "true (default) or false: whether public spaces show their owners' e-mail addresses"),
 ];
 
 impl Config {
@@ -163,6 +165,11 @@ impl Config {
             "catalog_max_pages" => self.catalog_max_pages(number(name, value)?),
             "catalog_max_page_bytes" => self.catalog_max_page_bytes(number(name, value)?),
             "catalog_tries" => self.catalog_tries(number(name, value)?),
+            "expose_owner_email" => match value {
+                "true" | "1" => self.expose_owner_email(),
+                "false" | "0" => self.hide_owner_email(),
+                _ => return Err(Error::config(format!("Option expose_owner_email is true or false, not {value:?}"))),
+            },
             _ => return Err(unknown_option(name)),
         })
     }
@@ -251,6 +258,18 @@ impl Config {
         self
     }
 
+    /// Lets public spaces show their owners' e-mail addresses to every reader, as SPEC 4.5 has it: the default.
+    pub fn expose_owner_email(mut self) -> Config {
+        self.hides_owner_email = false;
+        self
+    }
+
+    /// Keeps the owners' e-mail addresses out of public spaces.
+    pub fn hide_owner_email(mut self) -> Config {
+        self.hides_owner_email = true;
+        self
+    }
+
     /// Where the client reads the time; tests give it a [`ManualClock`](crate::ManualClock).
     pub fn clock(mut self, clock: Clock) -> Config {
         self.clock = clock;
@@ -295,7 +314,11 @@ mod tests {
     #[test]
     fn every_listed_option_can_be_set_by_name() {
         for (name, _) in OPTIONS {
-            let value = if *name == "durability" { "normal" } else { "1" };
+            let value = match *name {
+                "durability" => "normal",
+                "expose_owner_email" => "false",
+                _ => "1",
+            };
             let config = Config::new().set(name, value);
             assert!(config.is_ok_and(|config| config != Config::new()), "{name}");
         }

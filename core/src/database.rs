@@ -16,6 +16,8 @@ use std::{future::Future, path::Path, pin::Pin, time::Duration};
 
 use tokio::runtime::Handle;
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::sqlite::restore;
 pub(crate) use self::{row::Row, statement::Statement, value::Value};
 use crate::{
     clock::Clock,

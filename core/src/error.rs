@@ -133,6 +133,31 @@ operations! {
     GetMiniAppsByCategory, "get_mini_apps_by_category", "Get mini apps by category";
     SearchMiniApps, "search_mini_apps", "Search mini apps";
     RefreshMiniApps, "refresh", "Refresh mini apps";
+    SaveCommunityConfig, "save_community_config", "Save community config";
+    GetActiveCommunityConfig, "get_active_community_config", "Get active community config";
+    SaveCommunityDomain, "save_community_domain", "Save community domain";
+    DeleteCommunityDomain, "delete_community_domain", "Delete community domain";
+    UpdateNavigation, "update_navigation", "Update navigation";
+    ResolveCommunity, "resolve_community", "Resolve community";
+    RegisterSpace, "register_space", "Register space";
+    GetSpaceRegistration, "get_space_registration", "Get space registration";
+    CreateSpace, "create_space", "Create space";
+    CreateSpaces, "create_spaces", "Create spaces";
+    GetSpace, "get_space", "Get space";
+    UpdateSpace, "update_space", "Update space";
+    DeleteSpace, "delete_space", "Delete space";
+    GetUserSpaces, "get_user_spaces", "Get user spaces";
+    GetPublicSpaces, "get_public_spaces", "Get public spaces";
+    GetSpaceWithFidgets, "get_space_with_fidgets", "Get space with fidgets";
+    CreateFidget, "create_fidget", "Create fidget";
+    CreateFidgets, "create_fidgets", "Create fidgets";
+    SavePositions, "save_positions", "Save positions";
+    GetFidget, "get_fidget", "Get fidget";
+    UpdateFidget, "update_fidget", "Update fidget";
+    DeleteFidget, "delete_fidget", "Delete fidget";
+    GetSpaceFidgets, "get_space_fidgets", "Get space fidgets";
+    Backup, "backup", "Backup";
+    Restore, "restore", "Restore";
 }
 
 /// SPEC 7's table of database errors: SQLSTATE, kind, message.
@@ -171,6 +196,29 @@ impl Error {
 
     pub(crate) fn closed() -> Error {
         Error::new(ErrorKind::Closed, "The client is closed")
+    }
+
+    /// A row that is missing or hidden: nobody is told which.
+    pub(crate) fn not_found() -> Error {
+        Error::new(ErrorKind::NotFound, "Record not found")
+    }
+
+    /// An insert that the table's policy forbids, in PostgreSQL's words.
+    pub(crate) fn new_row_violates(table: &str) -> Error {
+        let message = format!("new row violates row-level security policy for table \"{table}\"");
+        Error::database(Some("42501"), ErrorKind::Forbidden, message)
+    }
+
+    /// An operation that needs more than the caller has, in PostgreSQL's words.
+    pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
+        let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
+        Error::database(Some("42501"), kind, format!("permission denied for table {table}"))
+    }
+
+    /// A word that a column's check refuses.
+    pub(crate) fn check_violation(table: &str, column: &str, words: &[&str]) -> Error {
+        let message = format!("{column} of {table} is one of {}", words.join(", "));
+        Error::database(Some("23514"), ErrorKind::InvalidInput, message)
     }
 
     /// A database's failure in SPEC 7's words. `kind` decides only for codes outside SPEC 7's table.

@@ -33,12 +33,15 @@ mod error;
 mod model;
 
 mod config;
+mod filter;
 mod policy;
 
 mod database;
 mod upstream;
 
+mod communities;
 mod discovery;
+mod spaces;
 
 mod client;
 mod runtime;
@@ -49,12 +52,21 @@ pub mod http;
 mod shared;
 
 pub use jiff::Timestamp;
+pub use serde_json::Value as Json;
+pub use uuid::Uuid;
 
 pub use crate::{
     client::Client,
     clock::{Clock, ManualClock},
+    communities::Communities,
     config::{Config, Durability, OPTIONS},
     discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, MAX_LIMIT, Selection},
     error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
-    model::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe},
+    model::{
+        ActiveCommunityConfig, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
+        DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,
+        NewRegistration, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceRegistration, SpaceType,
+        SpaceWithFidgets, Timeframe,
+    },
+    spaces::{DEFAULT_PAGE, Fidgets, Spaces},
 };

@@ -13,6 +13,4 @@ pub use community::{
     SpaceRegistration, SpaceType,
 };
 pub use mini_app::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe};
-pub use space::{
-    Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
-};
+pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn hosts_of_one_domain_read_alike() {
-        for host in ["Town.Example", " www.town.example ", "https://town.example:8443/a?b", "town.example:80", "town.example/"]
+        for host in
+            ["Town.Example", " www.town.example ", "https://town.example:8443/a?b", "town.example:80", "town.example/"]
         {
             assert_eq!(normalised(host), "town.example", "{host}");
         }

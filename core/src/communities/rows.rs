@@ -7,9 +7,7 @@ use uuid::Uuid;
 use crate::{
     database::{Row, Value},
     error::{Error, ErrorKind, Result},
-    model::{
-        ActiveCommunityConfig, Change, CommunityConfig, CommunityDomain, CommunityPatch, SpaceRegistration,
-    },
+    model::{ActiveCommunityConfig, Change, CommunityConfig, CommunityDomain, CommunityPatch, SpaceRegistration},
 };
 
 /// What is bound to update a configuration, or else to insert it.
@@ -117,5 +115,6 @@ pub(super) fn registration(row: &Row<'_>) -> Result<SpaceRegistration> {
 
 /// A word that the table's check let in.
 fn word<T: std::str::FromStr>(text: &str) -> Result<T> {
-    text.parse().map_err(|_| Error::database(Some("XX001"), ErrorKind::Internal, "a row holds a word its check refuses"))
+    text.parse()
+        .map_err(|_| Error::database(Some("XX001"), ErrorKind::Internal, "a row holds a word its check refuses"))
 }

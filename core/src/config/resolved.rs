@@ -18,6 +18,7 @@ pub(crate) struct Resolved {
     pub(crate) durability: Durability,
     pub(crate) busy_timeout: Duration,
     pub(crate) catalog: CatalogOptions,
+    pub(crate) exposes_owner_email: bool,
     pub(crate) clock: Clock,
 }
 
@@ -61,6 +62,7 @@ impl Config {
             durability: self.durability,
             busy_timeout: duration("busy_timeout", self.busy_timeout, 10)?,
             catalog: self.catalog_options()?,
+            exposes_owner_email: !self.hides_owner_email,
             clock: self.clock,
         })
     }

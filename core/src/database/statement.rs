@@ -3,7 +3,7 @@
 //! Invariant: a statement's text is a constant of this library; what comes from outside is bound, never spliced. In
 //! the text stand `$1…$n` in order of first use, the library's own tables as `townsquare.name`, and in braces what
 //! depends on the engine or the caller: `{spaces.select}` is that policy's condition (TRUE for the service),
-//! `{later $3}` a new `updated_at` that is `$3` but never at or before the old one.
+//! `{spaces.later $3}` a new `updated_at` that is `$3` but never at or before the row's old one.
 
 use std::sync::OnceLock;
 
@@ -24,8 +24,8 @@ pub(super) trait Dialect {
     fn parameter(number: usize) -> String;
     /// The prefix of the library's own tables.
     const OWN_TABLES: &'static str;
-    /// An `updated_at` that is `time` or, where that is no later than the old one, a microsecond after the old one.
-    fn later(time: &str) -> String;
+    /// `time` or, where that is no later than what the column `old` holds, a microsecond after that.
+    fn later(time: &str, old: &str) -> String;
 }
 
 /// A statement as one engine wants it.
@@ -112,8 +112,8 @@ fn spell<D: Dialect>(text: &str, caller: Option<&str>) -> String {
 }
 
 fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
-    if let Some(time) = inside.strip_prefix("later $") {
-        return D::later(&D::parameter(leading_number(time).0));
+    if let Some((table, time)) = inside.split_once(".later $") {
+        return D::later(&D::parameter(leading_number(time).0), &format!("{table}.updated_at"));
     }
     let found = Table::ALL.into_iter().find_map(|table| {
         let action = inside.strip_prefix(table.name())?.strip_prefix('.')?;
@@ -138,8 +138,8 @@ mod tests {
         fn parameter(number: usize) -> String {
             format!("?{number}")
         }
-        fn later(time: &str) -> String {
-            format!("max({time}, updated_at)")
+        fn later(time: &str, old: &str) -> String {
+            format!("max({time}, {old})")
         }
     }
 
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_statement_without_policies_is_the_same_for_everybody() {
-        let spelling = Spelling::of::<Plain>("UPDATE townsquare.x SET updated_at = {later $2} WHERE id = $1");
+        let spelling = Spelling::of::<Plain>("UPDATE x SET updated_at = {x.later $2} WHERE id = $1");
         let anonymous = spelling.runnable(Caller::Anonymous);
-        assert_eq!(anonymous.sql, "UPDATE own_x SET updated_at = max(?2, updated_at) WHERE id = ?1");
+        assert_eq!(anonymous.sql, "UPDATE x SET updated_at = max(?2, x.updated_at) WHERE id = ?1");
         assert!(!anonymous.binds_caller);
     }
 }

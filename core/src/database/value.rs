@@ -47,5 +47,7 @@ from! {
     Uuid, Uuid, value => value;
     Timestamp, Timestamp, value => value;
     &'a Json, Json, value => Cow::Borrowed(value);
+    Json, Json, value => Cow::Owned(value);
+    Vec<String>, Texts, value => Cow::Owned(value);
     &'a [String], Texts, value => Cow::Borrowed(value);
 }

@@ -70,11 +70,7 @@ impl Fidgets {
     ///
     /// # Errors
     /// `NotFound` when one of them is not a fidget of that space, or the space is not the caller's: nothing changes.
-    pub async fn save_positions(
-        &self,
-        space_id: Uuid,
-        positions: BTreeMap<Uuid, Option<Json>>,
-    ) -> Result<Vec<Fidget>> {
+    pub async fn save_positions(&self, space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Result<Vec<Fidget>> {
         let save = async {
             for position in positions.values() {
                 filter::json("position", position.as_ref())?;

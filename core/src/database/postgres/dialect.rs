@@ -11,7 +11,7 @@ impl Dialect for Postgresql {
         format!("${number}")
     }
 
-    fn later(time: &str) -> String {
-        format!("GREATEST({time}, updated_at + INTERVAL '1 microsecond')")
+    fn later(time: &str, old: &str) -> String {
+        format!("GREATEST({time}, {old} + INTERVAL '1 microsecond')")
     }
 }

@@ -11,14 +11,14 @@ impl Dialect for SqliteDialect {
         format!("?{number}")
     }
 
-    fn later(time: &str) -> String {
+    fn later(time: &str, old: &str) -> String {
         // Times are text of fixed width, so they compare as text. SQLite's own functions know no microseconds: the
         // last six digits are counted up here, and carried into the seconds when they are all nines.
         format!(
-            "CASE WHEN {time} > updated_at OR updated_at IS NULL THEN {time} \
-             WHEN substr(updated_at, 21, 6) < '999999' THEN \
-             substr(updated_at, 1, 20) || printf('%06d', CAST(substr(updated_at, 21, 6) AS INTEGER) + 1) || 'Z' \
-             ELSE strftime('%Y-%m-%dT%H:%M:%S.000000Z', updated_at, '+1 second') END"
+            "CASE WHEN {time} > {old} OR {old} IS NULL THEN {time} \
+             WHEN substr({old}, 21, 6) < '999999' THEN \
+             substr({old}, 1, 20) || printf('%06d', CAST(substr({old}, 21, 6) AS INTEGER) + 1) || 'Z' \
+             ELSE strftime('%Y-%m-%dT%H:%M:%S.000000Z', {old}, '+1 second') END"
         )
     }
 }
