@@ -54,7 +54,7 @@ impl Connection {
             prepared.raw_bind_parameter(place, value).map_err(translate)?;
         }
         if runnable.binds_caller {
-            prepared.raw_bind_parameter(values.len() + 1, &Value::from(caller.id())).map_err(translate)?;
+            prepared.raw_bind_parameter(values.len() + 1, Value::from(caller.id())).map_err(translate)?;
         }
         Ok(prepared)
     }
