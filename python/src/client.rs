@@ -26,12 +26,7 @@ use crate::{
 };
 
 /// One handle; the methods of both faces.
-#[pyclass(
-    name = "ClientMethods",
-    frozen,
-    subclass,
-    module = "townsquare._native"
-)]
+#[pyclass(name = "ClientMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
     door: Door,
     discovery: PyOnceLock<Py<PyAny>>,
@@ -50,37 +45,25 @@ impl Methods {
     /// Ends the client and every thread of it; closing twice is fine.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let handle = self.door.share().lend();
-        enter_apart(
-            py,
-            self.door.face(),
-            "close",
-            self.door.share().courier(),
-            async move {
-                // In a child process it is the parent's to close.
-                if let Ok(client) = handle.client() {
-                    client.close().await;
-                }
-                Ok(Nothing)
-            },
-        )
+        enter_apart(py, self.door.face(), "close", self.door.share().courier(), async move {
+            // In a child process it is the parent's to close.
+            if let Ok(client) = handle.client() {
+                client.close().await;
+            }
+            Ok(Nothing)
+        })
     }
 
     /// Whether the client was closed, or belongs to the parent process.
     #[getter]
     fn closed(&self) -> bool {
-        self.door
-            .share()
-            .client()
-            .map_or(true, townsquare::Client::is_closed)
+        self.door.share().client().map_or(true, townsquare::Client::is_closed)
     }
 
     /// The mini app directory.
     #[getter]
     fn discovery<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self
-            .discovery
-            .get_or_try_init(py, || discovery::area(py, self.door.clone()))?
-            .bind(py))
+        Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.door.clone()))?.bind(py))
     }
 
     fn __repr__(&self) -> String {
@@ -88,10 +71,7 @@ impl Methods {
             Face::Blocking => "Client",
             Face::Awaiting => "AsyncClient",
         };
-        format!(
-            "<townsquare.{name} {}>",
-            if self.closed() { "closed" } else { "open" }
-        )
+        format!("<townsquare.{name} {}>", if self.closed() { "closed" } else { "open" })
     }
 }
 
@@ -105,11 +85,7 @@ impl Client {
         data_dir: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        open(
-            class.py(),
-            Face::Blocking,
-            configuration(class.py(), data_dir, options)?,
-        )
+        open(class.py(), Face::Blocking, configuration(class.py(), data_dir, options)?)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -133,26 +109,16 @@ impl AsyncClient {
         data_dir: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        open(
-            class.py(),
-            Face::Awaiting,
-            configuration(class.py(), data_dir, options)?,
-        )
+        open(class.py(), Face::Awaiting, configuration(class.py(), data_dir, options)?)
     }
 
     fn __aenter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let itself = this.clone().unbind();
-        this.as_super()
-            .get()
-            .door
-            .enter(this.py(), "__aenter__", |_| async move { Ok(itself) })
+        this.as_super().get().door.enter(this.py(), "__aenter__", |_| async move { Ok(itself) })
     }
 
     #[pyo3(signature = (*exc))]
-    fn __aexit__<'py>(
-        this: &Bound<'py, Self>,
-        exc: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn __aexit__<'py>(this: &Bound<'py, Self>, exc: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let _ = exc;
         this.as_super().get().close(this.py())
     }
@@ -162,10 +128,7 @@ fn open(py: Python<'_>, face: Face, config: Config) -> PyResult<Bound<'_, PyAny>
     let courier = Arc::new(Courier::default());
     let for_it = Arc::clone(&courier);
     enter_apart(py, face, Operation::Open, &courier, async move {
-        Ok(Opened {
-            handle: Handle::new(townsquare::Client::open(config).await?, for_it),
-            face,
-        })
+        Ok(Opened { handle: Handle::new(townsquare::Client::open(config).await?, for_it), face })
     })
 }
 
@@ -181,10 +144,7 @@ impl<'py> IntoPyObject<'py> for Opened {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let methods = Methods {
-            door: Door::new(self.handle, self.face),
-            discovery: PyOnceLock::new(),
-        };
+        let methods = Methods { door: Door::new(self.handle, self.face), discovery: PyOnceLock::new() };
         let methods = PyClassInitializer::from(methods);
         Ok(match self.face {
             Face::Blocking => Bound::new(py, methods.add_subclass(Client))?.into_any(),
@@ -206,20 +166,13 @@ pub(crate) fn shared(
 ) -> PyResult<Py<Client>> {
     let refuse = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
     let known = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if known()
-        .as_ref()
-        .is_some_and(|(born, _)| *born != process::generation())
-    {
+    if known().as_ref().is_some_and(|(born, _)| *born != process::generation()) {
         return Err(refuse(forked()));
     }
     let as_it_is = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
     let client = process::wait(py, async move {
-        if as_it_is {
-            townsquare::Client::shared().await
-        } else {
-            townsquare::Client::shared_with(config).await
-        }
+        if as_it_is { townsquare::Client::shared().await } else { townsquare::Client::shared_with(config).await }
     });
     let client = client?.map_err(|error| refuse(error.into()))?;
     if let Some((_, object)) = &*known()
@@ -227,10 +180,7 @@ pub(crate) fn shared(
     {
         return Ok(object.clone_ref(py));
     }
-    let opened = Opened {
-        handle: Handle::new(client, Arc::default()),
-        face: Face::Blocking,
-    };
+    let opened = Opened { handle: Handle::new(client, Arc::default()), face: Face::Blocking };
     let object = opened.into_pyobject(py)?.cast_into::<Client>()?.unbind();
     *known() = Some((process::generation(), object.clone_ref(py)));
     Ok(object)

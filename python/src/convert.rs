@@ -32,15 +32,9 @@ impl<'py> FromPyObject<'_, 'py> for Names {
             )));
         }
         if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
-            return Err(PyTypeError::new_err(
-                "expected a list of strings, not bytes",
-            ));
+            return Err(PyTypeError::new_err("expected a list of strings, not bytes"));
         }
-        value
-            .try_iter()?
-            .map(|name| name?.extract::<String>())
-            .collect::<PyResult<_>>()
-            .map(Names)
+        value.try_iter()?.map(|name| name?.extract::<String>()).collect::<PyResult<_>>().map(Names)
     }
 }
 
@@ -55,12 +49,7 @@ impl Count {
     /// # Errors
     /// An invalid input, in the core's words, for an integer that the core's type cannot hold.
     pub(crate) fn get(self, name: &str, most: u32) -> Result<u32, Failure> {
-        self.0.map_err(|shown| {
-            Failure::own(
-                ErrorKind::InvalidInput,
-                format!("{name} is 1 to {most}, not {shown}"),
-            )
-        })
+        self.0.map_err(|shown| Failure::own(ErrorKind::InvalidInput, format!("{name} is 1 to {most}, not {shown}")))
     }
 }
 
@@ -72,9 +61,7 @@ impl<'py> FromPyObject<'_, 'py> for Count {
             Ok(count) => Ok(Count(Ok(count))),
             Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
                 let huge = "an integer of more than 64 bits".to_owned();
-                Ok(Count(Err(value
-                    .extract::<i64>()
-                    .map_or(huge, |count| count.to_string()))))
+                Ok(Count(Err(value.extract::<i64>().map_or(huge, |count| count.to_string()))))
             }
             Err(error) => Err(error),
         }
@@ -106,10 +93,7 @@ impl<'py> FromPyObject<'_, 'py> for Body {
             let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
             return Ok(Body(Some(bytes.extract()?)));
         }
-        Err(PyTypeError::new_err(format!(
-            "expected bytes, not {}",
-            value.get_type().name()?
-        )))
+        Err(PyTypeError::new_err(format!("expected bytes, not {}", value.get_type().name()?)))
     }
 }
 
@@ -124,9 +108,7 @@ pub(crate) struct Json(String);
 impl Json {
     /// The JSON of a value, its keys in the order they are written.
     pub(crate) fn of(value: &impl Serialize) -> PyResult<Json> {
-        serde_json::to_string(value)
-            .map(Json)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(value).map(Json).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 

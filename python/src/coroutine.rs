@@ -57,11 +57,7 @@ pub(crate) struct Coroutine {
 
 enum State {
     Fresh(Work),
-    Waiting {
-        steps: Py<PyIterator>,
-        slot: Slot,
-        _end: EndOnDrop,
-    },
+    Waiting { steps: Py<PyIterator>, slot: Slot, _end: EndOnDrop },
     Running,
     Done,
 }
@@ -71,18 +67,11 @@ type Slot = Arc<Mutex<Option<Result<Answer, Failure>>>>;
 
 impl Coroutine {
     pub(crate) fn new(call: Call, place: Place, work: Work) -> Coroutine {
-        Coroutine {
-            call,
-            state: Mutex::new(State::Fresh(work)),
-            place,
-        }
+        Coroutine { call, state: Mutex::new(State::Fresh(work)), place }
     }
 
     fn replace(&self, state: State) -> State {
-        mem::replace(
-            &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner),
-            state,
-        )
+        mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 
     /// One step: an asyncio future to wait for, or `StopIteration` with the answer.
@@ -100,48 +89,31 @@ impl Coroutine {
             State::Running => Err(PyValueError::new_err("coroutine already executing")),
             State::Done => {
                 self.replace(State::Done);
-                Err(PyRuntimeError::new_err(
-                    "cannot reuse already awaited coroutine",
-                ))
+                Err(PyRuntimeError::new_err("cannot reuse already awaited coroutine"))
             }
         }
     }
 
     fn begin(&self, py: Python<'_>, mut work: Work) -> PyResult<Begun> {
         if let Place::Runtime(_) = self.place
-            && let Poll::Ready(outcome) =
-                work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            && let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         {
             return Ok(Begun::Ready(outcome));
         }
         if process::is_ending() {
-            return Err(PyRuntimeError::new_err(
-                "cannot wait for an answer at interpreter shutdown",
-            ));
+            return Err(PyRuntimeError::new_err("cannot wait for an answer at interpreter shutdown"));
         }
         static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let event_loop = RUNNING_LOOP
-            .import(py, "asyncio", "get_running_loop")?
-            .call0()?;
+        let event_loop = RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
         let future = event_loop.call_method0("create_future")?;
-        let steps = future
-            .call_method0("__await__")?
-            .cast_into::<PyIterator>()?
-            .unbind();
+        let steps = future.call_method0("__await__")?.cast_into::<PyIterator>()?.unbind();
         let slot = Slot::default();
-        let note = Note {
-            event_loop: event_loop.unbind(),
-            future: future.unbind(),
-        };
+        let note = Note { event_loop: event_loop.unbind(), future: future.unbind() };
         let end = match &self.place {
             Place::Runtime(share) => {
                 let parcel = Parcel::new(&slot, share.courier().mailbox()?, note);
-                let client = share
-                    .client()
-                    .map_err(|failure| failure.into_exception(py, self.call.operation()))?;
-                let task = client
-                    .runtime()
-                    .spawn(async move { parcel.deliver(work.await) });
+                let client = share.client().map_err(|failure| failure.into_exception(py, self.call.operation()))?;
+                let task = client.runtime().spawn(async move { parcel.deliver(work.await) });
                 EndOnDrop::new(move || task.abort())
             }
             Place::Thread(courier) => {
@@ -149,11 +121,7 @@ impl Coroutine {
                 on_a_thread(work, parcel)?
             }
         };
-        Ok(Begun::Waiting(State::Waiting {
-            steps,
-            slot,
-            _end: end,
-        }))
+        Ok(Begun::Waiting(State::Waiting { steps, slot, _end: end }))
     }
 
     /// Passes a step on to the asyncio future's own iterator; when that is through, the answer is in the slot.
@@ -222,9 +190,7 @@ impl Coroutine {
     ) -> PyResult<Py<PyAny>> {
         match self.replace(State::Running) {
             State::Running => Err(PyValueError::new_err("coroutine already executing")),
-            State::Waiting {
-                steps, _end: end, ..
-            } => {
+            State::Waiting { steps, _end: end, .. } => {
                 self.replace(State::Done);
                 drop(end);
                 let given = if tb.is_some() {
@@ -272,10 +238,7 @@ impl Coroutine {
 
 impl Drop for Coroutine {
     fn drop(&mut self) {
-        let fresh = matches!(
-            self.state.get_mut().unwrap_or_else(PoisonError::into_inner),
-            State::Fresh(_)
-        );
+        let fresh = matches!(self.state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Fresh(_));
         if fresh {
             process::visit(|py| warn_of_oversight(py, self.call.name()));
         }
@@ -285,8 +248,7 @@ impl Drop for Coroutine {
 /// What Python says of its own coroutines when somebody forgets the `await`.
 fn warn_of_oversight(py: Python<'_>, name: &str) {
     let pending = PyErr::take(py);
-    let text =
-        std::ffi::CString::new(format!("coroutine '{name}' was never awaited")).unwrap_or_default();
+    let text = std::ffi::CString::new(format!("coroutine '{name}' was never awaited")).unwrap_or_default();
     if let Err(error) = PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1) {
         error.write_unraisable(py, None);
     }
@@ -313,10 +275,7 @@ struct Parcel {
 
 impl Parcel {
     fn new(slot: &Slot, mailbox: Mailbox, note: Note) -> Parcel {
-        Parcel {
-            slot: Arc::clone(slot),
-            send: Some((mailbox, note)),
-        }
+        Parcel { slot: Arc::clone(slot), send: Some((mailbox, note)) }
     }
 
     fn deliver(self, outcome: Result<Answer, Failure>) {
@@ -340,10 +299,7 @@ struct EndOnDrop {
 
 impl EndOnDrop {
     fn new(end: impl FnOnce() + Send + 'static) -> EndOnDrop {
-        EndOnDrop {
-            end: Some(Box::new(end)),
-            born: process::generation(),
-        }
+        EndOnDrop { end: Some(Box::new(end)), born: process::generation() }
     }
 }
 
@@ -365,20 +321,14 @@ fn on_a_thread(work: Work, parcel: Parcel) -> PyResult<EndOnDrop> {
     const CHECK: Duration = Duration::from_millis(50);
     let ended = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&ended);
-    thread::Builder::new()
-        .name("townsquare-open".into())
-        .spawn(move || {
-            let check = || {
-                if seen.load(Ordering::Acquire) {
-                    Err(())
-                } else {
-                    Ok(())
-                }
-            };
-            if let Ok(outcome) = townsquare::blocking::wait_while(work, CHECK, check) {
-                parcel.deliver(outcome);
-            }
-        })?;
+    thread::Builder::new().name("townsquare-open".into()).spawn(move || {
+        let check = || {
+            if seen.load(Ordering::Acquire) { Err(()) } else { Ok(()) }
+        };
+        if let Ok(outcome) = townsquare::blocking::wait_while(work, CHECK, check) {
+            parcel.deliver(outcome);
+        }
+    })?;
     Ok(EndOnDrop::new(move || ended.store(true, Ordering::Release)))
 }
 

@@ -38,20 +38,18 @@ impl Courier {
             return Ok(Mailbox(sender.clone()));
         }
         let (new, notes) = mpsc::channel::<Note>();
-        thread::Builder::new()
-            .name("townsquare-py".into())
-            .spawn(move || {
-                while let Ok(note) = notes.recv() {
-                    // One visit for all that is there: attaching is the dear part.
-                    let visited = process::visit(|py| {
-                        rouse(py, &note);
-                        notes.try_iter().for_each(|note| rouse(py, &note));
-                    });
-                    if visited.is_none() {
-                        return;
-                    }
+        thread::Builder::new().name("townsquare-py".into()).spawn(move || {
+            while let Ok(note) = notes.recv() {
+                // One visit for all that is there: attaching is the dear part.
+                let visited = process::visit(|py| {
+                    rouse(py, &note);
+                    notes.try_iter().for_each(|note| rouse(py, &note));
+                });
+                if visited.is_none() {
+                    return;
                 }
-            })?;
+            }
+        })?;
         Ok(Mailbox(sender.insert(new).clone()))
     }
 }
@@ -65,14 +63,9 @@ impl Mailbox {
 
 fn rouse(py: Python<'_>, note: &Note) {
     static SETTLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let settle = SETTLE.get_or_try_init(py, || {
-        Ok::<_, PyErr>(wrap_pyfunction!(settle, py)?.into_any().unbind())
-    });
+    let settle = SETTLE.get_or_try_init(py, || Ok::<_, PyErr>(wrap_pyfunction!(settle, py)?.into_any().unbind()));
     // A loop that was closed meanwhile raises; whoever waited on it is gone.
-    let _ = settle.and_then(|settle| {
-        note.event_loop
-            .call_method1(py, "call_soon_threadsafe", (settle, &note.future))
-    });
+    let _ = settle.and_then(|settle| note.event_loop.call_method1(py, "call_soon_threadsafe", (settle, &note.future)));
 }
 
 /// Runs on the event loop: ends the wait, unless it was cancelled before.

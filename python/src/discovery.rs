@@ -15,12 +15,7 @@ use crate::{
 };
 
 /// The mini app directory; the methods of both faces.
-#[pyclass(
-    name = "DiscoveryMethods",
-    frozen,
-    subclass,
-    module = "townsquare._native"
-)]
+#[pyclass(name = "DiscoveryMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
     door: Door,
 }
@@ -47,9 +42,7 @@ pub(crate) fn area(py: Python<'_>, door: Door) -> PyResult<Py<PyAny>> {
 impl Methods {
     /// The mini apps that trend in a window, best first.
     #[pyo3(signature = (timeframe = "24h", limit = Count::of(50), *, categories = None, networks = None))]
-    #[pyo3(
-        text_signature = "($self, timeframe='24h', limit=50, *, categories=None, networks=None)"
-    )]
+    #[pyo3(text_signature = "($self, timeframe='24h', limit=50, *, categories=None, networks=None)")]
     fn get_trending_mini_apps<'py>(
         &self,
         py: Python<'py>,
@@ -59,16 +52,11 @@ impl Methods {
         networks: Option<Names>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let timeframe = timeframe.parse::<Timeframe>();
-        self.door
-            .enter(py, Operation::GetTrendingMiniApps, |handle| async move {
-                let selection = selection(limit, categories, networks)?;
-                let apps = handle
-                    .client()?
-                    .discovery()
-                    .get_trending_mini_apps(timeframe?, selection)
-                    .await?;
-                Ok(Gallery(apps))
-            })
+        self.door.enter(py, Operation::GetTrendingMiniApps, |handle| async move {
+            let selection = selection(limit, categories, networks)?;
+            let apps = handle.client()?.discovery().get_trending_mini_apps(timeframe?, selection).await?;
+            Ok(Gallery(apps))
+        })
     }
 
     /// The mini apps of these categories, in the order of the last 24 hours.
@@ -81,16 +69,11 @@ impl Methods {
         limit: Count,
         networks: Option<Names>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.door
-            .enter(py, Operation::GetMiniAppsByCategory, |handle| async move {
-                let selection = selection(limit, None, networks)?;
-                let apps = handle
-                    .client()?
-                    .discovery()
-                    .get_mini_apps_by_category(categories.0, selection)
-                    .await?;
-                Ok(Gallery(apps))
-            })
+        self.door.enter(py, Operation::GetMiniAppsByCategory, |handle| async move {
+            let selection = selection(limit, None, networks)?;
+            let apps = handle.client()?.discovery().get_mini_apps_by_category(categories.0, selection).await?;
+            Ok(Gallery(apps))
+        })
     }
 
     /// The mini apps that a search box would show for these words, best first.
@@ -104,65 +87,37 @@ impl Methods {
         categories: Option<Names>,
         networks: Option<Names>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.door
-            .enter(py, Operation::SearchMiniApps, |handle| async move {
-                let selection = selection(limit, categories, networks)?;
-                Ok(Gallery(
-                    handle
-                        .client()?
-                        .discovery()
-                        .search_mini_apps(&query, selection)
-                        .await?,
-                ))
-            })
+        self.door.enter(py, Operation::SearchMiniApps, |handle| async move {
+            let selection = selection(limit, categories, networks)?;
+            Ok(Gallery(handle.client()?.discovery().search_mini_apps(&query, selection).await?))
+        })
     }
 
     /// Fetches the catalog now, whatever its age.
     #[pyo3(signature = (*, force = false))]
     fn refresh<'py>(&self, py: Python<'py>, force: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.door
-            .enter(py, Operation::RefreshMiniApps, move |handle| async move {
-                let discovery = handle.client()?.discovery();
-                Ok(DiscoveryStats(if force {
-                    discovery.force_refresh().await?
-                } else {
-                    discovery.refresh().await?
-                }))
-            })
+        self.door.enter(py, Operation::RefreshMiniApps, move |handle| async move {
+            let discovery = handle.client()?.discovery();
+            Ok(DiscoveryStats(if force { discovery.force_refresh().await? } else { discovery.refresh().await? }))
+        })
     }
 
     /// What the catalog holds, how old it is, and why it is no newer.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, "stats", |handle| async move {
-            Ok(DiscoveryStats(handle.client()?.discovery().stats()?))
-        })
+        self.door.enter(py, "stats", |handle| async move { Ok(DiscoveryStats(handle.client()?.discovery().stats()?)) })
     }
 
     /// The discovery endpoint without a server: a request in, a response out.
     #[pyo3(signature = (method, target, body = Body::EMPTY), text_signature = "($self, method, target, body=b'')")]
-    fn handle<'py>(
-        &self,
-        py: Python<'py>,
-        method: String,
-        target: String,
-        body: Body,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn handle<'py>(&self, py: Python<'py>, method: String, target: String, body: Body) -> PyResult<Bound<'py, PyAny>> {
         self.door.enter(py, "handle", |handle| async move {
-            let response = handle
-                .client()?
-                .discovery()
-                .handle(&method, &target, body.as_ref())
-                .await?;
+            let response = handle.client()?.discovery().handle(&method, &target, body.as_ref()).await?;
             Ok(HttpResponse(response))
         })
     }
 }
 
-fn selection(
-    limit: Count,
-    categories: Option<Names>,
-    networks: Option<Names>,
-) -> Result<Selection, Failure> {
+fn selection(limit: Count, categories: Option<Names>, networks: Option<Names>) -> Result<Selection, Failure> {
     let mut selection = Selection::first(limit.get("limit", MAX_LIMIT)?);
     if let Some(Names(categories)) = categories {
         selection = selection.in_categories(categories);

@@ -78,10 +78,7 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn new(handle: Handle, face: Face) -> Door {
-        Door {
-            share: Share::new(handle),
-            face,
-        }
+        Door { share: Share::new(handle), face }
     }
 
     pub(crate) fn share(&self) -> &Share {
@@ -106,12 +103,7 @@ impl Door {
         let (call, handle) = (call.into(), self.share.lend());
         match self.face {
             Face::Blocking => run_sync(py, call, operation(handle)),
-            Face::Awaiting => run_async(
-                py,
-                call,
-                Place::Runtime(self.share.clone()),
-                operation(handle),
-            ),
+            Face::Awaiting => run_async(py, call, Place::Runtime(self.share.clone()), operation(handle)),
         }
     }
 }
@@ -141,10 +133,7 @@ where
     T: for<'p> IntoPyObject<'p> + Send,
 {
     let mut future = pin!(future);
-    match future
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
-    {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => finish(py, call, outcome),
         Poll::Pending => finish(py, call, process::wait(py, future)?),
     }
@@ -160,12 +149,7 @@ where
     }
 }
 
-fn run_async<T, F>(
-    py: Python<'_>,
-    call: Call,
-    place: Place,
-    future: F,
-) -> PyResult<Bound<'_, PyAny>>
+fn run_async<T, F>(py: Python<'_>, call: Call, place: Place, future: F) -> PyResult<Bound<'_, PyAny>>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: for<'p> IntoPyObject<'p> + Send + 'static,

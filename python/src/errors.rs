@@ -23,10 +23,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn own(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Failure {
-        Failure::Own {
-            kind,
-            message: message.into(),
-        }
+        Failure::Own { kind, message: message.into() }
     }
 
     /// What an operation answers whose client went away under it.
@@ -54,10 +51,7 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
             details.set_item("code", error.code())?;
             details.set_item("status", error.status())?;
             details.set_item("is_retryable", error.is_retryable())?;
-            details.set_item(
-                "retry_after",
-                error.retry_after().map(|wait| wait.as_secs_f64()),
-            )?;
+            details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
             (error.kind(), error.message(), error.operation())
         }
     };
@@ -67,21 +61,13 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
     details.set_item("message", message)?;
     details.set_item("operation", operation.map(Operation::name))?;
     let class = classes(py)?.as_any().get_item(kind.as_str())?;
-    Ok(PyErr::from_value(
-        class.call((format!("{prefix}{message}"),), Some(&details))?,
-    ))
+    Ok(PyErr::from_value(class.call((format!("{prefix}{message}"),), Some(&details))?))
 }
 
 /// `townsquare.exceptions.BY_KIND`.
 fn classes(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
     static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let load = || {
-        Ok::<_, PyErr>(
-            py.import("townsquare.exceptions")?
-                .getattr("BY_KIND")?
-                .cast_into::<PyDict>()?
-                .unbind(),
-        )
-    };
+    let load =
+        || Ok::<_, PyErr>(py.import("townsquare.exceptions")?.getattr("BY_KIND")?.cast_into::<PyDict>()?.unbind());
     Ok(CLASSES.get_or_try_init(py, load)?.bind(py))
 }

@@ -20,20 +20,12 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub(crate) fn new(client: townsquare::Client, courier: Arc<Courier>) -> Handle {
-        Handle {
-            client,
-            courier,
-            born: process::generation(),
-        }
+        Handle { client, courier, born: process::generation() }
     }
 
     /// The client, in the process that opened it.
     pub(crate) fn client(&self) -> Result<&townsquare::Client, Failure> {
-        if self.born == process::generation() {
-            Ok(&self.client)
-        } else {
-            Err(forked())
-        }
+        if self.born == process::generation() { Ok(&self.client) } else { Err(forked()) }
     }
 
     /// The way to the event loops that wait for this client.

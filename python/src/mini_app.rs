@@ -134,8 +134,6 @@ impl<'py> IntoPyObject<'py> for Gallery {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let apps = PyList::new(py, self.0.iter().map(|app| MiniApp(app.clone())))?;
-        LIST.import(py, "townsquare.notebook", "MiniAppList")?
-            .call1((apps,))?
-            .into_bound_py_any(py)
+        LIST.import(py, "townsquare.notebook", "MiniAppList")?.call1((apps,))?.into_bound_py_any(py)
     }
 }

@@ -43,28 +43,19 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     let text = if value.is_instance_of::<PyString>() {
         value.extract::<String>()
     } else if value.is_instance_of::<PyDelta>() {
-        value
-            .extract::<SignedDuration>()
-            .map(|wait| wait.as_secs_f64().to_string())
+        value.extract::<SignedDuration>().map(|wait| wait.as_secs_f64().to_string())
     } else if value.is_instance_of::<PyFloat>() {
         value.extract::<f64>().map(|number| number.to_string())
     } else if let Ok(number) = value.extract::<i128>() {
         Ok(number.to_string())
     } else {
         value.extract::<PathBuf>().and_then(|path| {
-            path.into_os_string()
-                .into_string()
-                .map_err(|_| pyo3::exceptions::PyValueError::new_err("not UTF-8"))
+            path.into_os_string().into_string().map_err(|_| pyo3::exceptions::PyValueError::new_err("not UTF-8"))
         })
     };
     text.map_err(|_| {
         let class = value.get_type();
-        let class = class
-            .name()
-            .map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        Failure::own(
-            ErrorKind::Config,
-            format!("Option {name} takes no value of type {class}"),
-        )
+        let class = class.name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+        Failure::own(ErrorKind::Config, format!("Option {name} takes no value of type {class}"))
     })
 }

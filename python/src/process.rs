@@ -11,15 +11,16 @@ use std::{
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use pyo3::{prelude::*, types::PyDict};
 
 /// How often a blocked call looks whether Ctrl-C was pressed.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
-/// How long the end of the interpreter waits for a thread of ours that is inside it.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often, and at what pace, the end of the interpreter looks for a thread of ours that is still inside it.
+const LOOKS: u32 = 2_000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -29,8 +30,7 @@ static LAST_THREAD: OnceLock<ThreadId> = OnceLock::new();
 /// Asks Python to tell us of forks and of its end.
 pub(crate) fn watch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    py.import("atexit")?
-        .call_method1("register", (wrap_pyfunction!(at_exit, module)?,))?;
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(at_exit, module)?,))?;
     // There is no fork, and no such function, on Windows.
     if let Ok(register) = py.import("os")?.getattr("register_at_fork") {
         let hooks = PyDict::new(py);
@@ -68,11 +68,7 @@ fn raise_signals(py: Python<'_>) -> PyResult<()> {
 /// Runs `body` attached to the interpreter, from a thread of our own; `None` when the interpreter is ending.
 pub(crate) fn visit<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     INSIDE.fetch_add(1, Ordering::SeqCst);
-    let result = if ENDING.load(Ordering::SeqCst) {
-        None
-    } else {
-        Python::try_attach(body)
-    };
+    let result = if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(body) };
     INSIDE.fetch_sub(1, Ordering::SeqCst);
     result
 }
@@ -99,10 +95,12 @@ fn after_fork() {
 fn at_exit(py: Python<'_>) {
     let _ = LAST_THREAD.set(thread::current().id());
     ENDING.store(true, Ordering::SeqCst);
-    let deadline = Instant::now() + PATIENCE;
     py.detach(|| {
-        while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
+        for _ in 0..LOOKS {
+            if INSIDE.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            thread::sleep(PAUSE);
         }
     });
 }

@@ -65,7 +65,8 @@ impl Build {
         let mut maturin = environment.python(&["-m", "maturin", "build", "--profile", &self.profile, "--out"]);
         maturin.arg(&wheels).arg("--target-dir").arg(&self.target);
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
-        let wheel = fs::read_dir(&wheels).expect("maturin made the folder").flatten().next().expect("maturin made a wheel");
+        let wheel =
+            fs::read_dir(&wheels).expect("maturin made the folder").flatten().next().expect("maturin made a wheel");
         assert!(wheel.file_name().to_string_lossy().contains("cp39-abi3"), "{}: not abi3", wheel.path().display());
         let _ = fs::remove_dir_all(unpacked);
         run(environment.python(&["-m", "zipfile", "-e"]).arg(wheel.path()).arg(unpacked));
@@ -133,7 +134,11 @@ impl Environment {
         let cache = site.with_extension("mypy");
         let tests = workspace().join("tests/python");
         let within = |mut command: Command| {
-            run(command.current_dir(&tests).env("PYTHONPATH", site).env("MYPYPATH", site).env("MYPY_CACHE_DIR", &cache));
+            run(command
+                .current_dir(&tests)
+                .env("PYTHONPATH", site)
+                .env("MYPYPATH", site)
+                .env("MYPY_CACHE_DIR", &cache));
         };
         within(self.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]));
         within(self.python(&["-m", "mypy", "--strict", "--no-error-summary", "."]));
