@@ -3,9 +3,8 @@
 //! Tests are sentences and cite the section they hold the library to. What needs a process of its own takes one
 //! ([`townsquare_tests::alone`]); time is a clock that the test moves.
 
+mod c;
 mod client;
 mod discovery;
+mod python;
 mod tidy;
-
-// mod c;
-// mod python;

@@ -13,7 +13,7 @@ const CHILD: &str = "TOWNSQUARE_TEST_CHILD";
 ///
 /// # Panics
 /// When the child does.
-pub fn alone<T>(test: T, body: impl FnOnce()) {
+pub fn alone<T: Copy>(test: T, body: impl FnOnce()) {
     let name = name_of(&test);
     if role().is_some() {
         body();
@@ -51,5 +51,9 @@ pub fn name_of<T>(_: &T) -> &'static str {
 /// When the child failed, or ran no test.
 pub fn assert_passed(test: &str, output: &Output) {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && out.contains("1 passed"), "{test} in its own process: {}\n{out}\n{err}", output.status);
+    assert!(
+        output.status.success() && out.contains("1 passed"),
+        "{test} in its own process: {}\n{out}\n{err}",
+        output.status
+    );
 }

@@ -41,7 +41,8 @@ pub fn ask(address: SocketAddr, method: &str, target: &[u8], body: &[u8]) -> Ans
     let mut request = format!("{method} ").into_bytes();
     request.extend_from_slice(target);
     request.extend_from_slice(
-        format!(" HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(),
+        format!(" HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len())
+            .as_bytes(),
     );
     request.extend_from_slice(body);
     send(address, &request)
@@ -104,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_chunked_answer_is_put_together() {
-        let answer = read_answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n");
+        let answer =
+            read_answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n");
         let answer = answer.expect("an answer");
         assert_eq!((answer.status, &answer.body[..]), (200, &b"abcd"[..]));
     }

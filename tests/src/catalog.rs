@@ -64,9 +64,10 @@ impl From<Value> for Row {
         };
         let category = manifest["primary_category"].as_str().map(str::to_owned);
         let chains = manifest["required_chains"].as_array().map_or(&[][..], Vec::as_slice);
-        let networks = chains.iter().filter_map(Value::as_str).map(|chain| {
-            CHAINS.iter().find(|(id, _)| *id == chain).map_or(chain, |(_, name)| name).to_owned()
-        });
+        let networks = chains
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|chain| CHAINS.iter().find(|(id, _)| *id == chain).map_or(chain, |(_, name)| name).to_owned());
         Row { category, networks: networks.collect(), body: frame.to_string() }
     }
 }

@@ -7,7 +7,8 @@ pub fn named(prefix: &str) -> Option<Vec<String>> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
     // A thread that ends while we look has no name any more.
     let names = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-    let mut names: Vec<_> = names.map(|name| name.trim_end().to_owned()).filter(|name| name.starts_with(prefix)).collect();
+    let mut names: Vec<_> =
+        names.map(|name| name.trim_end().to_owned()).filter(|name| name.starts_with(prefix)).collect();
     names.sort_unstable();
     Some(names)
 }

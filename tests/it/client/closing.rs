@@ -117,7 +117,11 @@ async fn a_folder_can_be_reopened_after_close_and_removed() {
 fn a_client_may_be_dropped_inside_a_runtime() {
     let town = Town::of(Catalog::of(60).rows());
     for workers in [1, 2] {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers)
+            .enable_all()
+            .build()
+            .expect("a runtime");
         runtime.block_on(async {
             let client = Client::open(town.config()).await.expect("opens");
             client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");

@@ -65,7 +65,9 @@ fn unknown_options_and_bad_values_are_refused_by_name() {
         let error = refused(ErrorKind::Config, Config::new().set(name, value));
         assert!(error.message().contains(name), "{error}");
     }
-    for (name, value) in [("refresh_interval", "soon"), ("durability", "much"), ("catalog_page_size", "1.5"), ("catalog_tries", "")] {
+    for (name, value) in
+        [("refresh_interval", "soon"), ("durability", "much"), ("catalog_page_size", "1.5"), ("catalog_tries", "")]
+    {
         let error = refused(ErrorKind::Config, Config::new().set(name, value));
         assert!(error.message().contains(name), "{error}");
     }
@@ -141,7 +143,11 @@ fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
         ("text", b"Dear diary, this is no database. ".repeat(100)),
         ("short text", b"hello".to_vec()),
         ("half a header", b"SQLite format 3\0".to_vec()),
-        ("a damaged header", { let mut bytes = b"SQLite format 3\0".to_vec(); bytes.resize(8192, 0xAB); bytes }),
+        ("a damaged header", {
+            let mut bytes = b"SQLite format 3\0".to_vec();
+            bytes.resize(8192, 0xAB);
+            bytes
+        }),
     ];
     for (what, bytes) in contents {
         let folder = TempFolder::new();
@@ -166,7 +172,8 @@ fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     Client::open(Config::new().data_dir(folder.path())).expect("opens").close();
     let connection = rusqlite::Connection::open(database(&folder)).expect("SQLite");
     let columns: Vec<(String, String)> = {
-        let mut statement = connection.prepare("SELECT name, type FROM pragma_table_info('townsquare_migrations')").expect("SQL");
+        let mut statement =
+            connection.prepare("SELECT name, type FROM pragma_table_info('townsquare_migrations')").expect("SQL");
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
         rows.collect::<Result<_, _>>().expect("rows")
     };
@@ -176,7 +183,13 @@ fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
     let names: Vec<_> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
     let values: Vec<_> = columns
         .iter()
-        .map(|(name, _)| if name == number { "9999".to_owned() } else { format!("(SELECT \"{name}\" FROM townsquare_migrations LIMIT 1)") })
+        .map(|(name, _)| {
+            if name == number {
+                "9999".to_owned()
+            } else {
+                format!("(SELECT \"{name}\" FROM townsquare_migrations LIMIT 1)")
+            }
+        })
         .collect();
     let insert = format!("INSERT INTO townsquare_migrations ({}) VALUES ({})", names.join(", "), values.join(", "));
     connection.execute(&insert, []).expect("a newer migration");
@@ -209,8 +222,11 @@ fn a_person_with_the_sqlite_shell_can_look_inside() {
     let check: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a row");
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("a row");
     assert_eq!((check.as_str(), mode.as_str()), ("ok", "wal"));
-    let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").expect("SQL");
-    let tables: Vec<String> = statement.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("rows");
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        .expect("SQL");
+    let tables: Vec<String> =
+        statement.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("rows");
     assert!(tables.iter().any(|name| name.starts_with("townsquare_")), "{tables:?}");
 }
 
@@ -249,7 +265,8 @@ fn eight_processes_open_a_new_database_at_once() {
 
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
-    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     names
 }

@@ -4,13 +4,7 @@ use std::time::Duration;
 
 use townsquare::{Timeframe, blocking::Client};
 use townsquare_tests::{
-    alone::alone,
-    catalog::Catalog,
-    skip::skip,
-    threads,
-    town::Town,
-    upstream::Reply,
-    wait::wait_until,
+    alone::alone, catalog::Catalog, skip::skip, threads, town::Town, upstream::Reply, wait::wait_until,
 };
 
 fn can_count() -> bool {

@@ -30,7 +30,8 @@ fn a_future_is_polled_again_when_it_is_woken() {
 
 #[test]
 fn it_works_inside_a_runtime() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     assert_eq!(runtime.block_on(async { wait(ready(7)) }), 7);
     assert_eq!(runtime.block_on(async { tokio::spawn(async { wait(ready(7)) }).await }).expect("no panic"), 7);
     assert_eq!(wait(async { wait(ready(7)) }), 7, "and inside itself");

@@ -6,6 +6,7 @@ use townsquare::{CatalogSource, Client, DiscoveryStats, ErrorKind, Timeframe};
 use townsquare_tests::{
     catalog::Catalog,
     town::{FIFTEEN_MINUTES, Town, morning, refused},
+    upstream::Reply,
     wait::until,
 };
 
@@ -102,4 +103,20 @@ async fn a_collapse_is_refused_against_the_databases_catalog_as_well() {
     assert_eq!(count(&client).await, 200, "a restart does not make an accident good");
     let stats = stats(&client);
     assert_eq!((stats.source, stats.fetched_at), (CatalogSource::Database, Some(morning())));
+}
+
+#[tokio::test]
+async fn a_timeframe_that_collapses_does_not_replace_its_good_order() {
+    let town = Town::of(Catalog::of(120).rows());
+    let client = town.open().await;
+    let week = || client.discovery().get_trending_mini_apps(Timeframe::Days7, 1000);
+    assert_eq!(week().await.expect("a list").len(), 120);
+    town.upstream.behave(|request| match request.window() {
+        "24h" => Reply::Honest,
+        _ => Reply::body(r#"{"frames":[],"next":{"cursor":null}}"#),
+    });
+    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    let _ = client.discovery().refresh().await;
+    assert_eq!(week().await.expect("a list").len(), 120, "nobody lost 120 apps within the week");
+    assert!(stats(&client).last_error.is_some(), "and it is told");
 }

@@ -67,9 +67,12 @@ async fn get_answers_with_the_body_its_callers_know() {
     assert_eq!((&body["stats"]["hasApiKey"], &body["stats"]["isCrawling"]), (&json!(true), &json!(false)));
     assert!(body["stats"]["cacheSize"].is_u64());
     let filters = &body["filters"];
-    assert_eq!((&filters["timeWindow"], &filters["trending"], &filters["limit"]), (&json!("24h"), &json!(false), &json!(50)));
+    assert_eq!(
+        (&filters["timeWindow"], &filters["trending"], &filters["limit"]),
+        (&json!("24h"), &json!(false), &json!(50))
+    );
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 50).await.expect("a list");
-    let expected: Vec<_> = listed.iter().map(|app| app.to_json()).collect();
+    let expected: Vec<_> = listed.iter().map(townsquare::MiniApp::to_json).collect();
     assert_eq!(body["apps"], Value::from(expected));
 }
 
@@ -88,7 +91,10 @@ async fn every_parameter_is_read_and_told_back() {
     let (_town, client) = town().await;
     let body = get(&client, "?category=games&networks=base%2Ccelo&timeWindow=7d&limit=7&trending=true").await;
     let filters = &body["filters"];
-    assert_eq!((&filters["timeWindow"], &filters["trending"], &filters["limit"]), (&json!("7d"), &json!(true), &json!(7)));
+    assert_eq!(
+        (&filters["timeWindow"], &filters["trending"], &filters["limit"]),
+        (&json!("7d"), &json!(true), &json!(7))
+    );
     assert!(filters["categories"].to_string().contains("games"), "{filters}");
     assert!(filters["networks"].to_string().contains("base") && filters["networks"].to_string().contains("celo"));
     let apps = body["apps"].as_array().expect("a list");
@@ -105,7 +111,9 @@ async fn every_parameter_is_read_and_told_back() {
 #[tokio::test]
 async fn trending_is_on_only_when_exactly_true() {
     let (_town, client) = town().await;
-    for (value, expected) in [("true", true), ("True", false), ("1", false), ("yes", false), ("", false), ("true%20", false)] {
+    for (value, expected) in
+        [("true", true), ("True", false), ("1", false), ("yes", false), ("", false), ("true%20", false)]
+    {
         let body = get(&client, &format!("?trending={value}")).await;
         assert_eq!(body["filters"]["trending"], expected, "{value}");
     }
@@ -116,7 +124,14 @@ async fn trending_is_on_only_when_exactly_true() {
 async fn an_empty_parameter_is_one_not_given_and_an_unknown_one_is_ignored() {
     let (_town, client) = town().await;
     let plain = get(&client, "").await;
-    for query in ["?", "?category=&networks=&timeWindow=&limit=&trending=", "?colour=red&utm_source=x&cursor=9", "?&&&", "?=", "?category&limit"] {
+    for query in [
+        "?",
+        "?category=&networks=&timeWindow=&limit=&trending=",
+        "?colour=red&utm_source=x&cursor=9",
+        "?&&&",
+        "?=",
+        "?category&limit",
+    ] {
         assert_eq!(get(&client, query).await, plain, "{query}");
     }
 }
@@ -155,11 +170,39 @@ async fn hostile_targets_are_400_or_ignored_and_never_a_panic() {
     let commas = ",".repeat(50_000);
     let networks = "base,".repeat(10_000);
     let queries = [
-        "%", "%z", "%zz=1", "category=%zz", "category=%", "limit=%00", "limit=%ff", "category=%00", "category=%c3%28", "%ff=%fe",
-        "category=\0", "limit=5&limit=6", "category=games&category=music", "timeWindow=24h&timeWindow=7d", "limit[]=5",
-        "limit=5;limit=6", "category=../../etc/passwd", "category='%20OR%201=1", "networks=,,,", "?????", "#", "limit=%35", "é=é",
-        "category=\u{202e}", "limit=٥", "category=%f0%9f%98%80", &huge, &many, &commas,
-        &format!("category={huge}"), &format!("networks={networks}"), &format!("networks={commas}"), &format!("limit={huge}"),
+        "%",
+        "%z",
+        "%zz=1",
+        "category=%zz",
+        "category=%",
+        "limit=%00",
+        "limit=%ff",
+        "category=%00",
+        "category=%c3%28",
+        "%ff=%fe",
+        "category=\0",
+        "limit=5&limit=6",
+        "category=games&category=music",
+        "timeWindow=24h&timeWindow=7d",
+        "limit[]=5",
+        "limit=5;limit=6",
+        "category=../../etc/passwd",
+        "category='%20OR%201=1",
+        "networks=,,,",
+        "?????",
+        "#",
+        "limit=%35",
+        "é=é",
+        "category=\u{202e}",
+        "limit=٥",
+        "category=%f0%9f%98%80",
+        &huge,
+        &many,
+        &commas,
+        &format!("category={huge}"),
+        &format!("networks={networks}"),
+        &format!("networks={commas}"),
+        &format!("limit={huge}"),
     ];
     for query in queries {
         for method in ["GET", "HEAD", "POST", "DELETE", "OPTIONS"] {
@@ -176,7 +219,9 @@ async fn hostile_targets_are_400_or_ignored_and_never_a_panic() {
             }
         }
     }
-    for target in ["", "/", "*", "?", "http://", "//", "/api", "/api/miniapp-discovery/x", "/API/MINIAPP-DISCOVERY", "\0", &huge] {
+    for target in
+        ["", "/", "*", "?", "http://", "//", "/api", "/api/miniapp-discovery/x", "/API/MINIAPP-DISCOVERY", "\0", &huge]
+    {
         let shown: String = target.chars().take(20).collect();
         assert_error(&ask(&client, "GET", target, b"").await, 404, &shown);
     }
@@ -230,7 +275,7 @@ async fn post_search_finds_apps() {
     assert_eq!((status, keys(&body), &body["success"]), (200, vec!["count", "results", "success"], &json!(true)));
     let found = client.discovery().search_mini_apps("daily", 4).await.expect("a list");
     assert_eq!(body["count"], 4);
-    assert_eq!(body["results"], Value::from(found.iter().map(|app| app.to_json()).collect::<Vec<_>>()));
+    assert_eq!(body["results"], Value::from(found.iter().map(townsquare::MiniApp::to_json).collect::<Vec<_>>()));
     let (status, body) = post(&client, json!({ "action": "search", "query": "zzzzqqqqxxxx" })).await;
     assert_eq!((status, &body["count"], &body["results"]), (200, &json!(0), &json!([])));
 }
@@ -280,7 +325,21 @@ async fn get_and_post_give_one_shape_of_an_app() {
     let (_, searched) = post(&client, json!({ "action": "search", "query": "full house" })).await;
     let (_, trending) = post(&client, json!({ "action": "trending" })).await;
     assert_eq!((&searched["results"][0], &trending["apps"][0]), (&got, &got));
-    for field in ["id", "domain", "name", "description", "iconUrl", "homeUrl", "category", "networks", "tags", "author", "engagement", "metadata", "lastFetched"] {
+    for field in [
+        "id",
+        "domain",
+        "name",
+        "description",
+        "iconUrl",
+        "homeUrl",
+        "category",
+        "networks",
+        "tags",
+        "author",
+        "engagement",
+        "metadata",
+        "lastFetched",
+    ] {
         assert!(got.get(field).is_some(), "{field}");
     }
 }
@@ -322,7 +381,9 @@ async fn nothing_to_answer_from_and_a_failed_refresh_are_503() {
     let client = town.open_with(town.impatient()).await;
     assert_error(&ask(&client, "GET", PATH, b"").await, 503, "no catalog");
     assert_eq!(ask(&client, "HEAD", PATH, b"").await.status, 503);
-    for body in [json!({ "action": "refresh" }), json!({ "action": "trending" }), json!({ "action": "search", "query": "x" })] {
+    for body in
+        [json!({ "action": "refresh" }), json!({ "action": "trending" }), json!({ "action": "search", "query": "x" })]
+    {
         let response = ask(&client, "POST", PATH, body.to_string().as_bytes()).await;
         let message = assert_error(&response, 503, "no catalog");
         assert!(!message.contains(townsquare_tests::upstream::KEY));

@@ -31,7 +31,7 @@ fn on_page(page: usize, reply: Reply) -> impl Fn(&Request) -> Reply + Send + Syn
 
 const GIBIBYTE: u64 = 1 << 30;
 const TOO_LARGE: &[&str] = &["large", "bytes", "mib", "size"];
-const BROKEN_OFF: &[&str] = &["connection", "reset", "body", "cut", "read", "closed"];
+const BROKEN_OFF: &[&str] = &["connection", "reset", "body", "cut", "read", "closed", "broke off"];
 const SLOW: &[&str] = &["time", "longer", "slow", "answer"];
 
 const FAULTS: &[Fault] = &[
@@ -47,13 +47,21 @@ const FAULTS: &[Fault] = &[
     Fault { name: "403", begin: |upstream| upstream.behave(|_| Reply::status(403)), says: &["403"] },
     Fault { name: "404", begin: |upstream| upstream.behave(|_| Reply::status(404)), says: &["404"] },
     Fault { name: "429", begin: |upstream| upstream.behave(|_| Reply::too_fast(None)), says: &["429"] },
-    Fault { name: "429, an hour", begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("3600"))), says: &["429"] },
+    Fault {
+        name: "429, an hour",
+        begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("3600"))),
+        says: &["429"],
+    },
     Fault {
         name: "429, a date",
         begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("Fri, 31 Dec 2100 23:59:59 GMT"))),
         says: &["429"],
     },
-    Fault { name: "429, nonsense", begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("-5 soon"))), says: &["429"] },
+    Fault {
+        name: "429, nonsense",
+        begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("-5 soon"))),
+        says: &["429"],
+    },
     Fault {
         name: "429, the end of time",
         begin: |upstream| upstream.behave(|_| Reply::too_fast(Some("18446744073709551615"))),
@@ -62,19 +70,47 @@ const FAULTS: &[Fault] = &[
     Fault { name: "500", begin: |upstream| upstream.behave(|_| Reply::status(500)), says: &["500"] },
     Fault { name: "503", begin: |upstream| upstream.behave(|_| Reply::status(503)), says: &["503"] },
     Fault { name: "HTML with 200", begin: |upstream| upstream.behave(|_| Reply::html()), says: &["html"] },
-    Fault { name: "an error body with 200", begin: |upstream| upstream.behave(|_| Reply::body(r#"{"message":"no"}"#)), says: &["frames"] },
-    Fault { name: "an empty body", begin: |upstream| upstream.behave(|_| Reply::body("")), says: &["json", "cut off", "empty"] },
-    Fault { name: "204", begin: |upstream| upstream.behave(|_| Reply::Answer(204, vec![], vec![])), says: &["204", "json", "cut off", "empty"] },
+    Fault {
+        name: "an error body with 200",
+        begin: |upstream| upstream.behave(|_| Reply::body(r#"{"message":"no"}"#)),
+        says: &["frames"],
+    },
+    Fault {
+        name: "an empty body",
+        begin: |upstream| upstream.behave(|_| Reply::body("")),
+        says: &["json", "cut off", "empty"],
+    },
+    Fault {
+        name: "204",
+        begin: |upstream| upstream.behave(|_| Reply::Answer(204, vec![], vec![])),
+        says: &["204", "json", "cut off", "empty"],
+    },
     Fault { name: "cut-off JSON", begin: |upstream| upstream.behave(|_| Reply::CutOff), says: &["cut off", "json"] },
     Fault { name: "reset", begin: |upstream| upstream.behave(|_| Reply::Reset), says: BROKEN_OFF },
     Fault { name: "reset mid-body", begin: |upstream| upstream.behave(|_| Reply::ResetMidBody), says: BROKEN_OFF },
     Fault { name: "1 GB body", begin: |upstream| upstream.behave(|_| Reply::Flood(GIBIBYTE)), says: TOO_LARGE },
     Fault { name: "gzip bomb", begin: |upstream| upstream.behave(|_| Reply::Bomb(64 * GIBIBYTE)), says: TOO_LARGE },
-    Fault { name: "looping cursor", begin: |upstream| upstream.behave(|_| Reply::Loop), says: &["cursor", "circle", "loop"] },
-    Fault { name: "third page fails", begin: |upstream| upstream.behave(on_page(2, Reply::status(500))), says: &["500"] },
+    Fault {
+        name: "looping cursor",
+        begin: |upstream| upstream.behave(|_| Reply::Loop),
+        says: &["cursor", "circle", "loop"],
+    },
+    Fault {
+        name: "third page fails",
+        begin: |upstream| upstream.behave(on_page(2, Reply::status(500))),
+        says: &["500"],
+    },
     Fault { name: "second page hangs", begin: |upstream| upstream.behave(on_page(1, Reply::Never)), says: SLOW },
-    Fault { name: "second page cut off", begin: |upstream| upstream.behave(on_page(1, Reply::CutOff)), says: &["cut off", "json"] },
-    Fault { name: "zero rows", begin: |upstream| upstream.serve([]), says: &["0", "collapse", "lost", "shrank", "shrunk", "empty", "fell"] },
+    Fault {
+        name: "second page cut off",
+        begin: |upstream| upstream.behave(on_page(1, Reply::CutOff)),
+        says: &["cut off", "json"],
+    },
+    Fault {
+        name: "zero rows",
+        begin: |upstream| upstream.serve([]),
+        says: &["0", "collapse", "lost", "shrank", "shrunk", "empty", "fell"],
+    },
     Fault {
         name: "redirect to itself",
         begin: |upstream| {
@@ -87,7 +123,12 @@ const FAULTS: &[Fault] = &[
 
 fn assert_says(fault: &Fault, text: &str) {
     let lower = text.to_lowercase();
-    assert!(fault.says.iter().any(|word| lower.contains(word)), "{}: {text:?} says none of {:?}", fault.name, fault.says);
+    assert!(
+        fault.says.iter().any(|word| lower.contains(word)),
+        "{}: {text:?} says none of {:?}",
+        fault.name,
+        fault.says
+    );
     assert!(!text.contains(KEY), "{}: {text}", fault.name);
 }
 
@@ -130,7 +171,8 @@ async fn survives(fault: &'static Fault) {
     town.upstream.serve(catalog.rows());
     town.upstream.recover();
     town.hands.advance(Duration::from_secs(4000));
-    let stats = within(fault.name, ENOUGH, discovery.refresh()).await.unwrap_or_else(|error| panic!("{}: {error}", fault.name));
+    let stats =
+        within(fault.name, ENOUGH, discovery.refresh()).await.unwrap_or_else(|error| panic!("{}: {error}", fault.name));
     assert_eq!((stats.last_error, stats.is_stale, stats.total), (None, false, APPS), "{}", fault.name);
     assert_eq!(stats.fetched_at, Some(morning() + Duration::from_secs(4060)), "{}", fault.name);
 }
@@ -177,6 +219,9 @@ async fn has_nothing(fault: &'static Fault) {
     assert_says(fault, stats.last_error.as_deref().unwrap_or_default());
     town.upstream.recover();
     town.hands.advance(Duration::from_secs(4000));
+    if fault.name == "429, the end of time" {
+        discovery.refresh().await.expect("who asks for a refresh gets one, whatever was said about readers");
+    }
     let listed = within(fault.name, ENOUGH, discovery.get_trending_mini_apps(Timeframe::Hours24, 10)).await;
     assert_eq!(listed.unwrap_or_else(|error| panic!("{}: {error}", fault.name)).len(), 10);
     assert_eq!(discovery.stats().expect("open").last_error, None, "{}", fault.name);
@@ -193,6 +238,33 @@ async fn a_stale_read_survives_a_fault_in_the_background() {
     assert_eq!(discovery.get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list").len(), APPS);
     until("the failure is told", || discovery.stats().expect("open").last_error.is_some()).await;
     assert_eq!(discovery.get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list").len(), APPS);
+}
+
+#[tokio::test]
+async fn a_timeframe_that_cannot_be_fetched_is_told_until_it_can() {
+    let town = Town::of(Catalog::of(APPS).rows());
+    let client = town.open_with(town.impatient()).await;
+    let discovery = client.discovery();
+    discovery.get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+    town.upstream.behave(|request| match request.window() {
+        "24h" => Reply::Honest,
+        _ => Reply::status(500),
+    });
+    // There is a catalog to answer from, if in another order.
+    let listed = within("a read", ENOUGH, discovery.get_trending_mini_apps(Timeframe::Days7, 1000)).await;
+    assert_eq!(listed.expect("a list").len(), APPS);
+    assert!(discovery.stats().expect("open").last_error.is_some_and(|told| told.contains("500")));
+    let calls = town.upstream.count();
+    for _ in 0..20 {
+        discovery.get_trending_mini_apps(Timeframe::Days7, 5).await.expect("a list");
+    }
+    assert_eq!(town.upstream.count(), calls, "not every reader tries again");
+    town.upstream.recover();
+    town.hands.advance(FIFTEEN_MINUTES);
+    discovery.refresh().await.expect("refreshed");
+    let listed = discovery.get_trending_mini_apps(Timeframe::Days7, 1).await.expect("a list");
+    assert_eq!(*listed[0].id, *Catalog::of(APPS).app(APPS - 1).id, "in its own order again");
+    assert_eq!(discovery.stats().expect("open").last_error, None);
 }
 
 #[tokio::test]

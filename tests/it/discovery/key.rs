@@ -2,7 +2,7 @@
 
 use townsquare::{CatalogSource, Client, Config, Timeframe, blocking};
 use townsquare_tests::{
-    alone::{alone, child, assert_passed, name_of, role},
+    alone::{alone, assert_passed, child, name_of, role},
     catalog::Catalog,
     town::Town,
     upstream::KEY,

@@ -125,7 +125,8 @@ async fn rows_of_many_made_up_chains_hide_no_real_network() {
         frame["manifest"]["miniapp"]["required_chains"] = chains.into();
         frame.into()
     };
-    let made_up = |row: usize| with_chains(&format!("junk{row}.example"), (0..50).map(|id| format!("made:{row}-{id}")).collect());
+    let made_up =
+        |row: usize| with_chains(&format!("junk{row}.example"), (0..50).map(|id| format!("made:{row}-{id}")).collect());
     let rows = (0..3).map(made_up).chain([with_chains("real.example", vec!["eip155:8453".into()])]);
     let town = Town::of(rows);
     let client = town.open().await;

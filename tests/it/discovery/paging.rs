@@ -18,7 +18,10 @@ async fn pages_are_followed_by_cursor_with_the_key_in_its_header() {
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
     let requests = town.upstream.requests();
-    assert_eq!(requests.iter().map(|request| request.offset()).collect::<Vec<_>>(), [Some(0), Some(100), Some(200)]);
+    assert_eq!(
+        requests.iter().map(townsquare_tests::upstream::Request::offset).collect::<Vec<_>>(),
+        [Some(0), Some(100), Some(200)]
+    );
     for request in &requests {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", PATH));
         assert_eq!(request.header("x-api-key"), Some(KEY));
@@ -50,8 +53,12 @@ async fn page_size_page_count_and_header_are_configuration() {
 #[tokio::test]
 async fn a_base_url_may_have_a_path_and_a_trailing_slash() {
     let town = Town::of(Catalog::of(5).rows());
-    town.upstream.behave(|_| Reply::body(r#"{"frames":[{"frames_url":"https://a.example","title":"A"}],"next":{"cursor":null}}"#));
-    for (base, path) in [("/", PATH.to_owned()), ("/proxy/neynar", format!("/proxy/neynar{PATH}")), ("/p/", format!("/p{PATH}"))] {
+    town.upstream.behave(|_| {
+        Reply::body(r#"{"frames":[{"frames_url":"https://a.example","title":"A"}],"next":{"cursor":null}}"#)
+    });
+    for (base, path) in
+        [("/", PATH.to_owned()), ("/proxy/neynar", format!("/proxy/neynar{PATH}")), ("/p/", format!("/p{PATH}"))]
+    {
         town.upstream.forget();
         let config = town.config().data_dir(town.folder.join("other").join(base.replace('/', "_")));
         let client = town.open_with(config.catalog_url(format!("{}{base}", town.upstream.url()))).await;

@@ -43,7 +43,10 @@ async fn every_field_is_read_from_its_place() {
     assert_eq!(app.splash_image_url.as_deref(), Some("https://full.example/splash.png"));
     assert_eq!(app.splash_background_color.as_deref(), Some("#ff8800"));
     let author = app.author.as_ref().expect("an author");
-    assert_eq!((author.fid, &*author.username, author.display_name.as_deref()), (42, "fullhouse", Some("Full of House")));
+    assert_eq!(
+        (author.fid, &*author.username, author.display_name.as_deref()),
+        (42, "fullhouse", Some("Full of House"))
+    );
     assert_eq!(author.pfp_url.as_deref(), Some("https://pictures.example/42.png"));
     assert_eq!((author.follower_count, author.score, author.is_power_user), (1234, Some(0.75), true));
     assert_eq!((app.engagement().follower_count, app.engagement().trending_rank), (1234, Some(1)));
@@ -76,7 +79,10 @@ async fn the_json_shape_is_the_endpoints_app() {
     let metadata = &app["metadata"];
     assert_eq!((&metadata["version"], &metadata["buttonTitle"]), (&json!("1"), &json!("Open it")));
     assert_eq!(metadata["screenshots"], json!(["https://full.example/1.png", "https://full.example/2.png"]));
-    assert_eq!((&metadata["heroImage"], &metadata["tagline"]), (&json!("https://full.example/hero.png"), &json!("The tagline")));
+    assert_eq!(
+        (&metadata["heroImage"], &metadata["tagline"]),
+        (&json!("https://full.example/hero.png"), &json!("The tagline"))
+    );
 }
 
 #[tokio::test]
@@ -117,7 +123,8 @@ async fn missing_parts_fall_back() {
     let app = read_one(without("home_url")).await;
     assert_eq!((&*app.home_url, &*app.id), ("https://full.example/frame", "full.example/frame"), "home to frames_url");
     assert_eq!(&*read_one(without("version")).await.version, "next", "manifest's version to the frame's");
-    let author = read_one(with(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge")))).await;
+    let author =
+        read_one(with(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge")))).await;
     assert!(!author.author.as_ref().expect("an author").is_power_user);
 }
 
@@ -143,7 +150,13 @@ async fn an_id_is_the_normalised_home_url_without_its_scheme() {
 
 #[tokio::test]
 async fn two_spellings_of_one_home_are_one_app() {
-    let homes = ["https://a.example/x/", "https://A.example:443/x", "https://a.example/x#y", "http://a.example/x", "https://a.example/X"];
+    let homes = [
+        "https://a.example/x/",
+        "https://A.example:443/x",
+        "https://a.example/x#y",
+        "http://a.example/x",
+        "https://a.example/X",
+    ];
     let frames = homes.iter().map(|home| with(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
     let (_town, client, apps) = read(frames).await;
     assert_eq!(apps.iter().map(|app| &*app.id).collect::<Vec<_>>(), ["a.example/x", "a.example/X"]);
@@ -152,7 +165,15 @@ async fn two_spellings_of_one_home_are_one_app() {
 
 #[tokio::test]
 async fn a_home_that_is_no_web_page_makes_the_row_bad() {
-    let bad = ["ftp://a.example", "javascript:alert(1)", "file:///etc/passwd", "a.example", "https://", "data:text/html,x", "https:// a"];
+    let bad = [
+        "ftp://a.example",
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "a.example",
+        "https://",
+        "data:text/html,x",
+        "https:// a",
+    ];
     let frames = bad.iter().map(|home| {
         with(|frame| {
             frame["manifest"]["miniapp"]["home_url"] = (*home).into();
@@ -173,7 +194,8 @@ async fn other_urls_that_are_no_web_addresses_are_dropped() {
         for part in ["icon_url", "hero_image_url", "splash_image_url", "image_url"] {
             manifest[part] = bad.into();
         }
-        manifest["screenshot_urls"] = json!([bad, "https://full.example/ok.png", "data:image/png;base64,x", "http://full.example/2.png"]);
+        manifest["screenshot_urls"] =
+            json!([bad, "https://full.example/ok.png", "data:image/png;base64,x", "http://full.example/2.png"]);
         frame["author"]["pfp_url"] = bad.into();
     }))
     .await;
@@ -199,7 +221,8 @@ async fn apps_that_ask_not_to_be_indexed_are_left_out_and_counted() {
 async fn texts_are_trimmed_and_bounded_by_characters() {
     let long = |count: usize| "é".repeat(count);
     for (kept, sent) in [(200, 200), (200, 201), (200, 5000), (199, 199)] {
-        let app = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into())).await;
+        let app =
+            read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into())).await;
         assert_eq!(*app.name, long(kept), "{sent}");
     }
     for (kept, sent) in [(2000, 2000), (2000, 2001), (171, 171)] {
@@ -220,6 +243,6 @@ async fn many_tags_and_icons_that_are_not_https_are_kept() {
         frame["manifest"]["miniapp"]["icon_url"] = "http://full.example/i.png".into();
     }))
     .await;
-    assert_eq!(app.tags.iter().map(|tag| tag.to_string()).collect::<Vec<_>>(), tags, "lenient in");
+    assert_eq!(app.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), tags, "lenient in");
     assert_eq!(&*app.icon_url, "http://full.example/i.png");
 }

@@ -60,7 +60,9 @@ async fn no_redirect_leads_into_the_file_system() {
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
     let file = town.folder.join("planted.json");
     Catalog::of(60).seeded(9).write(&file).expect("a file");
-    for to in [format!("file://{}", file.display()), format!("file:{}", file.display()), "data:application/json,{}".into()] {
+    for to in
+        [format!("file://{}", file.display()), format!("file:{}", file.display()), "data:application/json,{}".into()]
+    {
         town.upstream.behave(move |_| Reply::Redirect(302, to.clone()));
         refused(ErrorKind::Unavailable, refresh(&client).await);
         let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");

@@ -122,7 +122,9 @@ fn a_large_body_is_413_announced_or_chunked() {
     fits.push(b' ');
     let answer = server.ask("POST", PATH, &fits);
     assert_eq!((answer.status, &answer.json()["success"]), (413, &json!(false)));
-    let mut chunked = format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n").into_bytes();
+    let mut chunked =
+        format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .into_bytes();
     for _ in 0..65 {
         chunked.extend_from_slice(b"400\r\n");
         chunked.extend_from_slice(&[b' '; 1024]);
@@ -143,7 +145,8 @@ fn other_paths_are_404() {
 #[test]
 fn raw_bytes_in_the_target_are_refused_or_answered_and_the_server_goes_on() {
     let (_town, _client, server) = served();
-    for query in [&b"limit=\xff\xfe"[..], b"category=\xc3\x28", b"limit=%00", b"a=%", b"limit=5&limit=6", b"%ff%fe=%zz"] {
+    for query in [&b"limit=\xff\xfe"[..], b"category=\xc3\x28", b"limit=%00", b"a=%", b"limit=5&limit=6", b"%ff%fe=%zz"]
+    {
         let mut target = format!("{PATH}?").into_bytes();
         target.extend_from_slice(query);
         let status = ask(server.address, "GET", &target, b"").status;

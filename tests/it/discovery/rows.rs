@@ -64,12 +64,26 @@ async fn an_unreadable_escape_costs_at_most_its_row() {
     let survivors = apps.iter().filter(|app| app.domain.starts_with("good-")).count();
     assert_eq!(survivors, odd.len());
     let stats = client.discovery().stats().expect("open");
-    assert_eq!((stats.received, stats.total + stats.skipped), (2 * odd.len(), 2 * odd.len()), "each is kept or counted");
+    assert_eq!(
+        (stats.received, stats.total + stats.skipped),
+        (2 * odd.len(), 2 * odd.len()),
+        "each is kept or counted"
+    );
 }
 
 #[tokio::test]
 async fn rows_that_are_no_objects_are_counted_and_left_out() {
-    let nonsense = ["null", "7", "true", "\"text\"", "[]", "[{}]", "{}", "{\"frames_url\":5}", "{\"frames_url\":null,\"title\":\"x\"}"];
+    let nonsense = [
+        "null",
+        "7",
+        "true",
+        "\"text\"",
+        "[]",
+        "[{}]",
+        "{}",
+        "{\"frames_url\":5}",
+        "{\"frames_url\":null,\"title\":\"x\"}",
+    ];
     let mut rows: Vec<_> = nonsense.iter().map(|text| Row::raw(*text)).collect();
     rows.insert(4, full_frame("good.example").into());
     let town = Town::of(rows);
@@ -101,7 +115,15 @@ async fn deep_nesting_and_long_texts_cost_at_most_their_row() {
 #[tokio::test]
 async fn parts_of_next_that_are_missing_or_wrong_end_the_list() {
     let row = full_frame("only.example").to_string();
-    for next in ["", r#","next":null"#, r#","next":{}"#, r#","next":{"cursor":7}"#, r#","next":[]"#, r#","next":{"cursor":""}"#, r#","more":1"#] {
+    for next in [
+        "",
+        r#","next":null"#,
+        r#","next":{}"#,
+        r#","next":{"cursor":7}"#,
+        r#","next":[]"#,
+        r#","next":{"cursor":""}"#,
+        r#","more":1"#,
+    ] {
         let town = Town::of([]);
         let body = format!(r#"{{"frames":[{row}]{next}}}"#);
         town.upstream.behave(move |_| townsquare_tests::upstream::Reply::body(body.clone()));

@@ -69,7 +69,8 @@ async fn words_come_in_any_order_and_all_of_them_count() {
 
 #[tokio::test]
 async fn the_last_word_may_be_unfinished() {
-    let (_town, client) = town_of([plain("Lanternfish"), plain("Lantern"), plain("Meadow Lantern"), plain("Other")]).await;
+    let (_town, client) =
+        town_of([plain("Lanternfish"), plain("Lantern"), plain("Meadow Lantern"), plain("Other")]).await;
     for query in ["la", "lan", "lante"] {
         let found = names(&client, query).await;
         assert_eq!(found.len(), 3, "{query}: {found:?}");
@@ -94,9 +95,7 @@ async fn one_typo_from_five_letters_and_two_from_nine() {
 
 #[tokio::test]
 async fn a_name_weighs_more_than_tags_and_tags_more_than_text() {
-    let manifest = |part: &'static str, value: Value| {
-        move |frame: &mut Value| frame["manifest"]["frame"][part] = value
-    };
+    let manifest = |part: &'static str, value: Value| move |frame: &mut Value| frame["manifest"]["frame"][part] = value;
     let (_town, client) = town_of([
         app("Alpha", manifest("description", json!("All about falcons."))),
         app("Beta", manifest("tagline", json!("The falcons"))),
@@ -115,15 +114,21 @@ async fn a_name_weighs_more_than_tags_and_tags_more_than_text() {
 #[tokio::test]
 async fn author_category_and_domain_are_searched() {
     let (_town, client) = town_of([
-        app("Alpha", |frame| frame["author"] = json!({ "fid": 1, "username": "wonderbird", "display_name": "Gustav Gans" })),
+        app("Alpha", |frame| {
+            frame["author"] = json!({ "fid": 1, "username": "wonderbird", "display_name": "Gustav Gans" });
+        }),
         app("Beta", |frame| frame["manifest"]["frame"]["primary_category"] = "health-fitness".into()),
         app("Gamma", |frame| frame["manifest"]["frame"]["home_url"] = "https://peculiarhost.site/x".into()),
         app("Delta", |frame| frame["manifest"]["frame"]["subtitle"] = "Superb subtitle".into()),
     ])
     .await;
-    for (query, name) in
-        [("wonderbird", "Alpha"), ("gustav", "Alpha"), ("fitness", "Beta"), ("peculiarhost", "Gamma"), ("superb", "Delta")]
-    {
+    for (query, name) in [
+        ("wonderbird", "Alpha"),
+        ("gustav", "Alpha"),
+        ("fitness", "Beta"),
+        ("peculiarhost", "Gamma"),
+        ("superb", "Delta"),
+    ] {
         assert_eq!(names(&client, query).await, [name], "{query}");
     }
 }
@@ -169,8 +174,20 @@ async fn hostile_queries_are_answered() {
     let long_word = "x".repeat(1 << 20);
     let many_words = "pixel ".repeat(50_000);
     let queries = [
-        "\0", "\u{ffff}\u{202e}", "'; DROP TABLE apps; --", "\"unclosed", "a AND OR NOT (", "*", "name:*", "😀😀",
-        "\u{1f468}\u{200d}\u{1f469}", "%00%ff", "....", &long_word, &many_words, "ﷺﷺﷺ",
+        "\0",
+        "\u{ffff}\u{202e}",
+        "'; DROP TABLE apps; --",
+        "\"unclosed",
+        "a AND OR NOT (",
+        "*",
+        "name:*",
+        "😀😀",
+        "\u{1f468}\u{200d}\u{1f469}",
+        "%00%ff",
+        "....",
+        &long_word,
+        &many_words,
+        "ﷺﷺﷺ",
         "e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
     ];
     for query in queries {
@@ -186,7 +203,9 @@ async fn hostile_queries_are_answered() {
 #[tokio::test]
 async fn words_of_other_scripts_are_found() {
     let (_town, client) = town_of([plain("Москва Игра"), plain("東京マップ"), plain("مدينة"), plain("Latin")]).await;
-    for (query, name) in [("москва", "Москва Игра"), ("ИГРА", "Москва Игра"), ("東京", "東京マップ"), ("مدينة", "مدينة")] {
+    for (query, name) in
+        [("москва", "Москва Игра"), ("ИГРА", "Москва Игра"), ("東京", "東京マップ"), ("مدينة", "مدينة")]
+    {
         assert_eq!(names(&client, query).await.first().map(String::as_str), Some(name), "{query}");
     }
 }

@@ -7,7 +7,7 @@ use townsquare_tests::{
     alone::{assert_passed, child, name_of, role},
     catalog::Catalog,
     town::{FIFTEEN_MINUTES, Town, ids, morning, refused},
-    upstream::{KEY, Reply, Upstream, in_order_of},
+    upstream::{Gate, KEY, Reply, Upstream, in_order_of},
     wait::until,
 };
 
@@ -38,6 +38,55 @@ async fn a_second_client_takes_the_firsts_fresh_catalog_without_a_call() {
     assert_eq!((second.total, second.received, second.is_stale), (first.total, first.received, false));
     let theirs = one.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
     assert_eq!(&listed[..], &theirs[..], "every field of every record is the same");
+}
+
+#[tokio::test]
+async fn clients_that_start_at_once_make_one_fetch() {
+    let town = Town::of(Catalog::of(APPS).rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let mut readers = Vec::new();
+    for _ in 0..4 {
+        let client = town.open().await;
+        readers.push(tokio::spawn(async move { count(&client).await }));
+    }
+    until("one of them fetches", || town.upstream.count() > 0).await;
+    gate.open();
+    for reader in readers {
+        assert_eq!(reader.await.expect("no panic"), APPS);
+    }
+    assert_eq!(town.upstream.lists(), 1, "never two refreshes at once, whoever makes them");
+}
+
+#[tokio::test]
+async fn a_damaged_catalog_in_the_database_is_fetched_anew() {
+    let damages = [
+        "UPDATE townsquare_catalog SET header = '{}'",
+        "UPDATE townsquare_catalog SET header = '7', generation = 'none'",
+        "UPDATE townsquare_catalog SET parts = 1000000000",
+        "UPDATE townsquare_catalog SET fetched_at = 'yesterday'",
+        "UPDATE townsquare_catalog_parts SET records = '[]'",
+        "UPDATE townsquare_catalog_parts SET records = '[{\"id\":7}]'",
+        "DELETE FROM townsquare_catalog_parts",
+    ];
+    for damage in damages {
+        let town = Town::of(Catalog::of(APPS).rows());
+        let client = town.open().await;
+        count(&client).await;
+        client.close().await;
+        let connection = rusqlite::Connection::open(town.folder.join("data/townsquare.db")).expect("SQLite");
+        assert!(connection.execute(damage, []).expect("SQL") > 0, "{damage}");
+        drop(connection);
+        let client = town.open().await;
+        let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await;
+        assert_eq!(listed.unwrap_or_else(|error| panic!("{damage}: {error}")).len(), APPS, "{damage}");
+        assert_eq!((stats(&client).source, town.upstream.lists()), (CatalogSource::Upstream, 2), "{damage}");
+        client.close().await;
+        // What replaced it serves the next one, and without upstream a damaged one is no answer, nor a crash.
+        assert_eq!(count(&town.open().await).await, APPS, "{damage}");
+        assert_eq!(town.upstream.lists(), 2, "{damage}");
+    }
 }
 
 #[tokio::test]

@@ -54,10 +54,7 @@ async fn a_limit_is_one_to_a_thousand_and_fifty_by_default() {
     let listed = discovery.get_trending_mini_apps(Timeframe::Hours24, Selection::default()).await.expect("a list");
     assert_eq!(listed.len(), 50);
     for limit in [0, 1001, u32::MAX] {
-        let error = refused(
-            ErrorKind::InvalidInput,
-            discovery.get_trending_mini_apps(Timeframe::Hours24, limit).await,
-        );
+        let error = refused(ErrorKind::InvalidInput, discovery.get_trending_mini_apps(Timeframe::Hours24, limit).await);
         assert!(error.to_string().starts_with("Get trending mini apps failed: "), "{error}");
         assert!(error.message().contains("limit"), "{error}");
         refused(ErrorKind::InvalidInput, discovery.get_mini_apps_by_category(["games"], limit).await);

@@ -41,9 +41,7 @@ const MODULES: &[(&str, u8, &str)] = &[
 ];
 
 /// Uses across one row that were thought about: from, to, why.
-const AGREED: &[(&str, &str, &str)] = &[
-    ("model", "error", "reading a Timeframe from text fails as InvalidInput"),
-];
+const AGREED: &[(&str, &str, &str)] = &[("model", "error", "reading a Timeframe from text fails as InvalidInput")];
 
 /// What the root re-exports, by the module it lives in: `crate::Client` is a use of `client`.
 const ROOT: &[(&str, &[&str])] = &[
@@ -52,7 +50,19 @@ const ROOT: &[(&str, &[&str])] = &[
     ("config", &["Config", "Durability", "OPTIONS"]),
     ("discovery", &["Discovery", "HttpResponse", "CATEGORIES", "ENDPOINT_PATH", "MAX_LIMIT", "Selection"]),
     ("error", &["Error", "ErrorKind", "Operation", "Result", "DATABASE_ERRORS"]),
-    ("model", &["Author", "CatalogSource", "DiscoveryStats", "Engagement", "MiniApp", "MiniAppRecord", "MiniApps", "Timeframe"]),
+    (
+        "model",
+        &[
+            "Author",
+            "CatalogSource",
+            "DiscoveryStats",
+            "Engagement",
+            "MiniApp",
+            "MiniAppRecord",
+            "MiniApps",
+            "Timeframe",
+        ],
+    ),
 ];
 
 /// The table's line for a module path such as `discovery::search::query`.
@@ -169,7 +179,10 @@ fn a_module_uses_only_rows_above_its_own() {
     }
     let good = [
         ("core/src/discovery.rs", "use crate::{error::{Error, Result}, database::{self, Database}, upstream::*};"),
-        ("core/src/discovery/refresh/flight.rs", "use super::super::{snapshot::Snapshot, Discovery}; use super::Catalog;"),
+        (
+            "core/src/discovery/refresh/flight.rs",
+            "use super::super::{snapshot::Snapshot, Discovery}; use super::Catalog;",
+        ),
         ("core/src/discovery/search/query.rs", "use super::postings::Postings;"),
         ("core/src/blocking.rs", "pub struct Client(crate::Client);"),
         ("core/src/upstream.rs", "use crate::discovery::page::Page;"),
@@ -184,7 +197,18 @@ fn a_module_uses_only_rows_above_its_own() {
 
 #[test]
 fn the_pure_rows_do_no_io_and_wait_for_nothing() {
-    let impure = ["std::fs", "std::net", "std::process", "std::thread", "tokio::", "reqwest::", "rusqlite::", "sqlx::", "async fn", ".await"];
+    let impure = [
+        "std::fs",
+        "std::net",
+        "std::process",
+        "std::thread",
+        "tokio::",
+        "reqwest::",
+        "rusqlite::",
+        "sqlx::",
+        "async fn",
+        ".await",
+    ];
     let check = |path: &str, code: &str| -> Vec<String> {
         let is_pure = module_of(path).and_then(|module| place(&module)).is_some_and(|(_, row, _)| *row <= 1);
         if is_pure { lines_with(path, code, &impure) } else { Vec::new() }
@@ -223,7 +247,8 @@ fn only_the_database_knows_a_driver_and_only_the_upstream_http() {
 #[test]
 fn the_bindings_use_the_public_face_and_never_each_other() {
     let check = |path: &str, code: &str| {
-        let private = ["townsquare_ffi", "townsquare_python", "townsquare_native::", "rusqlite", "sqlx", "reqwest", "core/src"];
+        let private =
+            ["townsquare_ffi", "townsquare_python", "townsquare_native::", "rusqlite", "sqlx", "reqwest", "core/src"];
         lines_with(path, code, &private)
     };
     assert_eq!(check("python/src/lib.rs", "use townsquare_ffi::tsq_client;").len(), 1);

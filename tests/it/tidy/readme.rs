@@ -18,13 +18,16 @@ fn complaints(readme: &str, root: &Path) -> Vec<String> {
         let words: Vec<_> = command.split_whitespace().collect();
         let value = |flag: &str| words.iter().position(|word| *word == flag).and_then(|at| words.get(at + 1));
         if let Some(example) = value("--example")
-            && !["core", "benches"].iter().any(|folder| root.join(folder).join(format!("examples/{example}.rs")).is_file())
+            && !["core", "benches"]
+                .iter()
+                .any(|folder| root.join(folder).join(format!("examples/{example}.rs")).is_file())
         {
             complaints.push(format!("`{command}`: there is no example {example}"));
         }
         if let Some(package) = value("-p") {
             let named = ["core", "ffi", "python", "tests", "benches"].iter().any(|folder| {
-                fs::read_to_string(root.join(folder).join("Cargo.toml")).is_ok_and(|text| text.contains(&format!("name = \"{package}\"")))
+                fs::read_to_string(root.join(folder).join("Cargo.toml"))
+                    .is_ok_and(|text| text.contains(&format!("name = \"{package}\"")))
             });
             if !named {
                 complaints.push(format!("`{command}`: there is no package {package}"));
@@ -90,7 +93,10 @@ fn the_readme_tells_how_to_run_and_how_to_test() {
     let Some(text) = readme() else { return };
     let commands = commands(&text);
     for start in ["cargo run", "cargo test"] {
-        assert!(commands.iter().any(|command| command.starts_with(start)), "a command that begins with `{start}`: {commands:?}");
+        assert!(
+            commands.iter().any(|command| command.starts_with(start)),
+            "a command that begins with `{start}`: {commands:?}"
+        );
     }
     for word in ["core/", "ffi/", "python/", "include/", "tests/", "benches/", "CATALOG_API_KEY"] {
         assert!(text.contains(word), "the README names {word}");

@@ -161,7 +161,9 @@ fn without_tests(code: &str) -> String {
 pub(super) fn lines_with(path: &str, code: &str, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in code.lines().enumerate() {
-        found.extend(words.iter().filter(|word| line.contains(**word)).map(|word| format!("{path}:{}: {word}", number + 1)));
+        found.extend(
+            words.iter().filter(|word| line.contains(**word)).map(|word| format!("{path}:{}: {word}", number + 1)),
+        );
     }
     found
 }

@@ -204,7 +204,8 @@ impl Wire<'_> {
 fn deflated_blanks(count: usize) -> Vec<u8> {
     let mut deflated = Vec::with_capacity(count / 100 + 1024);
     // Writing into a vector with room for it does not fail.
-    let _ = Compress::new(Compression::fast(), false).compress_vec(&vec![b' '; count], &mut deflated, FlushCompress::Full);
+    let _ =
+        Compress::new(Compression::fast(), false).compress_vec(&vec![b' '; count], &mut deflated, FlushCompress::Full);
     deflated
 }
 

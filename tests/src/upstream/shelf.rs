@@ -67,7 +67,9 @@ impl Shelf {
     /// The rows that a request of these filters lists, in the window's order.
     pub fn list(&self, window: &str, categories: &[&str], networks: &[&str]) -> Vec<Arc<Row>> {
         let mut rows = in_order_of(window, self.rows.clone());
-        rows.retain(|row| categories.is_empty() || categories.iter().any(|name| row.category.as_deref() == Some(*name)));
+        rows.retain(|row| {
+            categories.is_empty() || categories.iter().any(|name| row.category.as_deref() == Some(*name))
+        });
         rows.retain(|row| {
             networks.is_empty()
                 || row.networks.is_empty()
@@ -90,7 +92,10 @@ impl Shelf {
             && categories.iter().all(|name| CATEGORIES.contains(name))
             && networks.iter().all(|name| NETWORKS.contains(name));
         let Some(offset) = request.offset().filter(|_| known && (1..=100).contains(&limit)) else {
-            return Page { status: 400, body: r#"{"code":"InvalidField","message":"Invalid","property":"query","status":400}"#.into() };
+            return Page {
+                status: 400,
+                body: r#"{"code":"InvalidField","message":"Invalid","property":"query","status":400}"#.into(),
+            };
         };
         let rows = self.list(request.window(), &categories, &networks);
         let end = (offset + limit).min(rows.len());
