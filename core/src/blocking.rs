@@ -9,10 +9,11 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{
+    clock::Clock,
     config::Config,
     discovery::{HttpResponse, Selection},
     error::Result,
@@ -61,15 +62,16 @@ pub fn wait_while<F: Future, E>(
         return Ok(output);
     }
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut next_tick = Instant::now() + every;
+    let clock = Clock::default();
+    let mut next_tick = clock.moment().after(every);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Ok(output);
         }
-        thread::park_timeout(next_tick.saturating_duration_since(Instant::now()));
-        if Instant::now() >= next_tick {
+        thread::park_timeout(next_tick.since(clock.moment()));
+        if clock.moment() >= next_tick {
             tick()?;
-            next_tick = Instant::now() + every;
+            next_tick = clock.moment().after(every);
         }
     }
 }

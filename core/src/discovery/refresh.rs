@@ -80,11 +80,14 @@ struct Backoff {
 impl Backoff {
     const FIRST: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(300);
+    /// An upstream that names a longer wait than this is asked again nevertheless.
+    const LONGEST_NAMED: Duration = Duration::from_secs(3_600);
 
     fn fail(&mut self, now: Moment, error: &Error) {
         let doubled = Backoff::FIRST.saturating_mul(1 << self.failures.min(16)).min(Backoff::LONGEST);
         self.failures += 1;
-        self.until = Some(now.after(doubled.max(error.retry_after().unwrap_or_default())));
+        let named = error.retry_after().unwrap_or_default().min(Backoff::LONGEST_NAMED);
+        self.until = Some(now.after(doubled.max(named)));
     }
 
     fn holds(&self, now: Moment) -> bool {
@@ -137,6 +140,8 @@ impl Catalog {
                 current.note_use(timeframe, selection);
                 return Ok(current);
             }
+            // A word that nobody knows is refused before anything is paid for.
+            current.snapshot.filter(selection)?;
             if let Err(error) = self.fetch_views(missing).await {
                 let still_missing = current.snapshot.missing(Timeframe::default(), selection);
                 // Without its order a timeframe is answered in the default one; who runs on a network cannot be guessed.

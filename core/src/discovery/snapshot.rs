@@ -38,7 +38,7 @@ struct Categories {
 
 /// The networks that can be filtered by, each a bit of a record's mask.
 struct Networks {
-    names: Vec<Box<str>>,
+    bits: HashMap<Box<str>, u64>,
     /// For each record the networks it runs on.
     masks: Box<[u64]>,
 }
@@ -48,8 +48,15 @@ struct Networks {
 pub(crate) struct Filter {
     /// Categories by number; one that no app has is left out, so `Some` of nothing matches nothing.
     categories: Option<Vec<u32>>,
-    /// Bits of the networks wanted.
-    networks: Option<u64>,
+    networks: Option<Wanted>,
+}
+
+/// The networks of a selection.
+#[derive(Default)]
+struct Wanted {
+    mask: u64,
+    /// Names that share a bit with others, and are compared as text besides.
+    rare: Vec<Box<str>>,
 }
 
 impl Snapshot {
@@ -122,21 +129,25 @@ impl Snapshot {
         for name in &selection.networks {
             let name = name.trim();
             let folded = terms::known_network(name).unwrap_or(name);
-            let bit = self.networks.names.iter().position(|known| **known == *folded);
+            let bit = self.networks.bits.get(folded).copied();
             if bit.is_none() && terms::known_network(name).is_none() {
                 return Err(unknown("network", name, "a network of the catalog"));
             }
-            *filter.networks.get_or_insert_default() |= bit.map_or(0, |bit| 1 << bit);
+            let wanted = filter.networks.get_or_insert_default();
+            match bit {
+                Some(Networks::RARE) => wanted.rare.push(folded.into()),
+                bit => wanted.mask |= bit.unwrap_or(0),
+            }
         }
         if let Some(categories) = &mut filter.categories {
             categories.sort_unstable();
             categories.dedup();
         }
         // Apps that name no network run on every one, also on one that no app names.
-        if let Some(mask) = &mut filter.networks
+        if let Some(wanted) = &mut filter.networks
             && self.networks_are_named()
         {
-            *mask |= Networks::ANY;
+            wanted.mask |= Networks::ANY;
         }
         Ok(filter)
     }
@@ -147,14 +158,14 @@ impl Snapshot {
         let Some(order) = self.orders[timeframe as usize].as_ref().or(default.as_ref()) else {
             return MiniApps::empty();
         };
-        match (filter.categories.as_deref(), filter.networks) {
+        match (filter.categories.as_deref(), filter.networks.as_ref()) {
             (None, None) => MiniApps::first(&order.apps, limit),
             (Some([category]), None) => {
                 order.category(*category).map_or_else(MiniApps::empty, |apps| MiniApps::first(apps, limit))
             }
             (categories, networks) => {
                 let positions = order.positions(categories);
-                let passing = positions.filter(|&position| self.networks.pass(networks, order.ids[position as usize]));
+                let passing = positions.filter(|&position| self.runs_on(networks, order.ids[position as usize]));
                 passing.take(limit).map(|position| order.apps[position as usize].clone()).collect()
             }
         }
@@ -165,9 +176,17 @@ impl Snapshot {
         let categories = filter.categories.as_deref();
         let accept = |id: u32| {
             categories.is_none_or(|wanted| wanted.contains(&self.categories.of[id as usize]))
-                && self.networks.pass(filter.networks, id)
+                && self.runs_on(filter.networks.as_ref(), id)
         };
         self.search.search(query, limit, &accept).into_iter().map(|id| self.app(id)).collect()
+    }
+
+    fn runs_on(&self, wanted: Option<&Wanted>, id: u32) -> bool {
+        let Some(wanted) = wanted else { return true };
+        let mask = self.networks.masks[id as usize];
+        mask & wanted.mask != 0
+            || (mask & Networks::RARE != 0
+                && self.edition.records[id as usize].networks.iter().any(|name| wanted.rare.contains(name)))
     }
 
     /// An app with its rank in the default order.
@@ -199,11 +218,17 @@ impl Categories {
 impl Networks {
     /// The bit of apps that run on every network.
     const ANY: u64 = 1 << 63;
-    /// More distinct networks than this are not told apart; the closed list has 17.
-    const MOST: usize = 63;
+    /// The bit that all networks share for which no bit of their own was left.
+    const RARE: u64 = 1 << 62;
+    /// Networks with a bit of their own; those of the closed list come first.
+    const MOST: usize = 62;
 
     fn of(edition: &Edition) -> Networks {
-        let mut networks = Networks { names: Vec::new(), masks: vec![0; edition.records.len()].into() };
+        let mut networks = Networks { bits: HashMap::new(), masks: vec![0; edition.records.len()].into() };
+        let named = edition.records.iter().flat_map(|record| &record.networks);
+        for name in named.filter(|name| terms::known_network(name).is_some()) {
+            networks.bit(name);
+        }
         for (id, record) in edition.records.iter().enumerate() {
             networks.masks[id] = match &*record.networks {
                 [] => Networks::ANY,
@@ -218,19 +243,12 @@ impl Networks {
     }
 
     fn bit(&mut self, name: &str) -> u64 {
-        let known = self.names.iter().position(|known| **known == *name);
-        match known {
-            Some(bit) => 1 << bit,
-            None if self.names.len() < Networks::MOST => {
-                self.names.push(name.into());
-                1 << (self.names.len() - 1)
-            }
-            None => 0,
+        if let Some(&bit) = self.bits.get(name) {
+            return bit;
         }
-    }
-
-    fn pass(&self, wanted: Option<u64>, id: u32) -> bool {
-        wanted.is_none_or(|wanted| self.masks[id as usize] & wanted != 0)
+        let bit = if self.bits.len() < Networks::MOST { 1 << self.bits.len() } else { Networks::RARE };
+        self.bits.insert(name.into(), bit);
+        bit
     }
 }
 

@@ -133,9 +133,9 @@ fn unreachable(error: reqwest::Error) -> Failure {
     let what = if error.is_connect() {
         "Cannot connect to the catalog"
     } else if error.is_decode() || error.is_body() {
-        "The catalog's answer broke off"
+        "The connection broke off within the catalog's answer"
     } else {
-        "The catalog cannot be asked"
+        "The connection to the catalog broke off"
     };
     Failure::passing(Error::unavailable(what).caused_by(error.without_url()))
 }

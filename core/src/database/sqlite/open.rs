@@ -4,16 +4,13 @@
 //! to it. All looking is done through SQLite: closing a descriptor of our own would drop the locks that another
 //! client of this process holds on the file.
 
-use std::{
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, time::Duration};
 
 use rusqlite::{ErrorCode, OpenFlags, ffi};
 
 use super::{connection::Connection, errors::translate, migrate};
 use crate::{
+    clock::Clock,
     config::Durability,
     database::OpenOptions,
     error::{Error, Result},
@@ -92,20 +89,23 @@ impl Refusal {
 
 /// Whether the file is empty or ours.
 fn recognise(connection: &rusqlite::Connection) -> Result<(), Refusal> {
-    let id: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    // Both from one moment: another process may be setting the file up just now.
+    let moment = connection.unchecked_transaction()?;
+    let objects: i64 = moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let id: i64 = moment.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if id == APPLICATION_ID {
         return Ok(());
     }
-    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if id == 0 && objects == 0 { Ok(()) } else { Err(Refusal::Foreign) }
 }
 
 fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite::Result<()> {
     // Changing to WAL does not wait for a lock as other statements do: several first openers meet here.
-    let deadline = Instant::now() + options.busy_timeout;
+    let clock = Clock::default();
+    let deadline = clock.moment().after(options.busy_timeout);
     let mode: String = loop {
         match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < deadline => {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && clock.moment() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             result => break result?,

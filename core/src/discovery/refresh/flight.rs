@@ -243,13 +243,16 @@ impl Catalog {
             None => self.store.find().await.ok().flatten().as_ref().map_or(0, Found::ranked),
         };
         let after = listing.records.len();
-        if has_collapsed(before, after) && !wishes.force.load(Ordering::Acquire) {
-            return Err(Error::unavailable(format!(
-                "The catalog fell from {before} to {after} apps; the old one is kept, a forced refresh takes the new one"
-            )));
+        let force = wishes.force.load(Ordering::Acquire);
+        if !force {
+            refuse_collapse("catalog", before, after)?;
         }
         let mut edition = Edition::new(listing, fetched_at, !self.upstream.is_remote());
-        edition.add(self.lists(self.views_in_use(&edition)).await?);
+        let lists = self.lists(self.views_in_use(&edition)).await?;
+        if !force {
+            self.refuse_collapsed(&lists, after)?;
+        }
+        edition.add(lists);
         let fresh_until = started.after(self.interval);
         let current = self.install(edition, self.upstream.source(), fresh_until).await?;
         self.keep(current.snapshot.edition()).await;
@@ -273,13 +276,32 @@ impl Catalog {
         Ok(lists)
     }
 
+    /// Every order has the same apps; a network's have at least not all gone at once.
+    fn refuse_collapsed(&self, lists: &[(View, Listing)], ranked: usize) -> Result<()> {
+        let current = self.current.load();
+        for (view, listing) in lists {
+            let after = listing.records.len();
+            match view {
+                View::Order(timeframe) => refuse_collapse(&format!("{timeframe} order"), ranked, after)?,
+                View::Network(network) => {
+                    let members = current.as_ref().map(|current| &current.snapshot.edition().header.members);
+                    let before = members.and_then(|members| members.get(network)).map_or(0, Vec::len);
+                    refuse_collapse(&format!("list of {network}"), before, after)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The catalog in use with lists that it did not have.
     async fn with_views(&self, views: &[View]) -> Result<Landing> {
         let Some(current) = self.current.load_full() else { return Err(Error::closed()) };
         let have = current.snapshot.edition().views();
         let missing = views.iter().filter(|view| !have.contains(view)).cloned().collect();
         let mut edition = current.snapshot.edition().clone();
-        edition.add(self.lists(missing).await?);
+        let lists = self.lists(missing).await?;
+        self.refuse_collapsed(&lists, edition.header.ranked)?;
+        edition.add(lists);
         let source = current.snapshot.source();
         let next = self.install(edition, source, current.fresh_until).await?;
         next.used.lock().clone_from(&current.used.lock());
@@ -310,6 +332,15 @@ fn unfinished(error: tokio::task::JoinError) -> Error {
     } else {
         Error::new(ErrorKind::Internal, "The refresh of the catalog panicked").caused_by(error)
     }
+}
+
+fn refuse_collapse(what: &str, before: usize, after: usize) -> Result<()> {
+    if !has_collapsed(before, after) {
+        return Ok(());
+    }
+    Err(Error::unavailable(format!(
+        "The {what} fell from {before} to {after} apps; the old one is kept, a forced refresh takes the new one"
+    )))
 }
 
 /// Whether a catalog has lost so much at once that it is rather an accident upstream than the truth.

@@ -1,0 +1,106 @@
+//! Statuses: what a function that can fail returns.
+//!
+//! Invariant: 0 is success, and a failure's number is its kind's place in [`ErrorKind::ALL`], counted from 1. Numbers
+//! are never reused or moved; new kinds come at the end.
+
+use townsquare::ErrorKind;
+
+use crate::{
+    boundary::answer,
+    text::{self, tsq_str},
+};
+
+/// How a call ended. `TSQ_OK` is 0; every other value is the kind of a failure, what a program branches on.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum tsq_status {
+    /// It worked.
+    TSQ_OK = 0,
+    /// A unique value is taken.
+    TSQ_ALREADY_EXISTS = 1,
+    /// A referenced row does not exist.
+    TSQ_REFERENCE_MISSING = 2,
+    /// A required field has no value.
+    TSQ_FIELD_MISSING = 3,
+    /// A table of the database is gone.
+    TSQ_TABLE_MISSING = 4,
+    /// The row or file does not exist, or the caller may not know that it does.
+    TSQ_NOT_FOUND = 5,
+    /// An argument is NULL, not UTF-8, malformed or out of range; the message names it.
+    TSQ_INVALID_INPUT = 6,
+    /// The caller is nobody, or its credentials or session are not valid.
+    TSQ_UNAUTHORIZED = 7,
+    /// A policy denies this to the caller.
+    TSQ_FORBIDDEN = 8,
+    /// Too many attempts; `tsq_error_retry_after_ms` says when to come back.
+    TSQ_RATE_LIMITED = 9,
+    /// A file or body is over its size limit.
+    TSQ_TOO_LARGE = 10,
+    /// An outside system does not answer, or there is nothing to answer from. Worth another try.
+    TSQ_UNAVAILABLE = 11,
+    /// The client was closed.
+    TSQ_CLOSED = 12,
+    /// The configuration is wrong; the message names the option.
+    TSQ_CONFIG = 13,
+    /// A fault of the library or of the database below it.
+    TSQ_INTERNAL = 14,
+}
+
+use tsq_status::{
+    TSQ_ALREADY_EXISTS, TSQ_CLOSED, TSQ_CONFIG, TSQ_FIELD_MISSING, TSQ_FORBIDDEN, TSQ_INTERNAL, TSQ_INVALID_INPUT,
+    TSQ_NOT_FOUND, TSQ_OK, TSQ_RATE_LIMITED, TSQ_REFERENCE_MISSING, TSQ_TABLE_MISSING, TSQ_TOO_LARGE, TSQ_UNAUTHORIZED,
+    TSQ_UNAVAILABLE,
+};
+
+/// The failures in the order of [`ErrorKind::ALL`]; a kind more there does not compile here.
+const FAILURES: [tsq_status; ErrorKind::ALL.len()] = [
+    TSQ_ALREADY_EXISTS,
+    TSQ_REFERENCE_MISSING,
+    TSQ_FIELD_MISSING,
+    TSQ_TABLE_MISSING,
+    TSQ_NOT_FOUND,
+    TSQ_INVALID_INPUT,
+    TSQ_UNAUTHORIZED,
+    TSQ_FORBIDDEN,
+    TSQ_RATE_LIMITED,
+    TSQ_TOO_LARGE,
+    TSQ_UNAVAILABLE,
+    TSQ_CLOSED,
+    TSQ_CONFIG,
+    TSQ_INTERNAL,
+];
+
+impl From<ErrorKind> for tsq_status {
+    fn from(kind: ErrorKind) -> tsq_status {
+        let place = ErrorKind::ALL.iter().position(|known| *known == kind);
+        place.map_or(TSQ_INTERNAL, |place| FAILURES[place])
+    }
+}
+
+/// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for a number that is none.
+///
+/// Returns a view that lives for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn tsq_status_name(status: i32) -> tsq_str {
+    answer(|| {
+        if status == TSQ_OK as i32 {
+            return text::view("ok");
+        }
+        let kind = ErrorKind::ALL.iter().find(|kind| tsq_status::from(**kind) as i32 == status);
+        text::optional_view(kind.map(|kind| kind.as_str()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_order_of_the_kinds() {
+        for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {
+            let status = tsq_status::from(kind);
+            assert_eq!(status as usize, place + 1);
+            assert_eq!(format!("{status:?}"), format!("TSQ_{}", kind.as_str().to_uppercase()));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `Client` and `AsyncClient`: opening, closing, and the way to the areas.
+//!
+//! Invariant: both are the same class under two names; what differs is the face of their door.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyDictMethods, PyTuple, PyType},
+};
+use townsquare::{Config, Operation};
+
+use crate::{
+    convert::Nothing,
+    courier::Courier,
+    discovery,
+    enter::{Door, Face, enter_apart},
+    errors::Failure,
+    handle::{Handle, forked},
+    options::configuration,
+    process,
+};
+
+/// One handle; the methods of both faces.
+#[pyclass(name = "ClientMethods", frozen, subclass, module = "townsquare._native")]
+pub(crate) struct Methods {
+    door: Door,
+    discovery: PyOnceLock<Py<PyAny>>,
+}
+
+/// One handle: a store, a catalog cache and a caller.
+#[pyclass(frozen, extends = Methods, module = "townsquare")]
+pub(crate) struct Client;
+
+/// The same, every method a coroutine.
+#[pyclass(frozen, extends = Methods, module = "townsquare")]
+pub(crate) struct AsyncClient;
+
+#[pymethods]
+impl Methods {
+    /// Ends the client and every thread of it; closing twice is fine.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let handle = self.door.share().lend();
+        enter_apart(py, self.door.face(), "close", self.door.share().courier(), async move {
+            // In a child process it is the parent's to close.
+            if let Ok(client) = handle.client() {
+                client.close().await;
+            }
+            Ok(Nothing)
+        })
+    }
+
+    /// Whether the client was closed, or belongs to the parent process.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.door.share().client().map_or(true, townsquare::Client::is_closed)
+    }
+
+    /// The mini app directory.
+    #[getter]
+    fn discovery<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.door.clone()))?.bind(py))
+    }
+
+    fn __repr__(&self) -> String {
+        let name = match self.door.face() {
+            Face::Blocking => "Client",
+            Face::Awaiting => "AsyncClient",
+        };
+        format!("<townsquare.{name} {}>", if self.closed() { "closed" } else { "open" })
+    }
+}
+
+#[pymethods]
+impl Client {
+    /// Opens a client; see the stub for the options.
+    #[classmethod]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', **options)")]
+    fn open<'py>(
+        class: &Bound<'py, PyType>,
+        data_dir: Option<PathBuf>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        open(class.py(), Face::Blocking, configuration(class.py(), data_dir, options)?)
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(this: &Bound<'_, Self>, exc: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let _ = exc;
+        this.as_super().get().close(this.py()).map(drop)
+    }
+}
+
+#[pymethods]
+impl AsyncClient {
+    /// Opens a client; see the stub for the options.
+    #[classmethod]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', **options)")]
+    fn open<'py>(
+        class: &Bound<'py, PyType>,
+        data_dir: Option<PathBuf>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        open(class.py(), Face::Awaiting, configuration(class.py(), data_dir, options)?)
+    }
+
+    fn __aenter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let itself = this.clone().unbind();
+        this.as_super().get().door.enter(this.py(), "__aenter__", |_| async move { Ok(itself) })
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __aexit__<'py>(this: &Bound<'py, Self>, exc: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let _ = exc;
+        this.as_super().get().close(this.py())
+    }
+}
+
+fn open(py: Python<'_>, face: Face, config: Config) -> PyResult<Bound<'_, PyAny>> {
+    let courier = Arc::new(Courier::default());
+    let for_it = Arc::clone(&courier);
+    enter_apart(py, face, Operation::Open, &courier, async move {
+        Ok(Opened { handle: Handle::new(townsquare::Client::open(config).await?, for_it), face })
+    })
+}
+
+/// A client on its way to Python.
+struct Opened {
+    handle: Handle,
+    face: Face,
+}
+
+impl<'py> IntoPyObject<'py> for Opened {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let methods = Methods { door: Door::new(self.handle, self.face), discovery: PyOnceLock::new() };
+        let methods = PyClassInitializer::from(methods);
+        Ok(match self.face {
+            Face::Blocking => Bound::new(py, methods.add_subclass(Client))?.into_any(),
+            Face::Awaiting => Bound::new(py, methods.add_subclass(AsyncClient))?.into_any(),
+        })
+    }
+}
+
+/// The client of the process, as the one object that `shared` hands out.
+static SHARED: Mutex<Option<(u64, Py<Client>)>> = Mutex::new(None);
+
+/// The process-wide client: the first call opens it, later calls return the same one.
+#[pyfunction]
+#[pyo3(signature = (data_dir = None, **options))]
+pub(crate) fn shared(
+    py: Python<'_>,
+    data_dir: Option<PathBuf>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<Client>> {
+    let refuse = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
+    let known = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if known().as_ref().is_some_and(|(born, _)| *born != process::generation()) {
+        return Err(refuse(forked()));
+    }
+    let as_it_is = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
+    let config = configuration(py, data_dir, options)?;
+    let client = process::wait(py, async move {
+        if as_it_is { townsquare::Client::shared().await } else { townsquare::Client::shared_with(config).await }
+    });
+    let client = client?.map_err(|error| refuse(error.into()))?;
+    if let Some((_, object)) = &*known()
+        && !object.bind(py).as_super().get().closed()
+    {
+        return Ok(object.clone_ref(py));
+    }
+    let opened = Opened { handle: Handle::new(client, Arc::default()), face: Face::Blocking };
+    let object = opened.into_pyobject(py)?.cast_into::<Client>()?.unbind();
+    *known() = Some((process::generation(), object.clone_ref(py)));
+    Ok(object)
+}

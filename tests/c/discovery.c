@@ -1,0 +1,575 @@
+/* Clients, configuration, errors and discovery from C (DESIGN 10, SPEC 4.1, 4.2). Also compiled as C++: keep to the
+ * common subset.
+ *
+ * discovery CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty and belongs to this program. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static const char *catalog;
+static const char *folder;
+
+/* What the calls below set: each leaves it NULL. */
+static tsq_error *err;
+
+/* Fails as expected: this status, an error object that agrees, and no output. Frees the error. */
+static int failed(tsq_status got, tsq_status expected, const void *out, const char *words) {
+    int as_expected = got == expected && out == NULL && err != NULL && tsq_error_kind(err) == expected &&
+                      has(tsq_error_text(err), words);
+    if (got != expected) {
+        fprintf(stderr, "  status %d, not %d: %.*s\n", (int)got, (int)expected, TSQ_ARG(tsq_error_text(err)));
+    }
+    tsq_error_free(err);
+    err = NULL;
+    return as_expected;
+}
+
+static int worked(tsq_status status) {
+    int as_expected = status == TSQ_OK && err == NULL;
+    if (!as_expected) {
+        fprintf(stderr, "  status %d: %.*s\n", (int)status, TSQ_ARG(tsq_error_text(err)));
+    }
+    tsq_error_free(err);
+    err = NULL;
+    return as_expected;
+}
+
+/* The call comes first: the output is looked at when it has returned. */
+#define FAILS(call, expected, out, words)                                       \
+    do {                                                                        \
+        tsq_status status_ = (call);                                            \
+        check(failed(status_, expected, out, words), #call, __FILE__, __LINE__); \
+    } while (0)
+
+#define WORKS(call)                                            \
+    do {                                                       \
+        tsq_status status_ = (call);                           \
+        check(worked(status_), #call, __FILE__, __LINE__);     \
+    } while (0)
+
+/* A configuration with its own data folder, and with the catalog of the test or (NULL) without a key. */
+static tsq_config *configure(const char *name, const char *file) {
+    char text[4096];
+    tsq_config *config = tsq_config_new();
+    CHECK(config != NULL);
+    snprintf(text, sizeof text, "%s/%s", folder, name);
+    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
+    if (file != NULL) {
+        snprintf(text, sizeof text, "file://%s", file);
+        WORKS(tsq_config_set(config, TSQ_STR("catalog_url"), tsq_str_from(text), &err));
+    } else {
+        WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
+    }
+    return config;
+}
+
+static tsq_client *open_client(const char *name, const char *file) {
+    tsq_client *client = NULL;
+    tsq_config *config = configure(name, file);
+    WORKS(tsq_client_open(config, &client, &err));
+    CHECK(client != NULL && !tsq_client_is_closed(client));
+    tsq_config_free(config);
+    return client;
+}
+
+static tsq_mini_apps *trending(const tsq_client *client, const tsq_selection *selection) {
+    tsq_mini_apps *apps = NULL;
+    WORKS(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), selection, &apps, &err));
+    CHECK(apps != NULL);
+    return apps;
+}
+
+/* Whether the list is these names, separated by '|'. Frees the list. */
+static int lists(tsq_mini_apps *apps, const char *names) {
+    char text[1024] = "";
+    for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
+        tsq_str name = tsq_mini_app_name(tsq_mini_apps_at(apps, i));
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%.*s", i == 0 ? "" : "|", TSQ_ARG(name));
+    }
+    tsq_mini_apps_free(apps);
+    return is(tsq_str_from(text), names);
+}
+
+static void header_and_library_agree(void) {
+    CHECK(is(tsq_version(), TSQ_VERSION));
+    CHECK(TSQ_OK == 0);
+    CHECK(is(tsq_status_name(TSQ_OK), "ok"));
+    CHECK(is(tsq_status_name(TSQ_ALREADY_EXISTS), "already_exists"));
+    CHECK(is(tsq_status_name(TSQ_INTERNAL), "internal"));
+    CHECK(is_absent(tsq_status_name(15)));
+    CHECK(is_absent(tsq_status_name(-1)));
+    CHECK(is(tsq_str_from("a word"), "a word"));
+    CHECK(is_absent(tsq_str_from(NULL)));
+}
+
+static void configuration_refuses_by_name(void) {
+    tsq_config *other = NULL;
+    tsq_config *config = tsq_config_new();
+    FAILS(tsq_config_set(config, TSQ_STR("colour"), TSQ_STR("red"), &err), TSQ_CONFIG, NULL, "colour");
+    FAILS(tsq_config_set(config, TSQ_STR("refresh_interval"), TSQ_STR("soon"), &err), TSQ_CONFIG, NULL, "refresh_interval");
+    WORKS(tsq_config_set(config, TSQ_STR("refresh_interval"), TSQ_STR("60"), &err));
+    tsq_config_free(config);
+
+    WORKS(tsq_config_from_url(TSQ_STR("townsquare:/srv/town?durability=normal"), &other, &err));
+    tsq_config_free(other);
+    FAILS(tsq_config_from_url(TSQ_STR("ftp://x"), &other, &err), TSQ_CONFIG, other, "URL");
+    WORKS(tsq_config_from_env(&other, &err));
+    tsq_config_free(other);
+}
+
+static void opening_fails_with_the_reason(void) {
+    tsq_client *client = NULL;
+    tsq_config *config = configure("unopened", catalog);
+    WORKS(tsq_config_set(config, TSQ_STR("catalog_tries"), TSQ_STR("99"), &err));
+    CHECK(tsq_client_open(config, &client, &err) == TSQ_CONFIG);
+    CHECK(client == NULL);
+    CHECK(is(tsq_error_operation(err), "open"));
+    CHECK(has(tsq_error_text(err), "Open failed: "));
+    CHECK(has(tsq_error_message(err), "catalog_tries"));
+    CHECK(!tsq_error_is_retryable(err));
+    CHECK(is_absent(tsq_error_code(err)));
+    CHECK(!tsq_error_status(err, NULL));
+    tsq_error_free(err);
+    err = NULL;
+    tsq_config_free(config);
+}
+
+static void an_app_has_every_field(const tsq_client *client) {
+    uint32_t rank = 0;
+    double score = 0;
+    tsq_mini_apps *apps = trending(client, NULL);
+    const tsq_mini_app *app = tsq_mini_apps_at(apps, 0);
+    CHECK(is(tsq_mini_app_id(app), "chess.example.com/play"));
+    CHECK(is(tsq_mini_app_domain(app), "chess.example.com"));
+    CHECK(is(tsq_mini_app_name(app), "Chess Caf\xc3\xa9"));
+    CHECK(is(tsq_mini_app_description(app), "Play chess against friends."));
+    CHECK(is(tsq_mini_app_icon_url(app), "https://chess.example.com/icon.png"));
+    CHECK(has(tsq_mini_app_home_url(app), "https://"));
+    CHECK(is(tsq_mini_app_category(app), "games"));
+    CHECK(tsq_mini_app_networks_len(app) == 2);
+    CHECK(is(tsq_mini_app_networks_at(app, 0), "base"));
+    CHECK(is(tsq_mini_app_networks_at(app, 1), "optimism"));
+    CHECK(is_absent(tsq_mini_app_networks_at(app, 2)));
+    CHECK(tsq_mini_app_tags_len(app) == 2);
+    CHECK(is(tsq_mini_app_tags_at(app, 1), "board"));
+    CHECK(tsq_mini_app_screenshots_len(app) == 2);
+    CHECK(is(tsq_mini_app_screenshots_at(app, 0), "https://chess.example.com/1.png"));
+    CHECK(is(tsq_mini_app_hero_image_url(app), "https://chess.example.com/hero.png"));
+    CHECK(is(tsq_mini_app_tagline(app), "Your move"));
+    CHECK(is(tsq_mini_app_subtitle(app), "Blitz and bullet"));
+    CHECK(is(tsq_mini_app_version(app), "1.2.3"));
+    CHECK(is(tsq_mini_app_button_title(app), "Play now"));
+    CHECK(is(tsq_mini_app_image_url(app), "https://chess.example.com/feed.png"));
+    CHECK(is(tsq_mini_app_splash_image_url(app), "https://chess.example.com/splash.png"));
+    CHECK(is(tsq_mini_app_splash_background_color(app), "#102030"));
+    CHECK(tsq_mini_app_follower_count(app) == 1200);
+    CHECK(tsq_mini_app_trending_rank(app, &rank) && rank == 1);
+    CHECK(tsq_mini_app_trending_rank(app, NULL));
+    /* After 2020, in microseconds. */
+    CHECK(tsq_mini_app_last_fetched(app) > INT64_C(1577836800000000));
+
+    const tsq_author *author = tsq_mini_app_author(app);
+    CHECK(tsq_author_fid(author) == 7);
+    CHECK(is(tsq_author_username(author), "ada"));
+    CHECK(is(tsq_author_display_name(author), "Ada L."));
+    CHECK(is(tsq_author_pfp_url(author), "https://chess.example.com/ada.png"));
+    CHECK(tsq_author_follower_count(author) == 1200);
+    CHECK(tsq_author_score(author, &score) && score == 0.75);
+    CHECK(!tsq_author_is_power_user(author));
+
+    /* What is absent says so. */
+    author = tsq_mini_app_author(tsq_mini_apps_at(apps, 1));
+    CHECK(author != NULL && !tsq_author_score(author, &score) && score == 0);
+    CHECK(is_absent(tsq_author_display_name(author)));
+    app = tsq_mini_apps_at(apps, 2);
+    CHECK(is(tsq_mini_app_name(app), "Pixel Farm"));
+    CHECK(tsq_mini_app_author(app) == NULL);
+    CHECK(is_absent(tsq_mini_app_description(app)));
+    CHECK(is_absent(tsq_mini_app_category(app)));
+    CHECK(tsq_mini_app_networks_len(app) == 0);
+    CHECK(tsq_mini_app_follower_count(app) == 0);
+    CHECK(tsq_mini_apps_at(apps, 4) == NULL);
+    CHECK(tsq_mini_apps_at(apps, SIZE_MAX) == NULL);
+    tsq_mini_apps_free(apps);
+}
+
+static void lists_are_filtered_and_ordered(const tsq_client *client) {
+    tsq_mini_apps *apps = NULL;
+    tsq_str games[1] = {TSQ_STR("games")};
+    tsq_str several[2] = {TSQ_STR("finance"), TSQ_STR("games")};
+    tsq_str base[1] = {TSQ_STR("base")};
+    tsq_selection two = tsq_selection_first(2);
+    tsq_selection most = tsq_selection_first(1000);
+    tsq_selection on_base = most;
+    tsq_selection games_on_base = most;
+    on_base.networks = base;
+    on_base.networks_len = 1;
+    games_on_base = on_base;
+    games_on_base.categories = games;
+    games_on_base.categories_len = 1;
+
+    CHECK(lists(trending(client, NULL), "Chess Caf\xc3\xa9|Tip Jar|Pixel Farm|Block Builder"));
+    CHECK(lists(trending(client, &two), "Chess Caf\xc3\xa9|Tip Jar"));
+    /* An app that names no network runs on any (UPSTREAM 1). */
+    CHECK(lists(trending(client, &on_base), "Chess Caf\xc3\xa9|Pixel Farm"));
+    CHECK(lists(trending(client, &games_on_base), "Chess Caf\xc3\xa9"));
+
+    WORKS(tsq_discovery_get_mini_apps_by_category(client, games, 1, NULL, &apps, &err));
+    CHECK(lists(apps, "Chess Caf\xc3\xa9|Block Builder"));
+    WORKS(tsq_discovery_get_mini_apps_by_category(client, several, 2, &two, &apps, &err));
+    CHECK(lists(apps, "Chess Caf\xc3\xa9|Tip Jar"));
+
+    /* Without its accent, half typed, misspelt; and in the category that has it not. */
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("cafe"), NULL, &apps, &err));
+    CHECK(lists(apps, "Chess Caf\xc3\xa9"));
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("pix"), NULL, &apps, &err));
+    CHECK(lists(apps, "Pixel Farm"));
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("biulder"), &most, &apps, &err));
+    CHECK(lists(apps, "Block Builder"));
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("tip"), &games_on_base, &apps, &err));
+    CHECK(lists(apps, ""));
+
+    /* Absent: the default timeframe. */
+    WORKS(tsq_discovery_get_trending_mini_apps(client, tsq_str_from(NULL), &two, &apps, &err));
+    CHECK(lists(apps, "Chess Caf\xc3\xa9|Tip Jar"));
+}
+
+static void bad_arguments_are_named(const tsq_client *client) {
+    tsq_mini_apps *apps = NULL;
+    tsq_str day = TSQ_STR("24h");
+    tsq_str bad = TSQ_STR("caf\xc3");
+    tsq_str null_with_length = {NULL, 3};
+    tsq_str endless = {"x", SIZE_MAX};
+    tsq_str items[2] = {TSQ_STR("games"), TSQ_STR("\xff")};
+    tsq_selection selection = tsq_selection_first(0);
+
+    FAILS(tsq_discovery_get_trending_mini_apps(client, day, &selection, &apps, &err), TSQ_INVALID_INPUT, apps, "Get trending mini apps failed: ");
+    selection.limit = 1001;
+    FAILS(tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), &selection, &apps, &err), TSQ_INVALID_INPUT,
+                apps, "Search mini apps failed: ");
+    FAILS(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("2h"), NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Get trending mini apps failed: Unknown timeframe");
+    FAILS(tsq_discovery_search_mini_apps(client, bad, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument query is not UTF-8 at byte 3");
+    FAILS(tsq_discovery_search_mini_apps(client, null_with_length, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument query is NULL");
+    FAILS(tsq_discovery_search_mini_apps(client, endless, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument query has an impossible length");
+    FAILS(tsq_discovery_get_mini_apps_by_category(client, items, 2, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument categories[1] is not UTF-8");
+    FAILS(tsq_discovery_get_mini_apps_by_category(client, NULL, 2, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument categories is NULL");
+    selection = tsq_selection_first(5);
+    selection.networks = items;
+    selection.networks_len = 2;
+    FAILS(tsq_discovery_get_trending_mini_apps(client, day, &selection, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument selection.networks[1] is not UTF-8");
+
+    /* The message is the sentence without its prefix; both end in a NUL. */
+    CHECK(tsq_discovery_search_mini_apps(client, bad, NULL, &apps, &err) == TSQ_INVALID_INPUT);
+    CHECK(is(tsq_error_message(err), "Argument query is not UTF-8 at byte 3"));
+    CHECK(strcmp(tsq_error_text(err).ptr, "Search mini apps failed: Argument query is not UTF-8 at byte 3") == 0);
+    CHECK(is(tsq_error_operation(err), "search_mini_apps"));
+    tsq_error_free(err);
+    err = NULL;
+}
+
+static void null_is_an_error_or_nothing(const tsq_client *client) {
+    uint16_t status = 1;
+    uint64_t wait = 1;
+    uint32_t rank = 1;
+    int64_t when = 1;
+    double score = 1;
+    tsq_bytes nothing = {NULL, 0};
+    tsq_bytes null_with_length = {NULL, 9};
+    tsq_str day = TSQ_STR("24h");
+    tsq_client *opened = NULL;
+    tsq_mini_apps *apps = NULL;
+    tsq_discovery_stats *stats = NULL;
+    tsq_http_response *response = NULL;
+    tsq_string *json = NULL;
+
+    /* Receivers and outputs of functions that can fail, with and without a place for the error. */
+    FAILS(tsq_config_set(NULL, day, day, &err), TSQ_INVALID_INPUT, NULL, "Argument config is NULL");
+    FAILS(tsq_config_from_url(day, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_config_from_env(NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_client_open(NULL, NULL, &err), TSQ_INVALID_INPUT, NULL, "Open failed: Argument out is NULL");
+    FAILS(tsq_client_shared(NULL, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_client_close(NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument client is NULL");
+    FAILS(tsq_discovery_get_trending_mini_apps(NULL, day, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument client is NULL");
+    FAILS(tsq_discovery_get_trending_mini_apps(client, day, NULL, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_discovery_get_mini_apps_by_category(NULL, NULL, 0, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument client is NULL");
+    FAILS(tsq_discovery_search_mini_apps(NULL, day, NULL, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument client is NULL");
+    FAILS(tsq_discovery_refresh(NULL, &stats, &err), TSQ_INVALID_INPUT, stats, "Argument client is NULL");
+    FAILS(tsq_discovery_force_refresh(NULL, NULL, &err), TSQ_INVALID_INPUT, NULL, "client is NULL");
+    FAILS(tsq_discovery_get_stats(NULL, &stats, &err), TSQ_INVALID_INPUT, stats, "client is NULL");
+    FAILS(tsq_discovery_get_stats(client, NULL, &err), TSQ_INVALID_INPUT, NULL, "out is NULL");
+    FAILS(tsq_discovery_handle(NULL, day, day, nothing, &response, &err), TSQ_INVALID_INPUT, response, "client is NULL");
+    FAILS(tsq_discovery_handle(client, day, day, null_with_length, &response, &err), TSQ_INVALID_INPUT, response, "Argument body is NULL");
+    FAILS(tsq_mini_apps_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument apps is NULL");
+    FAILS(tsq_mini_app_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument app is NULL");
+    CHECK(tsq_client_open(NULL, NULL, NULL) == TSQ_INVALID_INPUT);
+    CHECK(tsq_config_set(NULL, day, day, NULL) == TSQ_INVALID_INPUT);
+    CHECK(tsq_discovery_refresh(NULL, NULL, NULL) == TSQ_INVALID_INPUT);
+    CHECK(tsq_discovery_search_mini_apps(NULL, day, NULL, NULL, NULL) == TSQ_INVALID_INPUT);
+    CHECK(opened == NULL && tsq_client_is_closed(NULL));
+
+    /* Functions that cannot fail answer nothing. */
+    CHECK(tsq_error_kind(NULL) == TSQ_OK && !tsq_error_is_retryable(NULL));
+    CHECK(is_absent(tsq_error_text(NULL)) && is_absent(tsq_error_message(NULL)));
+    CHECK(is_absent(tsq_error_operation(NULL)) && is_absent(tsq_error_code(NULL)));
+    CHECK(!tsq_error_status(NULL, &status) && status == 0);
+    CHECK(!tsq_error_retry_after_ms(NULL, &wait) && wait == 0);
+    CHECK(tsq_mini_apps_len(NULL) == 0 && tsq_mini_apps_at(NULL, 0) == NULL);
+    CHECK(is_absent(tsq_mini_app_id(NULL)) && is_absent(tsq_mini_app_domain(NULL)));
+    CHECK(is_absent(tsq_mini_app_name(NULL)) && is_absent(tsq_mini_app_description(NULL)));
+    CHECK(is_absent(tsq_mini_app_icon_url(NULL)) && is_absent(tsq_mini_app_home_url(NULL)));
+    CHECK(is_absent(tsq_mini_app_category(NULL)) && is_absent(tsq_mini_app_version(NULL)));
+    CHECK(tsq_mini_app_networks_len(NULL) == 0 && is_absent(tsq_mini_app_networks_at(NULL, 0)));
+    CHECK(tsq_mini_app_tags_len(NULL) == 0 && is_absent(tsq_mini_app_tags_at(NULL, 0)));
+    CHECK(tsq_mini_app_screenshots_len(NULL) == 0 && is_absent(tsq_mini_app_screenshots_at(NULL, 0)));
+    CHECK(is_absent(tsq_mini_app_hero_image_url(NULL)) && is_absent(tsq_mini_app_tagline(NULL)));
+    CHECK(is_absent(tsq_mini_app_subtitle(NULL)) && is_absent(tsq_mini_app_button_title(NULL)));
+    CHECK(is_absent(tsq_mini_app_image_url(NULL)) && is_absent(tsq_mini_app_splash_image_url(NULL)));
+    CHECK(is_absent(tsq_mini_app_splash_background_color(NULL)));
+    CHECK(tsq_mini_app_author(NULL) == NULL && tsq_mini_app_last_fetched(NULL) == 0);
+    CHECK(tsq_mini_app_follower_count(NULL) == 0);
+    CHECK(!tsq_mini_app_trending_rank(NULL, &rank) && rank == 0);
+    CHECK(tsq_author_fid(NULL) == 0 && tsq_author_follower_count(NULL) == 0 && !tsq_author_is_power_user(NULL));
+    CHECK(is_absent(tsq_author_username(NULL)) && is_absent(tsq_author_display_name(NULL)));
+    CHECK(is_absent(tsq_author_pfp_url(NULL)) && !tsq_author_score(NULL, &score) && score == 0);
+    CHECK(tsq_discovery_stats_total(NULL) == 0 && tsq_discovery_stats_received(NULL) == 0);
+    CHECK(tsq_discovery_stats_skipped(NULL) == 0 && tsq_discovery_stats_duplicates(NULL) == 0);
+    CHECK(!tsq_discovery_stats_has_api_key(NULL) && !tsq_discovery_stats_is_stale(NULL));
+    CHECK(!tsq_discovery_stats_is_refreshing(NULL) && is_absent(tsq_discovery_stats_last_error(NULL)));
+    CHECK(is_absent(tsq_discovery_stats_source(NULL)));
+    CHECK(!tsq_discovery_stats_fetched_at(NULL, &when) && when == 0);
+    CHECK(tsq_http_response_status(NULL) == 0 && tsq_http_response_headers_len(NULL) == 0);
+    CHECK(is_absent(tsq_http_response_header_name_at(NULL, 0)));
+    CHECK(is_absent(tsq_http_response_header_value_at(NULL, 0)));
+    CHECK(tsq_http_response_body(NULL).len == 0);
+    CHECK(is_absent(tsq_string_view(NULL)));
+
+    tsq_config_free(NULL);
+    tsq_client_free(NULL);
+    tsq_mini_apps_free(NULL);
+    tsq_discovery_stats_free(NULL);
+    tsq_http_response_free(NULL);
+    tsq_string_free(NULL);
+    tsq_error_free(NULL);
+}
+
+static void results_are_json_on_request(const tsq_client *client) {
+    tsq_string *json = NULL;
+    tsq_selection two = tsq_selection_first(2);
+    tsq_mini_apps *apps = trending(client, &two);
+    WORKS(tsq_mini_apps_json(apps, &json, &err));
+    tsq_str text = tsq_string_view(json);
+    CHECK(has(text, "[{\"id\":\"chess.example.com/play\""));
+    CHECK(has(text, "\"homeUrl\":"));
+    CHECK(has(text, "\"trendingRank\":2"));
+    CHECK(strlen(text.ptr) == text.len);
+    tsq_string_free(json);
+    WORKS(tsq_mini_app_json(tsq_mini_apps_at(apps, 1), &json, &err));
+    CHECK(has(tsq_string_view(json), "\"name\":\"Tip Jar\""));
+    CHECK(!tsq_string_view(json).ptr[tsq_string_view(json).len]);
+    tsq_string_free(json);
+    tsq_mini_apps_free(apps);
+}
+
+static void the_state_of_the_catalog_is_visible(const tsq_client *client) {
+    int64_t when = 0;
+    tsq_discovery_stats *stats = NULL;
+    WORKS(tsq_discovery_refresh(client, &stats, &err));
+    CHECK(tsq_discovery_stats_total(stats) == 4);
+    CHECK(tsq_discovery_stats_received(stats) == 6);
+    CHECK(tsq_discovery_stats_skipped(stats) == 1);
+    CHECK(tsq_discovery_stats_duplicates(stats) == 1);
+    CHECK(is(tsq_discovery_stats_source(stats), "file"));
+    CHECK(tsq_discovery_stats_fetched_at(stats, &when) && when > INT64_C(1577836800000000));
+    CHECK(!tsq_discovery_stats_is_stale(stats));
+    CHECK(!tsq_discovery_stats_is_refreshing(stats));
+    CHECK(is_absent(tsq_discovery_stats_last_error(stats)));
+    tsq_discovery_stats_free(stats);
+    WORKS(tsq_discovery_refresh(client, NULL, &err));
+    WORKS(tsq_discovery_force_refresh(client, NULL, &err));
+    WORKS(tsq_discovery_get_stats(client, &stats, &err));
+    CHECK(tsq_discovery_stats_total(stats) == 4);
+    tsq_discovery_stats_free(stats);
+}
+
+/* Sends a request and checks the status and a part of the body; a header is looked for by name when it is given. */
+static int answers(const tsq_client *client, const char *method, const char *target, const char *body, size_t length,
+                   unsigned expected, const char *part, const char *header, const char *value) {
+    tsq_http_response *response = NULL;
+    tsq_bytes sent;
+    int found = header == NULL;
+    int as_expected;
+    sent.ptr = (const uint8_t *)body;
+    sent.len = length;
+    WORKS(tsq_discovery_handle(client, tsq_str_from(method), tsq_str_from(target), sent, &response, &err));
+    tsq_bytes bytes = tsq_http_response_body(response);
+    tsq_str text = {(const char *)bytes.ptr, bytes.len};
+    for (size_t i = 0; header != NULL && i < tsq_http_response_headers_len(response); i++) {
+        tsq_str name = tsq_http_response_header_name_at(response, i);
+        if (name.len == strlen(header) && memcmp(name.ptr, header, name.len) == 0) {
+            found = has(tsq_http_response_header_value_at(response, i), value);
+        }
+    }
+    as_expected = tsq_http_response_status(response) == expected && found && has(text, part);
+    if (!as_expected) {
+        fprintf(stderr, "  %s %s: %u %.*s\n", method, target, tsq_http_response_status(response), TSQ_ARG(text));
+    }
+    CHECK(is_absent(tsq_http_response_header_name_at(response, 99)));
+    CHECK(is_absent(tsq_http_response_header_value_at(response, 99)));
+    tsq_http_response_free(response);
+    return as_expected;
+}
+
+static void the_endpoint_answers_without_a_server(const tsq_client *client) {
+    const char *path = "/api/miniapp-discovery";
+    const char *search = "{\"action\":\"search\",\"query\":\"chess\"}";
+    const char *unknown = "{\"action\":\"dance\"}";
+    const size_t huge = (size_t)32 << 20;
+    CHECK(answers(client, "GET", "/api/miniapp-discovery?category=games&limit=1&trending=true", NULL, 0, 200,
+                  "\"id\":\"chess.example.com/play\"", "content-type", "application/json"));
+    CHECK(answers(client, "GET", "/api/miniapp-discovery?limit=0", NULL, 0, 400, "\"success\":false", NULL, NULL));
+    CHECK(answers(client, "GET", "/elsewhere", NULL, 0, 404, "\"success\":false", NULL, NULL));
+    CHECK(answers(client, "POST", path, search, strlen(search), 200, "\"count\":1", NULL, NULL));
+    CHECK(answers(client, "POST", path, unknown, strlen(unknown), 400, "\"success\":false", NULL, NULL));
+    CHECK(answers(client, "POST", path, "\xff{", 2, 400, "\"success\":false", NULL, NULL));
+    CHECK(answers(client, "DELETE", path, NULL, 0, 405, "\"success\":false", "allow", "POST"));
+    CHECK(answers(client, "OPTIONS", path, NULL, 0, 204, "", "allow", "GET"));
+    char *body = (char *)calloc(huge, 1);
+    CHECK(body != NULL);
+    CHECK(answers(client, "POST", path, body, huge, 413, "\"success\":false", NULL, NULL));
+    free(body);
+}
+
+static void a_missing_key_lists_nothing_and_is_no_error(void) {
+    tsq_mini_apps *apps = NULL;
+    tsq_discovery_stats *stats = NULL;
+    tsq_client *client = open_client("keyless", NULL);
+    CHECK(lists(trending(client, NULL), ""));
+    WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), NULL, &apps, &err));
+    CHECK(lists(apps, ""));
+    WORKS(tsq_discovery_refresh(client, &stats, &err));
+    CHECK(!tsq_discovery_stats_has_api_key(stats));
+    CHECK(tsq_discovery_stats_total(stats) == 0);
+    CHECK(is(tsq_discovery_stats_source(stats), "none"));
+    CHECK(!tsq_discovery_stats_fetched_at(stats, NULL));
+    tsq_discovery_stats_free(stats);
+    tsq_client_free(client);
+}
+
+static void without_a_catalog_a_read_is_unavailable(void) {
+    tsq_mini_apps *apps = NULL;
+    char text[4096];
+    snprintf(text, sizeof text, "%s/no-such-catalog.json", folder);
+    tsq_client *client = open_client("catalogless", text);
+    CHECK(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), NULL, &apps, &err) == TSQ_UNAVAILABLE);
+    CHECK(apps == NULL);
+    CHECK(tsq_error_is_retryable(err));
+    CHECK(is(tsq_error_operation(err), "get_trending_mini_apps"));
+    CHECK(has(tsq_error_text(err), "Get trending mini apps failed: "));
+    tsq_error_free(err);
+    err = NULL;
+    tsq_client_free(client);
+}
+
+enum { THREADS = 8, ROUNDS = 200 };
+
+static void *list_and_search(void *argument) {
+    const tsq_client *client = (const tsq_client *)argument;
+    tsq_error *mine = NULL;
+    size_t wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        tsq_mini_apps *apps = NULL;
+        wrong += tsq_discovery_get_trending_mini_apps(client, TSQ_STR("7d"), NULL, &apps, &mine) != TSQ_OK;
+        wrong += tsq_mini_apps_len(apps) != 4;
+        tsq_mini_apps_free(apps);
+        wrong += tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), NULL, &apps, &mine) != TSQ_OK;
+        wrong += tsq_mini_apps_len(apps) != 1;
+        tsq_mini_apps_free(apps);
+        if (round % 50 == 0) {
+            wrong += tsq_discovery_refresh(client, NULL, &mine) != TSQ_OK;
+        }
+        wrong += tsq_discovery_search_mini_apps(client, TSQ_STR("\xff"), NULL, &apps, &mine) != TSQ_INVALID_INPUT;
+        tsq_error_free(mine);
+    }
+    return wrong == 0 ? NULL : argument;
+}
+
+static void threads_share_a_client(tsq_client *client) {
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, list_and_search, client) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong = client;
+        CHECK(pthread_join(threads[i], &wrong) == 0);
+        CHECK(wrong == NULL);
+    }
+}
+
+static void the_shared_client_is_one(void) {
+    tsq_client *first = NULL;
+    tsq_client *second = NULL;
+    tsq_client *third = NULL;
+    tsq_config *config = configure("shared", catalog);
+    WORKS(tsq_client_shared(config, &first, &err));
+    WORKS(tsq_client_shared(config, &second, &err));
+    WORKS(tsq_config_set(config, TSQ_STR("refresh_interval"), TSQ_STR("61"), &err));
+    FAILS(tsq_client_shared(config, &third, &err), TSQ_CONFIG, third, "Open failed: ");
+    tsq_config_free(config);
+    CHECK(lists(trending(second, NULL), "Chess Caf\xc3\xa9|Tip Jar|Pixel Farm|Block Builder"));
+    WORKS(tsq_client_close(first, &err));
+    CHECK(tsq_client_is_closed(second));
+    tsq_client_free(first);
+    tsq_client_free(second);
+}
+
+static void a_closed_client_says_so_and_its_lists_stay(void) {
+    tsq_bytes nothing = {NULL, 0};
+    tsq_mini_apps *none = NULL;
+    tsq_discovery_stats *stats = NULL;
+    tsq_http_response *response = NULL;
+    tsq_client *client = open_client("closed", catalog);
+    tsq_mini_apps *apps = trending(client, NULL);
+    WORKS(tsq_client_close(client, &err));
+    CHECK(tsq_client_is_closed(client));
+    WORKS(tsq_client_close(client, &err));
+    FAILS(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), NULL, &none, &err), TSQ_CLOSED, none, "Get trending mini apps failed: ");
+    FAILS(tsq_discovery_search_mini_apps(client, TSQ_STR("x"), NULL, &none, &err), TSQ_CLOSED, none, "");
+    FAILS(tsq_discovery_refresh(client, &stats, &err), TSQ_CLOSED, stats, "");
+    FAILS(tsq_discovery_get_stats(client, &stats, &err), TSQ_CLOSED, stats, "");
+    FAILS(tsq_discovery_handle(client, TSQ_STR("GET"), TSQ_STR("/"), nothing, &response, &err), TSQ_CLOSED,
+                response, "");
+    tsq_client_free(client);
+    CHECK(lists(apps, "Chess Caf\xc3\xa9|Tip Jar|Pixel Farm|Block Builder"));
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    catalog = argv[1];
+    folder = argv[2];
+
+    header_and_library_agree();
+    configuration_refuses_by_name();
+    opening_fails_with_the_reason();
+
+    tsq_client *client = open_client("town", catalog);
+    an_app_has_every_field(client);
+    lists_are_filtered_and_ordered(client);
+    bad_arguments_are_named(client);
+    null_is_an_error_or_nothing(client);
+    results_are_json_on_request(client);
+    the_state_of_the_catalog_is_visible(client);
+    the_endpoint_answers_without_a_server(client);
+    threads_share_a_client(client);
+    tsq_client_free(client);
+
+    a_missing_key_lists_nothing_and_is_no_error();
+    without_a_catalog_a_read_is_unavailable();
+    the_shared_client_is_one();
+    a_closed_client_says_so_and_its_lists_stay();
+    return checks_done("discovery");
+}

@@ -1,0 +1,160 @@
+// townsquare.hpp: ownership, exceptions, views and iteration (DESIGN 10).
+//
+// raii CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty and belongs to this program.
+
+#include <townsquare.hpp>
+
+#include "check.h"
+
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using townsquare::Client;
+using townsquare::Config;
+using townsquare::Error;
+using townsquare::MiniApp;
+using townsquare::MiniApps;
+
+static_assert(!std::is_copy_constructible_v<Client> && std::is_nothrow_move_constructible_v<Client>);
+static_assert(!std::is_copy_constructible_v<Config> && std::is_nothrow_move_constructible_v<Config>);
+static_assert(!std::is_copy_constructible_v<MiniApps> && std::is_nothrow_move_constructible_v<MiniApps>);
+static_assert(std::is_nothrow_copy_constructible_v<Error>, "an exception must not throw when it is copied");
+static_assert(sizeof(MiniApp) == sizeof(void *), "a view is a pointer");
+
+namespace {
+
+template <typename Call>
+int throws(tsq_status kind, std::string_view words, Call call) {
+    try {
+        call();
+    } catch (const Error &error) {
+        if (error.kind() == kind && std::string_view(error.what()).find(words) != std::string_view::npos) return 1;
+        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
+    }
+    return 0;
+}
+
+Config configure(const std::string &catalog, const std::string &folder) {
+    return Config().set("data_dir", folder).set("catalog_url", "file://" + catalog);
+}
+
+std::string names(const MiniApps &apps) {
+    std::string names;
+    for (MiniApp app : apps) {
+        if (!names.empty()) names += '|';
+        names += app.name();
+    }
+    return names;
+}
+
+void discovery(const Client &client) {
+    const MiniApps apps = client.discovery().get_trending_mini_apps();
+    CHECK(apps.size() == 4);
+    CHECK(names(apps) == "Chess Café|Tip Jar|Pixel Farm|Block Builder");
+    CHECK(names(client.discovery().get_trending_mini_apps("7d", {2})) == "Chess Café|Tip Jar");
+    CHECK(names(client.discovery().get_trending_mini_apps("24h", {50, {}, {"base"}})) == "Chess Café|Pixel Farm");
+    CHECK(names(client.discovery().get_mini_apps_by_category({"games"})) == "Chess Café|Block Builder");
+    CHECK(names(client.discovery().get_mini_apps_by_category({"games"}, {1})) == "Chess Café");
+    CHECK(names(client.discovery().search_mini_apps("cafe")) == "Chess Café");
+    CHECK(client.discovery().search_mini_apps("cafe", {50, {"finance"}}).empty());
+
+    const MiniApp app = apps[0];
+    std::string tags;
+    for (std::string_view tag : app.tags()) tags += std::string(tag) + ' ';
+    CHECK(tags == "chess board ");
+    CHECK(app.networks().size() == 2 && app.networks()[0] == "base");
+    CHECK(app.screenshots().size() == 2);
+    CHECK(app.id() == "chess.example.com/play" && app.domain() == "chess.example.com");
+    CHECK(app.description() == "Play chess against friends." && app.category() == "games");
+    CHECK(app.icon_url() == "https://chess.example.com/icon.png" && !app.home_url().empty());
+    CHECK(app.hero_image_url() && app.tagline() == "Your move" && app.subtitle() == "Blitz and bullet");
+    CHECK(app.version() == "1.2.3" && app.button_title() == "Play now" && app.image_url());
+    CHECK(app.splash_image_url() && app.splash_background_color() == "#102030");
+    CHECK(app.follower_count() == 1200 && app.trending_rank() == 1U);
+    CHECK(app.last_fetched() <= std::chrono::system_clock::now());
+    CHECK(app.last_fetched() > std::chrono::system_clock::now() - std::chrono::hours(1));
+    CHECK(app.author() && app.author()->fid() == 7 && app.author()->username() == "ada");
+    CHECK(app.author()->display_name() == "Ada L." && app.author()->pfp_url() && app.author()->score() == 0.75);
+    CHECK(app.author()->follower_count() == 1200 && !app.author()->is_power_user());
+    CHECK(app.json().find("\"name\":\"Chess Café\"") != std::string::npos);
+    CHECK(apps.json().front() == '[');
+    CHECK(!apps[2].author() && !apps[2].description() && !apps[2].category());
+
+    const townsquare::DiscoveryStats stats = client.discovery().refresh();
+    CHECK(stats.total() == 4 && stats.received() == 6 && stats.skipped() == 1 && stats.duplicates() == 1);
+    CHECK(stats.source() == "file" && stats.fetched_at() && !stats.is_stale() && !stats.is_refreshing());
+    CHECK(!stats.last_error());
+    CHECK(client.discovery().force_refresh().total() == 4);
+    CHECK(client.discovery().stats().total() == 4);
+
+    const auto response = client.discovery().handle("GET", "/api/miniapp-discovery?limit=1");
+    CHECK(response.status() == 200 && response.body().find("\"success\":true") != std::string_view::npos);
+    CHECK(!response.headers().empty());
+    CHECK(client.discovery().handle("PUT", "/api/miniapp-discovery").status() == 405);
+}
+
+void failures(const Client &client) {
+    CHECK(throws(TSQ_INVALID_INPUT, "Get trending mini apps failed: Unknown timeframe",
+                 [&] { client.discovery().get_trending_mini_apps("2h"); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Search mini apps failed: ", [&] { client.discovery().search_mini_apps("x", {0}); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "categories[0]", [&] { client.discovery().get_mini_apps_by_category({"\xff"}); }));
+    CHECK(throws(TSQ_CONFIG, "colour", [] { Config().set("colour", "red"); }));
+    CHECK(throws(TSQ_CONFIG, "URL", [] { Config::from_url("ftp://x"); }));
+    CHECK(Config::from_env().get() != nullptr);
+    try {
+        client.discovery().search_mini_apps("\xff");
+        CHECK(false);
+    } catch (const std::exception &caught) {
+        const auto &error = dynamic_cast<const Error &>(caught);
+        CHECK(error.operation() == "search_mini_apps");
+        CHECK(error.message() == "Argument query is not UTF-8 at byte 0");
+        CHECK(error.code().empty() && !error.status() && !error.retry_after() && !error.is_retryable());
+        const Error copy = error;
+        CHECK(std::string_view(copy.what()) == error.what());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    const std::string folder = argv[2];
+    Client client(configure(argv[1], folder + "/town"));
+    discovery(client);
+    failures(client);
+
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++) {
+        threads.emplace_back([&client] {
+            for (int round = 0; round < 100; round++) client.discovery().search_mini_apps("chess");
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+
+    // A list outlives its client; a moved client is the same one.
+    MiniApps kept = client.discovery().get_trending_mini_apps("24h", {1});
+    Client moved = std::move(client);
+    CHECK(!moved.is_closed());
+    moved.close();
+    moved.close();
+    CHECK(moved.is_closed());
+    CHECK(throws(TSQ_CLOSED, "", [&] { moved.discovery().search_mini_apps("chess"); }));
+    moved = Client(configure(argv[1], folder + "/other"));
+    CHECK(names(kept) == "Chess Café");
+    kept = moved.discovery().search_mini_apps("tip");
+    CHECK(names(kept) == "Tip Jar");
+
+    {
+        const Config config = configure(argv[1], folder + "/shared");
+        const Client one = Client::shared(config);
+        Client two = Client::shared(config);
+        two.close();
+        CHECK(one.is_closed());
+    }
+    return checks_done("raii");
+}

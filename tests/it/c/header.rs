@@ -1,0 +1,96 @@
+//! The header is generated, committed, and never older than the code.
+
+use std::fs;
+
+use townsquare::{ErrorKind, OPTIONS};
+use townsquare_tests::paths::workspace;
+
+/// What cbindgen makes of ffi/src.
+pub(super) fn bindings() -> cbindgen::Bindings {
+    let ffi = workspace().join("ffi");
+    let mut config = cbindgen::Config::from_file(ffi.join("cbindgen.toml")).expect("ffi/cbindgen.toml is valid");
+    config.header = Some(manual());
+    config.after_includes = Some(macros());
+    cbindgen::Builder::new().with_crate(&ffi).with_config(config).generate().expect("cbindgen reads ffi/src")
+}
+
+/// The header as it has to be.
+fn generated() -> String {
+    let mut header = Vec::new();
+    bindings().write(&mut header);
+    String::from_utf8(header).expect("cbindgen writes UTF-8")
+}
+
+/// The C manual, ffi/header.md, as the comment at the head of the header.
+fn manual() -> String {
+    let text = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
+    let options: Vec<_> = OPTIONS.iter().map(|(name, meaning)| format!("  {name:<24}{meaning}")).collect();
+    let text = text.replace("{options}", &options.join("\n"));
+    let lines = text.lines().filter(|line| !line.starts_with("```"));
+    let lines: Vec<_> = lines.map(|line| format!(" * {line}").trim_end().to_owned()).collect();
+    format!("/*\n{}\n */", lines.join("\n"))
+}
+
+/// What no Rust item stands for.
+fn macros() -> String {
+    format!(
+        r#"
+/** The version of this header; `tsq_version` is that of the library. */
+#define TSQ_VERSION "{}"
+
+/** A string literal as a `tsq_str`. */
+#ifdef __cplusplus
+#define TSQ_STR(literal) (tsq_str{{("" literal), sizeof("" literal) - 1}})
+#else
+#define TSQ_STR(literal) ((tsq_str){{("" literal), sizeof("" literal) - 1}})
+#endif
+
+/** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: give it a variable or a plain accessor. */
+#define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")"#,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+#[test]
+fn the_header_is_what_the_code_says() {
+    let made = generated();
+    let path = workspace().join("include/townsquare.h");
+    if std::env::var("TOWNSQUARE_BLESS").as_deref() == Ok("1") {
+        fs::write(&path, &made).expect("include/ can be written to");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    if let Some((line, (made, kept))) =
+        made.lines().zip(kept.lines()).enumerate().find(|(_, (made, kept))| made != kept)
+    {
+        panic!(
+            "include/townsquare.h:{}: {kept:?} should be {made:?}; TOWNSQUARE_BLESS=1 cargo test writes it anew",
+            line + 1
+        );
+    }
+    assert!(
+        made == kept,
+        "include/townsquare.h ends too early or too late; TOWNSQUARE_BLESS=1 cargo test writes it anew"
+    );
+}
+
+#[test]
+fn status_numbers_follow_the_order_of_the_kinds() {
+    let header = generated();
+    assert!(header.contains("TSQ_OK = 0,"));
+    for (place, kind) in ErrorKind::ALL.iter().enumerate() {
+        let line = format!("TSQ_{} = {},", kind.as_str().to_uppercase(), place + 1);
+        assert!(header.contains(&line), "{line}");
+    }
+}
+
+#[test]
+fn every_function_is_in_the_cpp_header() {
+    let cpp = fs::read_to_string(workspace().join("include/townsquare.hpp")).expect("the C++ header exists");
+    // Error keeps the status, std::string_view reads C strings, and the version needs no wrapper.
+    let missing: Vec<_> = bindings()
+        .dynamic_symbols_names()
+        .filter(|name| !cpp.contains(*name) && !["tsq_error_kind", "tsq_str_from", "tsq_version"].contains(name))
+        .map(str::to_owned)
+        .collect();
+    assert!(missing.is_empty(), "townsquare.hpp does not use {missing:?}");
+}

@@ -1,0 +1,78 @@
+//! The programs of tests/c, each compiled without a warning and run with and without sanitizers.
+
+use std::{fs, process::Command};
+
+use townsquare_tests::{paths::workspace, temp::TempFolder};
+
+use super::toolchain::{
+    Language::{self, C11, Cpp17},
+    Sanitizers::{self, AddressAndUndefined, Off},
+    compile, run, text,
+};
+
+/// Compiles and runs a program of tests/c with the catalog and a folder of its own.
+fn passes(source: &str, language: Language, sanitizers: Sanitizers) {
+    let folder = TempFolder::new();
+    let programs = workspace().join("tests/c");
+    let program = folder.join("program");
+    if compile(&programs.join(source), language, sanitizers, &program).is_none() {
+        return;
+    }
+    let data = folder.join("data");
+    fs::create_dir(&data).expect("a temporary folder can be written to");
+    let output = run(Command::new(&program).arg(programs.join("catalog.json")).arg(&data));
+    assert!(output.status.success(), "{source}: {}", text(&output));
+}
+
+#[test]
+fn discovery_from_c() {
+    passes("discovery.c", C11, Off);
+}
+
+#[test]
+fn discovery_from_c_under_sanitizers() {
+    passes("discovery.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn discovery_from_c_as_cpp() {
+    passes("discovery.c", Cpp17, Off);
+}
+
+#[test]
+fn raii_from_cpp() {
+    passes("raii.cpp", Cpp17, Off);
+}
+
+#[test]
+fn raii_from_cpp_under_sanitizers() {
+    passes("raii.cpp", Cpp17, AddressAndUndefined);
+}
+
+#[test]
+fn a_forgotten_handle_is_seen_by_the_leak_check() {
+    let folder = TempFolder::new();
+    let program = folder.join("leak");
+    if compile(&workspace().join("tests/c/leak.c"), C11, AddressAndUndefined, &program).is_some() {
+        let output = run(&mut Command::new(&program));
+        assert!(text(&output).contains("LeakSanitizer: detected memory leaks"), "{}", text(&output));
+        assert!(!output.status.success());
+    }
+}
+
+#[test]
+fn the_example_of_the_manual_compiles_and_runs() {
+    let manual = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
+    let (_, example) = manual.split_once("```c\n").expect("the manual has an example");
+    let (example, _) = example.split_once("```").expect("the example ends");
+    let folder = TempFolder::new();
+    let (source, program) = (folder.join("example.c"), folder.join("example"));
+    fs::write(&source, example).expect("a temporary folder can be written to");
+    for language in [C11, Cpp17] {
+        if compile(&source, language, Off, &program).is_some() {
+            // Its defaults: a data folder where it runs, and no key, so an empty list.
+            let output = run(Command::new(&program).current_dir(folder.path()));
+            assert!(output.status.success(), "{}", text(&output));
+        }
+    }
+}

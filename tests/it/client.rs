@@ -1,0 +1,7 @@
+//! Opening and closing clients (DESIGN 3, 4; issue "The house").
+
+mod closing;
+mod opening;
+mod shared;
+mod threads;
+mod waiting;

@@ -1,0 +1,139 @@
+//! Closing: at once, whatever is under way; later calls are told (DESIGN 4; issue "clean `close()`").
+
+use std::time::{Duration, Instant};
+
+use townsquare::{Client, ErrorKind, Timeframe, blocking};
+use townsquare_tests::{
+    catalog::Catalog,
+    town::{Town, refused},
+    upstream::Reply,
+    wait::{until, within},
+};
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn every_call_on_a_closed_client_says_so() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open().await;
+    let clone = client.clone();
+    client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+    assert!(!client.is_closed());
+    within("close", SOON, client.close()).await;
+    for client in [&client, &clone] {
+        assert!(client.is_closed());
+        let discovery = client.discovery();
+        let errors = [
+            refused(ErrorKind::Closed, discovery.get_trending_mini_apps(Timeframe::Hours24, 1).await),
+            refused(ErrorKind::Closed, discovery.get_mini_apps_by_category(["games"], 1).await),
+            refused(ErrorKind::Closed, discovery.search_mini_apps("daily", 1).await),
+            refused(ErrorKind::Closed, discovery.search_mini_apps("", 1).await),
+            refused(ErrorKind::Closed, discovery.refresh().await),
+            refused(ErrorKind::Closed, discovery.force_refresh().await),
+            refused(ErrorKind::Closed, discovery.stats()),
+            refused(ErrorKind::Closed, discovery.handle("GET", "/", b"").await),
+        ];
+        assert!(errors.iter().all(|error| error.message() == "The client is closed"), "{errors:?}");
+    }
+}
+
+#[tokio::test]
+async fn closing_twice_or_at_once_from_many_sides_is_fine() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open().await;
+    client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+    let closers: Vec<_> = (0..20)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.close().await })
+        })
+        .collect();
+    for closer in closers {
+        within("close", SOON, closer).await.expect("no panic");
+    }
+    within("close once more", SOON, client.close()).await;
+}
+
+#[tokio::test]
+async fn closing_during_a_hanging_refresh_does_not_hang() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open().await;
+    client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+    town.upstream.behave(|_| Reply::Never);
+    let calls: Vec<_> = (0..5)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.discovery().refresh().await })
+        })
+        .collect();
+    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    let begun = Instant::now();
+    within("close", SOON, client.close()).await;
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    for call in calls {
+        refused(ErrorKind::Closed, within("a refresh that was called off", SOON, call).await.expect("no panic"));
+    }
+}
+
+#[tokio::test]
+async fn closing_during_the_first_read_does_not_hang() {
+    let town = Town::of([]);
+    town.upstream.behave(|_| Reply::Trickle(Duration::from_millis(200)));
+    let client = town.open().await;
+    let reader = {
+        let client = client.clone();
+        tokio::spawn(async move { client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.map(|_| ()) })
+    };
+    until("the read is under way", || town.upstream.count() > 0).await;
+    within("close", SOON, client.close()).await;
+    refused(ErrorKind::Closed, within("the reader", SOON, reader).await.expect("no panic"));
+}
+
+#[tokio::test]
+async fn lists_outlive_their_client() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open().await;
+    let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 60).await.expect("a list");
+    client.close().await;
+    drop(client);
+    drop(town);
+    assert_eq!(listed.len(), 60);
+    assert!(listed.iter().all(|app| !app.name.is_empty()));
+}
+
+#[tokio::test]
+async fn a_folder_can_be_reopened_after_close_and_removed() {
+    let town = Town::of(Catalog::of(60).rows());
+    for _ in 0..5 {
+        let client = town.open().await;
+        client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+        client.close().await;
+    }
+    std::fs::remove_dir_all(town.folder.join("data")).expect("nothing holds it");
+    assert_eq!(town.upstream.lists(), 1);
+}
+
+#[test]
+fn a_client_may_be_dropped_inside_a_runtime() {
+    let town = Town::of(Catalog::of(60).rows());
+    for workers in [1, 2] {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let client = Client::open(town.config()).await.expect("opens");
+            client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+            drop(client);
+            let closed = blocking::Client::open(town.config()).expect("opens inside a runtime too");
+            closed.close();
+        });
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
+    runtime.block_on(async {
+        let client = Client::open(town.config()).await.expect("needs nothing of its caller's runtime");
+        client.discovery().refresh().await.expect("refreshed");
+        client.close().await;
+    });
+}

@@ -1,0 +1,19 @@
+//! Discovery (SPEC 1, 2.1, 4.1, 4.2, 8; UPSTREAM 1 and 2; DESIGN 6), against an upstream on the loopback.
+
+mod categories;
+mod collapse;
+mod endpoint;
+mod faults;
+mod file;
+mod freshness;
+mod key;
+mod networks;
+mod paging;
+mod quality;
+mod record;
+mod redirects;
+mod router;
+mod rows;
+mod search;
+mod sharing;
+mod trending;

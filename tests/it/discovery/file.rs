@@ -1,0 +1,153 @@
+//! Catalogs kept by hand (issue: `file:` catalogs in the same body; DESIGN 6: no key needed, one order for all).
+
+use std::{fs, path::Path, time::Duration};
+
+use townsquare::{CatalogSource, Client, Config, ErrorKind, Selection, Timeframe};
+use townsquare_tests::{
+    alone::alone,
+    catalog::Catalog,
+    temp::TempFolder,
+    town::{FIFTEEN_MINUTES, ids, morning, refused},
+    wait::until,
+};
+
+struct Kept {
+    folder: TempFolder,
+    hands: townsquare::ManualClock,
+    client: Client,
+}
+
+impl Kept {
+    async fn with(catalog: Catalog) -> Kept {
+        let folder = TempFolder::new();
+        catalog.write(&folder.join("catalog.json")).expect("a file");
+        let hands = townsquare::ManualClock::at(morning());
+        let client = Client::open(config(&folder.join("catalog.json"), &folder).clock(hands.clock())).await;
+        Kept { client: client.expect("opens"), folder, hands }
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.folder.join("catalog.json")
+    }
+
+    async fn list(&self) -> Vec<String> {
+        let listed = self.client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
+        listed.iter().map(|app| app.id.to_string()).collect()
+    }
+}
+
+fn config(file: &Path, folder: &TempFolder) -> Config {
+    Config::new().data_dir(folder.join("data")).catalog_url(format!("file://{}", file.display()))
+}
+
+fn apps(catalog: Catalog) -> Vec<String> {
+    catalog.apps().map(|app| app.id).collect()
+}
+
+#[tokio::test]
+async fn a_file_has_one_order_for_every_timeframe() {
+    let catalog = Catalog::of(250);
+    let kept = Kept::with(catalog).await;
+    for timeframe in Timeframe::ALL {
+        let listed = kept.client.discovery().get_trending_mini_apps(timeframe, 1000).await.expect("a list");
+        assert_eq!(ids(&listed), apps(catalog), "{timeframe}");
+        assert_eq!(listed[9].engagement().trending_rank, Some(10));
+    }
+    let stats = kept.client.discovery().stats().expect("open");
+    assert_eq!((stats.source, stats.total, stats.fetched_at), (CatalogSource::File, 250, Some(morning())));
+}
+
+#[test]
+fn a_file_needs_no_key() {
+    alone(a_file_needs_no_key, || {
+        let folder = TempFolder::new();
+        let file = folder.join("catalog.json");
+        Catalog::of(60).write(&file).expect("a file");
+        for config in [config(&file, &folder), config(&file, &folder).catalog_api_key("")] {
+            let client = townsquare::blocking::Client::open(config).expect("opens");
+            assert_eq!(client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).expect("a list").len(), 60);
+            assert!(!client.discovery().stats().expect("open").has_api_key);
+            client.close();
+        }
+    });
+}
+
+#[tokio::test]
+async fn an_edited_file_is_picked_up_at_the_next_refresh() {
+    let (old, new) = (Catalog::of(60), Catalog::of(61).seeded(3));
+    let kept = Kept::with(old).await;
+    assert_eq!(kept.list().await, apps(old));
+    new.write(&kept.file()).expect("a file");
+    assert_eq!(kept.list().await, apps(old), "fresh for fifteen minutes, as any catalog");
+    kept.client.discovery().refresh().await.expect("refreshed");
+    assert_eq!(kept.list().await, apps(new));
+    old.write(&kept.file()).expect("a file");
+    kept.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    kept.list().await;
+    until("the edit is picked up", || kept.client.discovery().stats().expect("open").total == 60).await;
+    assert_eq!(kept.list().await, apps(old));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_keeps_the_old_catalog() {
+    let catalog = Catalog::of(60);
+    let kept = Kept::with(catalog).await;
+    kept.list().await;
+    let whole = fs::read(kept.file()).expect("a file");
+    let breakages: [(&str, &dyn Fn()); 5] = [
+        ("cut off", &|| fs::write(kept.file(), &whole[..whole.len() / 2]).expect("a file")),
+        ("empty", &|| fs::write(kept.file(), "").expect("a file")),
+        ("another JSON", &|| fs::write(kept.file(), "[1, 2]").expect("a file")),
+        ("gone", &|| fs::remove_file(kept.file()).expect("a file")),
+        ("a folder", &|| fs::create_dir(kept.file()).expect("a folder")),
+    ];
+    for (what, breakage) in breakages {
+        breakage();
+        let error = refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
+        let stats = kept.client.discovery().stats().expect("open");
+        assert_eq!((stats.is_stale, stats.source, stats.total), (true, CatalogSource::File, 60), "{what}");
+        assert_eq!(stats.last_error.as_deref(), Some(error.message()), "{what}");
+        assert_eq!(kept.list().await, apps(catalog), "{what}");
+    }
+    fs::remove_dir(kept.file()).expect("the folder goes");
+    catalog.write(&kept.file()).expect("a file");
+    assert_eq!(kept.client.discovery().refresh().await.expect("recovers").last_error, None);
+}
+
+#[tokio::test]
+async fn a_collapsed_file_is_refused_until_forced() {
+    let kept = Kept::with(Catalog::of(120)).await;
+    kept.list().await;
+    Catalog::of(10).write(&kept.file()).expect("a file");
+    refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
+    assert_eq!(kept.list().await.len(), 120);
+    assert_eq!(kept.client.discovery().force_refresh().await.expect("forced").total, 10);
+}
+
+#[tokio::test]
+async fn a_file_over_the_bound_is_refused() {
+    let folder = TempFolder::new();
+    let file = folder.join("catalog.json");
+    Catalog::of(200).write(&file).expect("a file");
+    let client = Client::open(config(&file, &folder).catalog_max_page_bytes(10_000)).await.expect("opens");
+    let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
+    assert!(refused(ErrorKind::Unavailable, call).message().contains("10000"));
+}
+
+#[tokio::test]
+async fn networks_of_a_file_are_answered_from_its_rows() {
+    let catalog = Catalog::of(200).saying_chains();
+    let kept = Kept::with(catalog).await;
+    let selection = Selection::first(1000).on_networks(["base"]);
+    let listed = kept.client.discovery().get_trending_mini_apps(Timeframe::Hours24, selection).await.expect("a list");
+    let expected = catalog.apps().filter(|app| app.networks.is_empty() || app.networks.contains(&"base"));
+    assert_eq!(ids(&listed), expected.map(|app| app.id).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_file_that_never_was_is_unavailable_and_named() {
+    let folder = TempFolder::new();
+    let client = Client::open(config(&folder.join("nowhere.json"), &folder)).await.expect("opens");
+    let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
+    assert!(refused(ErrorKind::Unavailable, call).message().contains("nowhere.json"));
+}

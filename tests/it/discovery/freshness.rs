@@ -1,0 +1,278 @@
+//! Fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use townsquare::{Client, DiscoveryStats, ErrorKind, Timeframe};
+use townsquare_tests::{
+    catalog::Catalog,
+    town::{FIFTEEN_MINUTES, Town, hours, ids, morning, refused},
+    upstream::{Gate, Reply},
+    wait::{until, within},
+};
+
+const SOON: Duration = Duration::from_secs(5);
+
+async fn first(client: &Client) -> String {
+    let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
+    listed[0].id.to_string()
+}
+
+fn stats(client: &Client) -> DiscoveryStats {
+    client.discovery().stats().expect("open")
+}
+
+/// The ids of the first apps of two catalogs, the second of which replaces the first.
+fn two_catalogs() -> (Catalog, Catalog, String, String) {
+    let (old, new) = (Catalog::of(120), Catalog::of(120).seeded(7));
+    (old, new, old.app(0).id, new.app(0).id)
+}
+
+#[tokio::test]
+async fn a_catalog_is_fresh_for_fifteen_minutes() {
+    let (old, new, old_first, new_first) = two_catalogs();
+    let town = Town::of(old.rows());
+    let client = town.open().await;
+    assert_eq!(first(&client).await, old_first);
+    town.upstream.serve(new.rows());
+    town.hands.advance(FIFTEEN_MINUTES - Duration::from_secs(1));
+    assert_eq!(first(&client).await, old_first);
+    assert!(!stats(&client).is_stale && !stats(&client).is_refreshing);
+    assert_eq!(town.upstream.lists(), 1, "nothing fresh is fetched again");
+    town.hands.advance(Duration::from_secs(2));
+    assert!(stats(&client).is_stale);
+    assert_eq!(town.upstream.lists(), 1, "only a read refreshes: there is no scheduled job (SPEC 1.7)");
+    assert_eq!(first(&client).await, old_first, "the read that finds it stale is answered from it");
+    until("the stale catalog is replaced", || town.upstream.lists() == 2 && !stats(&client).is_refreshing).await;
+    assert_eq!(first(&client).await, new_first);
+    let stats = stats(&client);
+    assert_eq!(stats.fetched_at, Some(morning() + FIFTEEN_MINUTES + Duration::from_secs(1)));
+    assert!(!stats.is_stale);
+}
+
+#[tokio::test]
+async fn the_interval_is_configuration() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open_with(town.config().refresh_interval(Duration::from_secs(60))).await;
+    first(&client).await;
+    town.hands.advance(Duration::from_secs(59));
+    first(&client).await;
+    assert!(!stats(&client).is_stale);
+    town.hands.advance(Duration::from_secs(2));
+    first(&client).await;
+    until("a second list is fetched", || town.upstream.lists() == 2).await;
+}
+
+#[tokio::test]
+async fn a_stale_read_is_answered_at_once_while_upstream_hangs() {
+    let town = Town::of(Catalog::of(120).rows());
+    let client = town.open().await;
+    let before = first(&client).await;
+    town.upstream.behave(|_| Reply::Never);
+    town.hands.advance(FIFTEEN_MINUTES * 2);
+    for _ in 0..50 {
+        assert_eq!(within("a stale read", Duration::from_secs(1), first(&client)).await, before);
+    }
+    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    assert!(stats(&client).is_refreshing);
+    within("search", SOON, client.discovery().search_mini_apps("puzzle", 5)).await.expect("a list");
+    within("a category", SOON, client.discovery().get_mini_apps_by_category(["games"], 5)).await.expect("a list");
+    assert_eq!(town.upstream.lists(), 2, "one refresh, however many find it stale");
+    within("close", SOON, client.close()).await;
+}
+
+#[tokio::test]
+async fn a_thousand_first_readers_make_one_refresh() {
+    let town = Town::of(Catalog::of(250).rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let client = town.open().await;
+    let begun = Arc::new(AtomicUsize::new(0));
+    let readers: Vec<_> = (0..1000)
+        .map(|reader| {
+            let (client, begun) = (client.clone(), Arc::clone(&begun));
+            tokio::spawn(async move {
+                begun.fetch_add(1, Ordering::SeqCst);
+                let discovery = client.discovery();
+                match reader % 3 {
+                    0 => discovery.get_trending_mini_apps(Timeframe::Hours24, 10).await,
+                    1 => discovery.get_mini_apps_by_category(["games"], 10).await,
+                    _ => discovery.search_mini_apps("daily", 10).await,
+                }
+            })
+        })
+        .collect();
+    until("every reader has begun", || begun.load(Ordering::SeqCst) == 1000 && town.upstream.count() > 0).await;
+    gate.open();
+    for reader in readers {
+        assert!(!reader.await.expect("no panic").expect("a list").is_empty());
+    }
+    assert_eq!((town.upstream.lists(), town.upstream.count()), (1, 3));
+}
+
+#[tokio::test]
+async fn a_thousand_first_readers_share_one_failure() {
+    let town = Town::of([]);
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let client = town.open_with(town.impatient()).await;
+    let readers: Vec<_> = (0..1000)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.discovery().get_trending_mini_apps(Timeframe::Hours24, 10).await })
+        })
+        .collect();
+    for reader in readers {
+        refused(ErrorKind::Unavailable, reader.await.expect("no panic"));
+    }
+    assert!(town.upstream.lists() <= 3, "{} refreshes for one failure", town.upstream.lists());
+    gate.open();
+}
+
+#[tokio::test]
+async fn concurrent_refreshes_join_the_one_under_way() {
+    let (old, new, _, new_first) = two_catalogs();
+    let town = Town::of(old.rows());
+    let client = town.open().await;
+    first(&client).await;
+    town.upstream.serve(new.rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let begin = || {
+        let client = client.clone();
+        tokio::spawn(async move { client.discovery().refresh().await })
+    };
+    let mut calls = vec![begin()];
+    until("the first refresh is under way", || town.upstream.lists() == 2).await;
+    let begun = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let (client, begun) = (client.clone(), Arc::clone(&begun));
+        calls.push(tokio::spawn(async move {
+            begun.fetch_add(1, Ordering::SeqCst);
+            client.discovery().refresh().await
+        }));
+    }
+    until("all have begun", || begun.load(Ordering::SeqCst) == 50).await;
+    assert!(stats(&client).is_refreshing);
+    gate.open();
+    for call in calls {
+        let stats = call.await.expect("no panic").expect("refreshed");
+        assert_eq!((stats.total, stats.last_error, stats.is_stale), (120, None, false));
+    }
+    assert_eq!(town.upstream.lists(), 2);
+    assert_eq!(first(&client).await, new_first);
+}
+
+#[tokio::test]
+async fn a_refresh_never_blocks_a_reader() {
+    let (old, new, old_first, _) = two_catalogs();
+    let town = Town::of(old.rows());
+    let client = town.open().await;
+    first(&client).await;
+    town.upstream.serve(new.rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let refreshing = client.clone();
+    let refresh = tokio::spawn(async move { refreshing.discovery().refresh().await });
+    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    for _ in 0..100 {
+        assert_eq!(within("a read", Duration::from_secs(1), first(&client)).await, old_first);
+    }
+    gate.open();
+    refresh.await.expect("no panic").expect("refreshed");
+}
+
+#[tokio::test]
+async fn a_refresh_on_demand_fetches_whatever_the_age() {
+    let (old, new, _, new_first) = two_catalogs();
+    let town = Town::of(old.rows());
+    let client = town.open().await;
+    first(&client).await;
+    town.upstream.serve(new.rows());
+    town.hands.advance(Duration::from_secs(1));
+    let stats = client.discovery().refresh().await.expect("refreshed");
+    assert_eq!((stats.total, stats.fetched_at), (120, Some(morning() + Duration::from_secs(1))));
+    assert_eq!(first(&client).await, new_first);
+    let expected: Vec<_> = new.apps().map(|app| app.id).collect();
+    let all = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
+    assert_eq!(ids(&all), expected, "nothing of the old one is left");
+}
+
+#[tokio::test]
+async fn a_refresh_renews_the_timeframes_that_were_asked_for() {
+    let (old, new, ..) = two_catalogs();
+    let town = Town::of(old.rows());
+    let client = town.open().await;
+    let week = || client.discovery().get_trending_mini_apps(Timeframe::Days7, 1000);
+    week().await.expect("a list");
+    town.upstream.serve(new.rows());
+    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    client.discovery().refresh().await.expect("refreshed");
+    let mut expected: Vec<_> = new.apps().map(|app| app.id).collect();
+    expected.reverse();
+    assert_eq!(ids(&week().await.expect("a list")), expected);
+}
+
+#[tokio::test]
+async fn a_reader_that_gives_up_leaves_the_refresh_to_the_others() {
+    let town = Town::of(Catalog::of(120).rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    let client = town.open().await;
+    let begin = || {
+        let client = client.clone();
+        tokio::spawn(async move { first(&client).await })
+    };
+    let (impatient, patient) = (begin(), begin());
+    until("the refresh is under way", || town.upstream.count() > 0).await;
+    impatient.abort();
+    gate.open();
+    within("the other reader", SOON, patient).await.expect("no panic");
+    assert_eq!(town.upstream.lists(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_refresh_is_not_repeated_by_every_reader() {
+    let town = Town::of(Catalog::of(120).rows());
+    let client = town.open_with(town.impatient()).await;
+    first(&client).await;
+    town.upstream.behave(|_| Reply::status(500));
+    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    for _ in 0..50 {
+        first(&client).await;
+        until("the refresh has ended", || !stats(&client).is_refreshing).await;
+    }
+    assert!(town.upstream.lists() <= 4, "{} refreshes while no time passed", town.upstream.lists());
+    assert!(stats(&client).last_error.is_some());
+    town.upstream.recover();
+    town.hands.advance(FIFTEEN_MINUTES);
+    first(&client).await;
+    until("it recovers by itself", || stats(&client).last_error.is_none()).await;
+}
+
+#[tokio::test]
+async fn a_step_of_the_wall_clock_neither_freezes_nor_floods() {
+    let town = Town::of(Catalog::of(60).rows());
+    let client = town.open().await;
+    first(&client).await;
+    for step in [-48, 96, -24] {
+        town.hands.step(hours(step));
+        first(&client).await;
+        assert!(!stats(&client).is_refreshing);
+    }
+    assert_eq!(town.upstream.lists(), 1, "age is measured, not read off the wall");
+    town.hands.step(hours(-1000));
+    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    first(&client).await;
+    until("it is refreshed all the same", || town.upstream.lists() == 2).await;
+}

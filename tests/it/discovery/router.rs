@@ -1,0 +1,167 @@
+//! The endpoint over real HTTP: the axum router of feature `http` (SPEC 4.1).
+
+use std::{net::SocketAddr, sync::mpsc, thread};
+
+use serde_json::json;
+use townsquare::blocking::{Client, wait};
+use townsquare_tests::{
+    asker::{Answer, ask, send},
+    catalog::Catalog,
+    town::Town,
+};
+
+const PATH: &str = "/api/miniapp-discovery";
+
+/// A server on the loopback; stops when dropped.
+struct Server {
+    address: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn of(client: &Client) -> Server {
+        let app = townsquare::http::router(client.inner().clone());
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let (bound, address) = mpsc::channel();
+        let serve = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+                bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
+                tokio::select! {
+                    served = axum::serve(listener, app) => served.expect("it serves"),
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = thread::spawn(serve);
+        Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn ask(&self, method: &str, target: &str, body: &[u8]) -> Answer {
+        ask(self.address, method, target.as_bytes(), body)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn served() -> (Town, Client, Server) {
+    let town = Town::of(Catalog::of(150).saying_chains().rows());
+    let client = Client::open(town.config()).expect("opens");
+    let server = Server::of(&client);
+    (town, client, server)
+}
+
+#[test]
+fn it_answers_as_handle_does() {
+    let (_town, client, server) = served();
+    let search = json!({ "action": "search", "query": "daily" }).to_string();
+    let requests: [(&str, String, &[u8]); 12] = [
+        ("GET", PATH.into(), b""),
+        ("GET", format!("{PATH}?category=games&networks=base,celo&limit=9&timeWindow=7d"), b""),
+        ("GET", format!("{PATH}?limit=0"), b""),
+        ("GET", format!("{PATH}?category=%zz"), b""),
+        ("GET", format!("{PATH}?networks=bitcoin"), b""),
+        ("GET", format!("{PATH}?x={}", "y".repeat(20_000)), b""),
+        ("POST", PATH.into(), search.as_bytes()),
+        ("POST", PATH.into(), b"nonsense"),
+        ("POST", PATH.into(), br#"{"action":"dance"}"#),
+        ("PUT", PATH.into(), b""),
+        ("DELETE", PATH.into(), b""),
+        ("OPTIONS", PATH.into(), b""),
+    ];
+    for (method, target, body) in requests {
+        let shown: String = target.chars().take(60).collect();
+        let expected = wait(client.inner().discovery().handle(method, &target, body)).expect("open");
+        let answer = server.ask(method, &target, body);
+        assert_eq!(answer.status, expected.status, "{method} {shown}");
+        assert_eq!(answer.body, expected.body, "{method} {shown}");
+        for (name, value) in &expected.headers {
+            assert_eq!(answer.header(&name.to_ascii_lowercase()), Some(value.as_str()), "{method} {shown} {name}");
+        }
+    }
+}
+
+#[test]
+fn head_has_the_headers_of_get_and_no_body() {
+    let (_town, _client, server) = served();
+    let (get, head) = (server.ask("GET", PATH, b""), server.ask("HEAD", PATH, b""));
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert_eq!(head.header("content-type"), get.header("content-type"));
+    assert_eq!(get.header("content-type").map(|kind| kind.starts_with("application/json")), Some(true));
+    if let Some(length) = head.header("content-length") {
+        assert_eq!(length, get.body.len().to_string(), "what GET would have sent");
+    }
+}
+
+#[test]
+fn options_and_refused_methods_carry_allow() {
+    let (_town, _client, server) = served();
+    for (method, status) in [("OPTIONS", 204), ("PUT", 405), ("PATCH", 405), ("DELETE", 405)] {
+        let answer = server.ask(method, PATH, b"");
+        assert_eq!(answer.status, status, "{method}");
+        let allow = answer.header("allow").expect("Allow");
+        assert!(["GET", "HEAD", "POST", "OPTIONS"].iter().all(|known| allow.contains(known)), "{allow}");
+    }
+}
+
+#[test]
+fn a_large_body_is_413_announced_or_chunked() {
+    let (_town, _client, server) = served();
+    let mut fits = br#"{"action":"search","query":"daily"}"#.to_vec();
+    fits.resize(64 * 1024, b' ');
+    assert_eq!(server.ask("POST", PATH, &fits).status, 200);
+    fits.push(b' ');
+    let answer = server.ask("POST", PATH, &fits);
+    assert_eq!((answer.status, &answer.json()["success"]), (413, &json!(false)));
+    let mut chunked =
+        format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .into_bytes();
+    for _ in 0..65 {
+        chunked.extend_from_slice(b"400\r\n");
+        chunked.extend_from_slice(&[b' '; 1024]);
+        chunked.extend_from_slice(b"\r\n");
+    }
+    chunked.extend_from_slice(b"0\r\n\r\n");
+    assert_eq!(send(server.address, &chunked).status, 413);
+}
+
+#[test]
+fn other_paths_are_404() {
+    let (_town, _client, server) = served();
+    for target in ["/", "/api", "/api/miniapp-discovery/x", "/api/other"] {
+        assert_eq!(server.ask("GET", target, b"").status, 404, "{target}");
+    }
+}
+
+#[test]
+fn raw_bytes_in_the_target_are_refused_or_answered_and_the_server_goes_on() {
+    let (_town, _client, server) = served();
+    for query in [&b"limit=\xff\xfe"[..], b"category=\xc3\x28", b"limit=%00", b"a=%", b"limit=5&limit=6", b"%ff%fe=%zz"]
+    {
+        let mut target = format!("{PATH}?").into_bytes();
+        target.extend_from_slice(query);
+        let status = ask(server.address, "GET", &target, b"").status;
+        assert!([200, 400].contains(&status), "{query:?}: {status}");
+    }
+    let long = format!("{PATH}?x={}", "y".repeat(900_000));
+    let status = server.ask("GET", &long, b"").status;
+    assert!((200..500).contains(&status), "{status}");
+    assert_eq!(server.ask("GET", PATH, b"").status, 200);
+}
+
+#[test]
+fn a_closed_client_is_503_for_its_callers() {
+    let (_town, client, server) = served();
+    assert_eq!(server.ask("GET", PATH, b"").status, 200);
+    client.close();
+    assert_eq!(server.ask("GET", PATH, b"").status, 503);
+}

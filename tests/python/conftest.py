@@ -1,0 +1,156 @@
+"""What the tests share: a catalog in the upstream's body format, a loopback upstream, and waiting with a deadline.
+
+Invariant: no test sleeps or reaches beyond this machine, and none sees the environment of the person who runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import townsquare
+
+T = TypeVar("T")
+
+
+def frame(name: str, *, host: str | None = None, category: str | None = "games", followers: int = 10, **manifest: Any) -> dict[str, Any]:
+    """A row of the catalog as the upstream sends it."""
+    host = host or f"{name.lower().replace(' ', '-')}.example"
+    return {
+        "version": "next",
+        "image": f"https://{host}/image.png",
+        "frames_url": f"https://{host}",
+        "title": "Open",
+        "manifest": {
+            "miniapp": {
+                "version": "1",
+                "name": name,
+                "home_url": f"https://{host}",
+                "icon_url": f"https://{host}/icon.png",
+                "primary_category": category,
+                "required_chains": ["eip155:8453"],
+                "tags": ["sample"],
+                **manifest,
+            }
+        },
+        "author": {"fid": 7, "username": "ada", "follower_count": followers, "score": 0.5},
+    }
+
+
+FRAMES = [
+    frame("Harbor Chess", tagline="One move a day", tags=["chess", "board"]),
+    frame("Lantern Quiz"),
+    frame("Tidepool", category="social", required_chains=["eip155:10"]),
+    frame("Slow Chess Club", category="social"),
+    {"version": "next", "image": "", "frames_url": "javascript:alert(1)"},
+]
+"""Four apps and one row that is none."""
+
+
+def body(frames: list[dict[str, Any]]) -> bytes:
+    return json.dumps({"frames": frames, "next": {"cursor": None}}).encode()
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("CATALOG_API_KEY", "TOWNSQUARE_DATA_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> str:
+    """The URL of a catalog file."""
+    file = tmp_path / "catalog.json"
+    file.write_bytes(body(FRAMES))
+    return file.as_uri()
+
+
+@pytest.fixture
+def client(tmp_path: Path, catalog: str) -> Iterator[townsquare.Client]:
+    with townsquare.Client.open(tmp_path / "data", catalog_url=catalog) as client:
+        yield client
+
+
+class Upstream:
+    """A catalog server on the loopback. While `gate` is clear, requests wait."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.frames = FRAMES
+        self.requests: list[tuple[str, str | None]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                upstream.requests.append((self.path, self.headers.get("x-api-key")))
+                upstream.gate.wait(30)
+                answer = body(upstream.frames) if upstream.status == 200 else b'{"message": "no"}'
+                self.send_response(upstream.status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+            def handle(self) -> None:
+                try:
+                    super().handle()
+                except ConnectionError:
+                    pass  # a client that gave up
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.thread.start()
+
+    def hold(self) -> None:
+        self.gate.clear()
+
+    def release(self) -> None:
+        self.gate.set()
+
+    def stop(self) -> None:
+        self.release()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    upstream = Upstream()
+    yield upstream
+    upstream.stop()
+
+
+def wait_until(condition: Callable[[], T], seconds: float = 20) -> T:
+    """What `condition` returns once it is true; fails after the deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < deadline, "it did not come to pass in time"
+        time.sleep(0.005)
+
+
+def run(coroutine: Coroutine[Any, Any, T], seconds: float = 30) -> T:
+    """Runs a coroutine in an event loop of its own, with a deadline."""
+
+    async def bounded() -> T:
+        return await asyncio.wait_for(coroutine, seconds)
+
+    return asyncio.run(bounded())

@@ -1,0 +1,228 @@
+"""AsyncClient: coroutines over the same core, ready answers at once, cancellation, closing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import townsquare
+from conftest import Upstream, run
+from townsquare import AsyncClient, Client, ClosedError
+
+
+def test_every_method_of_the_client_is_a_coroutine_here() -> None:
+    def methods(face: type) -> set[str]:
+        return {name for name in dir(face) if not name.startswith("_")}
+
+    assert methods(AsyncClient) == methods(Client)
+    assert methods(townsquare.AsyncDiscovery) == methods(townsquare.Discovery)
+
+
+def names(apps: list[townsquare.MiniApp]) -> list[str]:
+    return [app.name for app in apps]
+
+
+def test_answers_are_those_of_the_blocking_client(tmp_path: Path, client: Client, catalog: str) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "async", catalog_url=catalog) as other:
+            here, there = client.discovery, other.discovery
+            assert names(await there.get_trending_mini_apps("7d", 3)) == names(here.get_trending_mini_apps("7d", 3))
+            assert names(await there.get_mini_apps_by_category(["social"])) == ["Tidepool", "Slow Chess Club"]
+            assert names(await there.search_mini_apps("chess", limit=1)) == names(here.search_mini_apps("chess", limit=1))
+            assert (await there.refresh(force=True)).total == (await there.stats()).total == 4
+            assert (await there.handle("GET", "/api/miniapp-discovery")).status == 200
+        assert other.closed
+        with pytest.raises(ClosedError):
+            await other.discovery.stats()
+        await other.close()
+
+    run(main())
+
+
+def test_what_is_called_is_a_coroutine_that_tasks_and_gather_take(tmp_path: Path, catalog: str) -> None:
+    async def main() -> None:
+        opening = AsyncClient.open(tmp_path / "data", catalog_url=catalog)
+        assert asyncio.iscoroutine(opening) and inspect.isawaitable(opening) and isinstance(opening, Coroutine)
+        client = await asyncio.create_task(opening)
+        search = client.discovery.search_mini_apps
+        found = await asyncio.gather(search("chess"), asyncio.create_task(search("quiz")), asyncio.wait_for(search("tide"), 20))
+        assert [len(apps) for apps in found] == [2, 1, 1]
+        await client.close()
+
+    run(main())
+
+
+def test_a_ready_answer_needs_no_event_loop(tmp_path: Path, catalog: str) -> None:
+    async def prepare() -> AsyncClient:
+        client = await AsyncClient.open(tmp_path / "data", catalog_url=catalog)
+        await client.discovery.refresh()
+        return client
+
+    client = run(prepare())
+    with pytest.raises(StopIteration) as caught:
+        client.discovery.stats().send(None)
+    assert caught.value.value.total == 4
+    run(client.close())
+
+
+def test_one_client_serves_one_event_loop_after_another(tmp_path: Path, upstream: Upstream) -> None:
+    client = run(AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k"))
+    for _ in range(3):
+        assert run(client.discovery.refresh()).total == 4
+    run(client.close())
+
+
+def test_failures_are_raised_where_it_is_awaited(tmp_path: Path, catalog: str) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "data", catalog_url=catalog) as client:
+            for wrong in (-1, 0, 10**30):
+                coroutine = client.discovery.search_mini_apps("chess", wrong)
+                with pytest.raises(townsquare.InvalidInputError, match="^Search mini apps failed: limit"):
+                    await coroutine
+            with pytest.raises(townsquare.InvalidInputError, match="^Get trending mini apps failed: "):
+                await client.discovery.get_trending_mini_apps("2h")  # type: ignore[arg-type]
+
+    run(main())
+
+
+def test_a_config_error_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def main() -> None:
+        with pytest.raises(townsquare.ConfigError, match="durability"):
+            await AsyncClient.open(tmp_path / "data", durability="maybe")  # type: ignore[arg-type]
+
+    run(main())
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_event_loop_goes_on_while_the_upstream_is_slow(tmp_path: Path, upstream: Upstream) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client:
+            upstream.hold()
+            first = asyncio.create_task(client.discovery.get_trending_mini_apps(limit=1))
+            await turn_until(lambda: upstream.requests)
+            assert not first.done()
+            upstream.release()
+            assert len(await first) == 1
+
+    run(main())
+
+
+def test_cancelling_a_task_is_felt_at_once_and_harms_nobody_else(tmp_path: Path, upstream: Upstream) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client:
+            upstream.hold()
+            patient = asyncio.create_task(client.discovery.get_trending_mini_apps())
+            hasty = asyncio.create_task(client.discovery.get_trending_mini_apps())
+            await turn_until(lambda: upstream.requests)
+            hasty.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await hasty
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.discovery.refresh(), 0.05)
+            upstream.release()
+            assert len(await patient) == 4
+
+    run(main())
+
+
+def test_closing_ends_those_who_wait(tmp_path: Path, upstream: Upstream) -> None:
+    async def main() -> None:
+        client = await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
+        upstream.hold()
+        waiting = asyncio.create_task(client.discovery.get_trending_mini_apps())
+        await turn_until(lambda: upstream.requests)
+        await client.close()
+        with pytest.raises(townsquare.Error) as caught:
+            await waiting
+        assert caught.value.kind == "closed"
+
+    run(main())
+
+
+def test_a_client_dropped_under_a_waiting_task_lives_until_it_is_answered(tmp_path: Path, upstream: Upstream) -> None:
+    async def main() -> None:
+        client = await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
+        upstream.hold()
+        waiting = asyncio.create_task(client.discovery.get_trending_mini_apps())
+        await turn_until(lambda: upstream.requests)
+        del client
+        gc.collect()
+        upstream.release()
+        assert len(await waiting) == 4
+
+    run(main())
+
+
+def test_an_event_loop_that_ends_early_harms_nobody(tmp_path: Path, upstream: Upstream) -> None:
+    client = run(AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k"))
+    upstream.hold()
+    with pytest.raises(asyncio.TimeoutError):
+        run(client.discovery.refresh(), 0.05)
+    upstream.release()
+    assert run(client.discovery.refresh()).total == 4
+    run(client.close())
+
+
+def test_a_coroutine_can_be_awaited_once(client: Client, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await AsyncClient.open(tmp_path / "once") as other:
+            coroutine: Any = other.discovery.stats()
+            await coroutine
+            with pytest.raises(RuntimeError, match="cannot reuse"):
+                await coroutine
+            closed: Any = other.discovery.stats()
+            closed.close()
+            with pytest.raises(RuntimeError, match="cannot reuse"):
+                await closed
+            thrown: Any = other.discovery.stats()
+            with pytest.raises(KeyError):
+                thrown.throw(KeyError("x"))
+            with pytest.raises(KeyError):
+                other.discovery.stats().throw(KeyError)
+
+    run(main())
+
+
+def test_a_forgotten_await_is_warned_of(tmp_path: Path) -> None:
+    client = run(AsyncClient.open(tmp_path / "data"))
+    with pytest.warns(RuntimeWarning, match="coroutine 'refresh' was never awaited"):
+        client.discovery.refresh()  # type: ignore[unused-coroutine]
+        gc.collect()
+    run(client.close())
+
+
+def test_an_answer_that_must_be_waited_for_needs_a_running_loop(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        AsyncClient.open(tmp_path / "data").send(None)
+
+
+def test_the_interpreter_ends_with_tasks_under_way(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.hold()
+    program = f"""
+import asyncio, townsquare
+async def main():
+    client = await townsquare.AsyncClient.open({str(tmp_path / "data")!r}, catalog_url={upstream.url!r}, catalog_api_key="k")
+    task = asyncio.ensure_future(client.discovery.refresh())
+    while not (await client.discovery.stats()).is_refreshing:
+        await asyncio.sleep(0)
+    globals().update(client=client, task=task)
+loop = asyncio.new_event_loop()
+loop.run_until_complete(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "panicked" not in done.stderr, done.stderr
+
+
+async def turn_until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """`wait_until` that lets the event loop go round."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, "it did not come to pass in time"
+        await asyncio.sleep(0.005)

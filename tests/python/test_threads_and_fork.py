@@ -1,0 +1,168 @@
+"""Threads, signals, fork and the end of the interpreter: a blocked call blocks nobody, and nothing hangs."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import townsquare
+from conftest import Upstream, wait_until
+from townsquare import Client, ClosedError
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def test_a_waiting_call_lets_other_threads_run(tmp_path: Path, upstream: Upstream) -> None:
+    with Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client, ThreadPoolExecutor(4) as pool:
+        upstream.hold()
+        waiting = [pool.submit(client.discovery.get_trending_mini_apps, "24h", 1) for _ in range(4)]
+        # The upstream is Python too: that it was asked at all shows that the GIL was let go.
+        wait_until(lambda: upstream.requests)
+        assert not any(each.done() for each in waiting)
+        upstream.release()
+        assert [len(each.result(30)) for each in waiting] == [1, 1, 1, 1]
+    assert len(upstream.requests) == 1
+
+
+def test_many_threads_use_one_client(client: Client) -> None:
+    expected = client.discovery.search_mini_apps("chess")
+
+    def work(_: int) -> bool:
+        return all(client.discovery.search_mini_apps("chess") == expected for _ in range(200))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))
+
+
+def test_closing_from_another_thread_ends_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
+    client = Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
+    upstream.hold()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.discovery.get_trending_mini_apps)
+        wait_until(lambda: upstream.requests)
+        client.close()
+        with pytest.raises(ClosedError):
+            waiting.result(30)
+
+
+def test_dropping_the_last_name_of_a_client_under_a_refresh_does_not_hang(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.hold()
+    client = Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
+    thread = threading.Thread(target=client.discovery.get_trending_mini_apps, daemon=True)
+    thread.start()
+    wait_until(lambda: upstream.requests)
+    del client
+    gc.collect()
+    upstream.release()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_ctrl_c_interrupts_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.hold()
+    program = f"""
+import townsquare
+client = townsquare.Client.open({str(tmp_path / "data")!r}, catalog_url={upstream.url!r}, catalog_api_key="k")
+try:
+    client.discovery.get_trending_mini_apps()
+except KeyboardInterrupt:
+    print("interrupted", client.closed, flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: upstream.requests)
+        started = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+        assert (out, err) == ("interrupted False\n", "")
+        assert time.monotonic() - started < 5
+    finally:
+        child.kill()
+
+
+def test_the_interpreter_ends_while_a_daemon_thread_waits(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.hold()
+    program = f"""
+import threading, time, townsquare, sys
+client = townsquare.Client.open({str(tmp_path / "data")!r}, catalog_url={upstream.url!r}, catalog_api_key="k")
+for _ in range(4):
+    threading.Thread(target=client.discovery.get_trending_mini_apps, daemon=True).start()
+sys.stdin.readline()
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        wait_until(lambda: upstream.requests)
+        out, err = child.communicate("end\n", timeout=30)
+        assert (child.returncode, err) == (0, "")
+    finally:
+        child.kill()
+
+
+FORKING = """
+import gc, os, sys, asyncio, townsquare
+folder, catalog = sys.argv[1:]
+client = townsquare.Client.open(folder + "/data", catalog_url=catalog)
+shared = townsquare.shared(folder + "/shared", catalog_url=catalog)
+aclient = asyncio.run(townsquare.AsyncClient.open(folder + "/async", catalog_url=catalog))
+asyncio.run(aclient.discovery.refresh())
+apps = client.discovery.get_trending_mini_apps()
+
+def refused(call):
+    try:
+        call()
+    except townsquare.ClosedError as error:
+        assert "fork" in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        refused(client.discovery.stats)
+        refused(client.discovery.get_trending_mini_apps)
+        refused(client.discovery.refresh)
+        refused(townsquare.shared)
+        refused(lambda: asyncio.run(aclient.discovery.refresh()))
+        assert client.closed and aclient.closed and shared.closed
+        client.close()
+        assert apps[0].name == "Harbor Chess"
+        with townsquare.Client.open(folder + "/child", catalog_url=catalog) as own:
+            assert len(own.discovery.get_trending_mini_apps()) == 4
+        async def other():
+            async with await townsquare.AsyncClient.open(folder + "/child", catalog_url=catalog) as own:
+                assert len(await own.discovery.get_trending_mini_apps()) == 4
+        asyncio.run(other())
+        del client, aclient, shared
+        gc.collect()
+        code = 0
+    finally:
+        sys.stderr.flush()
+        if code:
+            import traceback
+            traceback.print_exc()
+            os._exit(code)
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+assert len(client.discovery.get_trending_mini_apps()) == 4
+assert townsquare.shared() is shared
+"""
+
+
+@needs_fork
+def test_after_a_fork_the_child_is_refused_and_the_parent_goes_on(tmp_path: Path, catalog: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), catalog], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
