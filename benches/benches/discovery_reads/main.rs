@@ -1,9 +1,14 @@
 //! What does a list of 20 cost, at any size of the catalog?
 //!
 //! Every contestant does the same: asks for 20 apps, reads the name of each, lets go of the list. The floor is what a
-//! list costs that nobody has to ask for: 20 `Arc`s cloned out of a vector into another.
+//! list costs that nobody has to ask for: 20 `Arc`s cloned out of a vector into another. C has a client of its own on
+//! the same file, after the other was closed.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+// The callers of a C interface are unsafe by nature; here they stand in for a C program.
+#[allow(unsafe_code)]
+mod c;
 
 use std::{
     future::Future,
@@ -30,6 +35,13 @@ fn main() {
         categories(&mut group, &town);
         group.finish();
         town.client.close();
+        let client = c::Client::on(&town.file);
+        let mut group = criterion.benchmark_group(format!("trending/{size}"));
+        group.bench_function("C", |bencher| bencher.iter(|| client.trending(LIMIT)));
+        group.finish();
+        let mut group = criterion.benchmark_group(format!("category/{size}"));
+        group.bench_function("C", |bencher| bencher.iter(|| client.category("games", LIMIT)));
+        group.finish();
     }
     criterion.final_summary();
 }
