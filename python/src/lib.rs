@@ -13,7 +13,7 @@
 //! | [`options`] | keywords to configuration |
 //! | [`client`], [`discovery`], [`mini_app`] | one area each: names, defaults, meanings |
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod client;
 mod convert;

@@ -11,15 +11,16 @@ use std::{
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use pyo3::{prelude::*, types::PyDict};
 
 /// How often a blocked call looks whether Ctrl-C was pressed.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
-/// How long the end of the interpreter waits for a thread of ours that is inside it.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How often, and at what pace, the end of the interpreter looks for a thread of ours that is still inside it.
+const LOOKS: u32 = 2_000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 static FORKS: AtomicU64 = AtomicU64::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -94,10 +95,12 @@ fn after_fork() {
 fn at_exit(py: Python<'_>) {
     let _ = LAST_THREAD.set(thread::current().id());
     ENDING.store(true, Ordering::SeqCst);
-    let deadline = Instant::now() + PATIENCE;
     py.detach(|| {
-        while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
+        for _ in 0..LOOKS {
+            if INSIDE.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            thread::sleep(PAUSE);
         }
     });
 }

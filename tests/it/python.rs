@@ -52,6 +52,7 @@ impl Build {
     /// it did for this test, and only the module itself is left to build.
     fn extension_module(&self) -> PathBuf {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        as_from_a_shell(&mut cargo);
         cargo.current_dir(workspace()).args(["build", "--workspace", "--lib", "--profile", &self.profile]);
         run(cargo.arg("--target-dir").arg(&self.target));
         let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
@@ -63,6 +64,7 @@ impl Build {
         let wheels = self.target.join("python/wheels");
         let _ = fs::remove_dir_all(&wheels);
         let mut maturin = environment.python(&["-m", "maturin", "build", "--profile", &self.profile, "--out"]);
+        as_from_a_shell(&mut maturin);
         maturin.arg(&wheels).arg("--target-dir").arg(&self.target);
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
         let wheel =
@@ -70,6 +72,20 @@ impl Build {
         assert!(wheel.file_name().to_string_lossy().contains("cp39-abi3"), "{}: not abi3", wheel.path().display());
         let _ = fs::remove_dir_all(unpacked);
         run(environment.python(&["-m", "zipfile", "-e"]).arg(wheel.path()).arg(unpacked));
+    }
+}
+
+/// Takes away what cargo tells a test about its crate: build scripts look at it, and would run again each time it changes.
+fn as_from_a_shell(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        let told = name.to_str().is_some_and(|name| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"]
+                .iter()
+                .any(|told| name.starts_with(told))
+        });
+        if told {
+            command.env_remove(name);
+        }
     }
 }
 
