@@ -13,8 +13,8 @@ use crate::{
     text::{self, tsq_string},
 };
 
-/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with `tsq_fidget_list_free`; a view
-/// where a space has it. It never changes and outlives its client.
+/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with
+/// `tsq_fidget_list_free`; a view where a space has it. It never changes and outlives its client.
 pub struct tsq_fidget_list {
     _opaque: [u8; 0],
 }

@@ -13,7 +13,8 @@ use crate::{
     text::{self, tsq_string},
 };
 
-/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never changes and outlives its client.
+/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never
+/// changes and outlives its client.
 pub struct tsq_space_list {
     _opaque: [u8; 0],
 }
