@@ -86,9 +86,8 @@
  * may not see does not exist for it: TSQ_NOT_FOUND.
  *
  * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
- * value. Structs that say what to make or to change are plain: zero them, fill in what there is, and what else they get in
- * later versions will read as not given. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0,
- * TSQ_CLEAR or TSQ_SET.
+ * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
+ * patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -217,8 +216,8 @@ typedef struct tsq_error tsq_error;
 /// `tsq_fidget_free`; else a view into its list. All that is read from it lives as long as the fidget or the list.
 typedef struct tsq_fidget tsq_fidget;
 
-/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with `tsq_fidget_list_free`; a view
-/// where a space has it. It never changes and outlives its client.
+/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with
+/// `tsq_fidget_list_free`; a view where a space has it. It never changes and outlives its client.
 typedef struct tsq_fidget_list tsq_fidget_list;
 
 /// Status, headers and body of an answer. Owned, ended with `tsq_http_response_free`; what is read from it lives as
@@ -239,7 +238,8 @@ typedef struct tsq_owner tsq_owner;
 /// All that is read from it lives as long as the space or the list. It never changes and outlives its client.
 typedef struct tsq_space tsq_space;
 
-/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never changes and outlives its client.
+/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never
+/// changes and outlives its client.
 typedef struct tsq_space_list tsq_space_list;
 
 /// A registered space. Owned, ended with `tsq_space_registration_free`; all that is read from it lives as long as it. It

@@ -1,7 +1,8 @@
 //! The programs of tests/c, each compiled without a warning and run with and without sanitizers.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
+use townsquare::{Config, blocking::Client};
 use townsquare_tests::{paths::workspace, temp::TempFolder};
 
 use super::toolchain::{
@@ -9,6 +10,14 @@ use super::toolchain::{
     Sanitizers::{self, AddressAndUndefined, Off},
     compile, run, text,
 };
+
+/// A database with one user, whom no function of the library makes yet.
+fn settle(folder: &Path) {
+    Client::open(Config::new().data_dir(folder)).expect("a new database opens").close();
+    let database = rusqlite::Connection::open(folder.join("townsquare.db")).expect("SQLite");
+    let user = "INSERT INTO users (id, email) VALUES ('00000000-0000-4000-8000-0000000000ad', 'ada@example.com')";
+    database.execute(user, []).expect("a user can be inserted");
+}
 
 /// Compiles and runs a program of tests/c with the catalog and a folder of its own.
 fn passes(source: &str, language: Language, sanitizers: Sanitizers) {
@@ -20,6 +29,7 @@ fn passes(source: &str, language: Language, sanitizers: Sanitizers) {
     }
     let data = folder.join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
+    settle(&data.join("town"));
     let output = run(Command::new(&program).arg(programs.join("catalog.json")).arg(&data));
     assert!(output.status.success(), "{source}: {}", text(&output));
 }
@@ -37,6 +47,46 @@ fn discovery_from_c_under_sanitizers() {
 #[test]
 fn discovery_from_c_as_cpp() {
     passes("discovery.c", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_c() {
+    passes("tables.c", C11, Off);
+}
+
+#[test]
+fn tables_from_c_under_sanitizers() {
+    passes("tables.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn tables_from_c_as_cpp() {
+    passes("tables.c", Cpp17, Off);
+}
+
+#[test]
+fn communities_from_c() {
+    passes("communities.c", C11, Off);
+}
+
+#[test]
+fn communities_from_c_under_sanitizers() {
+    passes("communities.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn communities_from_c_as_cpp() {
+    passes("communities.c", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_cpp() {
+    passes("raii_tables.cpp", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_cpp_under_sanitizers() {
+    passes("raii_tables.cpp", Cpp17, AddressAndUndefined);
 }
 
 #[test]
