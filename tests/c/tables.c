@@ -2,17 +2,7 @@
  * the common subset.
  *
  * tables CATALOG FOLDER: in FOLDER/town lies a database with one user, ADA; the catalog is not looked at. */
-#include "calls.h"
-
-#include <stdlib.h>
-
-#define ADA "00000000-0000-4000-8000-0000000000ad"
-#define NOBODY "00000000-0000-4000-8000-000000000000"
-#define NO_STR \
-    { NULL, 0 }
-
-static const char *folder;
-static const tsq_str absent = NO_STR;
+#include "rows.h"
 
 /* All zeros, so nothing given and nothing changed: C wants {0} for that and C++ {}. */
 static tsq_new_space no_space;
@@ -21,42 +11,8 @@ static tsq_new_fidget no_fidget;
 static tsq_fidget_patch keep_fidget;
 static tsq_community_patch keep_community;
 
-/* Fails with exactly this sentence and this SQLSTATE (NULL: none). Frees the error. */
-static int refused(tsq_status got, tsq_status expected, const void *out, const char *sentence, const char *code) {
-    int as_expected = got == expected && out == NULL && tsq_error_kind(err) == expected && is(tsq_error_text(err), sentence) &&
-                      (code != NULL ? is(tsq_error_code(err), code) : is_absent(tsq_error_code(err)));
-    tsq_error_free(err);
-    err = NULL;
-    return as_expected;
-}
-
-#define REFUSED(call, expected, out, sentence, code)                                     \
-    do {                                                                                 \
-        tsq_status status_ = (call);                                                     \
-        check(refused(status_, expected, out, sentence, code), #call, __FILE__, __LINE__); \
-    } while (0)
-
-static tsq_client *open_client(const char *name) {
-    char text[4096];
-    tsq_client *client = NULL;
-    tsq_config *config = tsq_config_new();
-    snprintf(text, sizeof text, "%s/%s", folder, name);
-    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
-    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
-    WORKS(tsq_client_open(config, &client, &err));
-    tsq_config_free(config);
-    return client;
-}
-
 static int same(tsq_str one, tsq_str other) {
     return one.ptr != NULL && one.len == other.len && memcmp(one.ptr, other.ptr, one.len) == 0;
-}
-
-static tsq_str_change set(const char *text) {
-    tsq_str_change change;
-    change.change = TSQ_SET;
-    change.value = tsq_str_from(text);
-    return change;
 }
 
 static tsq_space *make_space(const tsq_client *client, const char *name, bool is_public) {
