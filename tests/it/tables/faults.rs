@@ -1,0 +1,1 @@
+//! Stub of the fault tests, to be filled in.

@@ -1,0 +1,1 @@
+//! Stub of the model test, to be filled in.
