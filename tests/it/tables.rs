@@ -4,6 +4,7 @@ mod backup;
 mod callers;
 mod catalog;
 mod communities;
+mod concurrency;
 mod domains;
 mod errors;
 mod faults;

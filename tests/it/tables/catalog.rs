@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, process::Stdio};
 
 use townsquare_tests::{
     on_engine,
+    paths::workspace,
     postgres::{PLAIN_ROLE, program},
     store::Store,
 };
@@ -24,6 +25,7 @@ on_engine!(
     Sqlite,
     tables_have_the_columns_of_spec_2,
     references_and_indexes_are_those_of_spec_2,
+    public_spaces_are_found_by_their_index,
     everything_of_ours_has_our_prefix,
 );
 
@@ -252,7 +254,7 @@ fn references_and_indexes_are_those_of_spec_2(store: &Store) {
     );
     let indexes = lines(
         store,
-        "SELECT tbl_name, substr(sql, instr(sql, '(')) FROM sqlite_schema
+        "SELECT tbl_name, replace(substr(sql, instr(sql, '(')), '= true', '= 1') FROM sqlite_schema
          WHERE type = 'index' AND sql IS NOT NULL AND tbl_name NOT LIKE 'townsquare%'",
     );
     assert_same(
@@ -276,4 +278,15 @@ fn everything_of_ours_has_our_prefix(store: &Store) {
         let public = TABLES.iter().any(|(public, _)| *public == table);
         assert!(public || table.starts_with("townsquare_"), "{table}");
     }
+}
+
+/// A page costs the same however many spaces there are: it is read from the index of SPEC 2.6, in its order.
+fn public_spaces_are_found_by_their_index(store: &Store) {
+    // As the library asks (core/src/spaces/statements.rs).
+    let source = std::fs::read_to_string(workspace().join("core/src/spaces/statements.rs")).expect("the statements");
+    let condition =
+        source.split("GET_PUBLIC_SPACES").nth(1).and_then(|rest| rest.split("WHERE ").nth(1)).expect("a condition");
+    let condition = condition.split(" LIMIT").next().expect("a limit").split_whitespace().collect::<Vec<_>>().join(" ");
+    let plan = lines(store, &format!("EXPLAIN QUERY PLAN SELECT * FROM spaces WHERE {condition} LIMIT 20 OFFSET 0"));
+    assert!(plan[0].contains("USING INDEX spaces_is_public_created_at_idx"), "{condition}: {plan:?}");
 }

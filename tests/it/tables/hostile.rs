@@ -10,7 +10,12 @@ use townsquare_tests::{
     store::{Store, required},
 };
 
-on_both_engines!(every_text_comes_back_as_it_went_in, a_megabyte_comes_back, a_nul_is_refused_in_every_text);
+on_both_engines!(
+    every_text_comes_back_as_it_went_in,
+    a_megabyte_comes_back,
+    a_word_too_long_for_its_index_is_refused_alike,
+    a_nul_is_refused_in_every_text,
+);
 
 const TEXTS: [&str; 17] = [
     "",
@@ -33,7 +38,10 @@ const TEXTS: [&str; 17] = [
 ];
 
 /// Writes `text` into every text there is, and reads it back.
+///
+/// A fidget's type is a word of an index, which takes no long ones.
 fn everywhere(store: &Store, text: &str) {
+    let word: String = text.chars().take(100).collect();
     let owner = store.user();
     let new = NewSpace::named(text).description(text).owned_by(owner).public();
     let space = wait(store.service.spaces().create_space(new)).expect("a space");
@@ -42,9 +50,9 @@ fn everywhere(store: &Store, text: &str) {
     let updated = wait(store.service.spaces().update_space(space.id, patch)).expect("updated");
     assert_eq!(updated.name, format!("{text}{text}"));
     assert_eq!(wait(store.client.spaces().get_space(space.id)).expect("read"), updated);
-    let new = NewFidget::of_type(text).config(json!(text)).position(json!({text: text}));
+    let new = NewFidget::of_type(&word).config(json!(text)).position(json!({text: text}));
     let fidget = wait(store.service.fidgets().create_fidget(space.id, new)).expect("a fidget");
-    assert_eq!((fidget.kind.as_str(), &fidget.config), (text, &Some(json!(text))));
+    assert_eq!((&fidget.kind, &fidget.config), (&word, &Some(json!(text))));
     let found = wait(store.service.spaces().get_space_with_fidgets(space.id)).expect("read");
     assert_eq!((found.fidgets, &found.space), (vec![fidget], &updated));
     let id: String = text.chars().take(50).collect();
@@ -76,6 +84,24 @@ fn every_text_comes_back_as_it_went_in(store: &Store) {
 
 fn a_megabyte_comes_back(store: &Store) {
     everywhere(store, &"ñ'\"🏘".repeat(131_072));
+}
+
+/// SPEC 2 has an index on a fidget's type and one on a domain; PostgreSQL refuses what does not fit into its pages.
+fn a_word_too_long_for_its_index_is_refused_alike(store: &Store) {
+    let space = store.space();
+    store.community("town");
+    let mut random = townsquare_tests::random::Random::seeded(1);
+    // Such as no compression makes short.
+    let long: String = (0..2_000).map(|_| format!("{:016x}", random.next_u64())).collect();
+    let domain = wait(store.service.communities().save_community_domain("town", &long, DomainType::Custom)).map(drop);
+    let kind = wait(store.service.fidgets().create_fidget(space.id, NewFidget::of_type(&long))).map(drop);
+    for (result, what) in [(kind, "a type"), (domain, "a domain")] {
+        let error = result.expect_err(what);
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{what}: {error:?}");
+    }
+    let fair = &long[..2_000];
+    wait(store.service.fidgets().create_fidget(space.id, NewFidget::of_type(fair))).expect("a long type");
+    wait(store.service.communities().save_community_domain("town", fair, DomainType::Custom)).expect("a long domain");
 }
 
 fn a_nul_is_refused_in_every_text(store: &Store) {

@@ -13,6 +13,7 @@ on_both_engines!(
     private_spaces_are_in_no_page,
     pages_are_rows_offset_to_offset_plus_limit,
     pages_never_repeat_a_row_of_one_moment,
+    rows_without_a_time_come_first,
     limits_are_1_to_1000_and_offsets_from_0,
 );
 
@@ -81,6 +82,20 @@ fn pages_never_repeat_a_row_of_one_moment(store: &Store) {
     }
     assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 200);
     assert_eq!(seen, made, "ties are broken by id");
+}
+
+/// Other programs may leave the time out (SPEC 2.6 does not require it); both engines then have the
+/// order that `created_at DESC` has in PostgreSQL.
+fn rows_without_a_time_come_first(store: &Store) {
+    let owner = store.user();
+    let space = store.public_space(owner, "timed");
+    let untimed = Uuid::from_u128(1);
+    store.outside.run(&format!(
+        "INSERT INTO spaces (id, name, owner_id, is_public, created_at) VALUES ('{untimed}', 'x', '{owner}', true, NULL)"
+    ));
+    assert_eq!(ids(store, 10, 0), [untimed, space.id]);
+    let own = wait(store.service.spaces().get_user_spaces(owner)).expect("a list");
+    assert_eq!(own.iter().map(|space| space.id).collect::<Vec<_>>(), [untimed, space.id]);
 }
 
 fn limits_are_1_to_1000_and_offsets_from_0(store: &Store) {
