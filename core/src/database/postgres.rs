@@ -62,24 +62,7 @@ impl Postgres {
         values: &[Value<'_>],
         read: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let work = async {
-            let mut lent = self.0.pool.lend().await?;
-            let was_idle = lent.was_idle();
-            match run(&mut lent, caller, statement, values).await {
-                // The server went away while the connection lay idle: nothing was read or changed by this yet.
-                Err(error) if was_idle && error.code().is_none() && error.is_retryable() => {
-                    let mut lent = self.0.pool.connect_new().await?;
-                    let rows = run(&mut lent, caller, statement, values).await?;
-                    lent.give_back();
-                    Ok(rows)
-                }
-                Err(error) if error.code().is_none() => Err(error),
-                result => {
-                    lent.give_back();
-                    result
-                }
-            }
-        };
+        let work = self.run_alone(caller, statement, values);
         let rows = self.entered(work).await?;
         rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
     }
@@ -92,14 +75,7 @@ impl Postgres {
         values: &[Value<'_>],
         read: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let work = async {
-            let mut lent = self.0.pool.lend().await?;
-            let result = run(&mut lent, caller, statement, values).await;
-            if result.as_ref().err().is_none_or(|error| error.code().is_some()) {
-                lent.give_back();
-            }
-            result
-        };
+        let work = self.run_alone(caller, statement, values);
         let rows = self.entered(work).await?;
         rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
     }
@@ -144,6 +120,26 @@ impl Postgres {
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(1), connection.close()).await;
             }
         });
+    }
+
+    /// Runs a statement outside of a transaction.
+    async fn run_alone(
+        &self,
+        caller: Caller,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<Vec<PgRow>> {
+        let mut lent = self.0.pool.lend().await?;
+        let mut result = run(&mut lent, caller, statement, values).await;
+        // The server closed the connection while it lay idle, and said so: the statement never ran.
+        if lent.was_idle() && result.as_ref().err().is_some_and(was_terminated) {
+            lent = self.0.pool.connect_new().await?;
+            result = run(&mut lent, caller, statement, values).await;
+        }
+        if result.as_ref().err().is_none_or(leaves_connection_whole) {
+            lent.give_back();
+        }
+        result
     }
 
     fn entered<F: Future>(&self, future: F) -> Entered<F> {
@@ -193,6 +189,23 @@ fn prepare(caller: Caller, statement: &'static Statement, values: &[Value<'_>]) 
 
 async fn command(connection: &mut PgConnection, sql: &'static str) -> Result<()> {
     connection.execute(sql).await.map(drop).map_err(translate)
+}
+
+/// Whether the server ended the connection before it read the statement (57P01 to 57P05: shutdown, idle time-out).
+fn was_terminated(error: &Error) -> bool {
+    error.code().is_some_and(|code| code.starts_with("57P")) || is_broken_pipe(error)
+}
+
+/// Whether the connection was gone when the statement was to be sent.
+fn is_broken_pipe(error: &Error) -> bool {
+    use std::{error::Error as _, io::ErrorKind::BrokenPipe};
+    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
+    matches!(cause, Some(sqlx::Error::Io(io)) if io.kind() == BrokenPipe)
+}
+
+/// Whether the connection may be used after this failure: the server answered, and did not hang up.
+fn leaves_connection_whole(error: &Error) -> bool {
+    error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {

@@ -54,7 +54,7 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(concat!(
     fidget!(),
     " FROM spaces LEFT JOIN fidgets ON fidgets.space_id = spaces.id
      WHERE spaces.owner_id = $1 AND {spaces.select}
-     ORDER BY spaces.created_at DESC, spaces.id, fidgets.created_at, fidgets.id",
+     ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id, fidgets.created_at NULLS LAST, fidgets.id",
 ));
 
 // A public space and its owner's address are everyone's to see (SPEC 4.5): no policy is left to ask.
@@ -64,7 +64,7 @@ pub(super) static GET_PUBLIC_SPACES: Statement = Statement::new(concat!(
     ", users.id, users.email
      FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
      WHERE spaces.is_public = true
-     ORDER BY spaces.created_at DESC, spaces.id LIMIT $1 OFFSET $2",
+     ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
 ));
 
 pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(concat!(
@@ -74,7 +74,7 @@ pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(concat!(
     fidget!(),
     " FROM spaces JOIN fidgets ON fidgets.space_id = spaces.id
      WHERE spaces.id = $1 AND {spaces.select}
-     ORDER BY fidgets.created_at, fidgets.id",
+     ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
 ));
 
 pub(super) static INSERT_FIDGET: Statement = Statement::new(
@@ -113,5 +113,5 @@ pub(super) static DELETE_FIDGET: Statement =
 pub(super) static GET_SPACE_FIDGETS: Statement = Statement::new(concat!(
     "SELECT ",
     fidget!(),
-    " FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select} ORDER BY fidgets.created_at, fidgets.id",
+    " FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select} ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
 ));

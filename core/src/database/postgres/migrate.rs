@@ -64,7 +64,10 @@ async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<()> {
 
 /// The newest migration applied; `None` in a database without us.
 async fn version(connection: &mut PgConnection) -> Result<Option<usize>> {
-    let exists = "SELECT to_regclass('townsquare.migrations') IS NOT NULL";
+    // Asked of the catalog's tables: a name looked up before the lock was ours may be remembered as missing.
+    let exists = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
+        JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+        WHERE namespace.nspname = 'townsquare' AND class.relname = 'migrations')";
     let exists: bool = connection.fetch_one(exists).await.map_err(translate)?.try_get(0).map_err(translate)?;
     if !exists {
         return Ok(None);

@@ -51,13 +51,18 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     if !source.is_file() {
         return Err(Error::config(format!("There is no backup at {}", source.display())));
     }
-    let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(translate)?;
+    let damaged = |why: &str| Error::config(format!("The backup {} is damaged: {why}", source.display()));
+    let unreadable = |error| {
+        let error = translate(error);
+        damaged(error.message()).caused_by(error)
+    };
+    let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::recognise_ours(&backup, source)?;
-    migrate::refuse_newer(&backup)?;
-    let sound: String = backup.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(translate)?;
+    let sound: String = backup.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(unreadable)?;
     if sound != "ok" {
-        return Err(Error::config(format!("The backup {} is damaged: {sound}", source.display())));
+        return Err(damaged(&sound));
     }
+    migrate::refuse_newer(&backup)?;
     fs::create_dir_all(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
     if target.exists() {

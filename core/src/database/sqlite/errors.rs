@@ -5,13 +5,15 @@ use rusqlite::{Error as SqliteError, ffi};
 use crate::error::{Error, ErrorKind};
 
 /// SQLite's extended or primary result code, the SQLSTATE of the same meaning, the kind for codes outside SPEC 7.
-const CODES: [(i32, &str, ErrorKind); 19] = [
+const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_CONSTRAINT_UNIQUE, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_ROWID, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_FOREIGNKEY, "23503", ErrorKind::ReferenceMissing),
     (ffi::SQLITE_CONSTRAINT_NOTNULL, "23502", ErrorKind::FieldMissing),
     (ffi::SQLITE_CONSTRAINT_CHECK, "23514", ErrorKind::InvalidInput),
+    // RAISE(ABORT, …) in somebody's trigger.
+    (ffi::SQLITE_CONSTRAINT_TRIGGER, "P0001", ErrorKind::Internal),
     (ffi::SQLITE_BUSY, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_LOCKED, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_FULL, "53100", ErrorKind::Unavailable),
