@@ -36,8 +36,8 @@ rm -rf "$folder""#;
 pub struct Server {
     port: u16,
     sockets: PathBuf,
-    /// Closed by the system when this process is gone.
-    _pipe: Option<process::ChildStdin>,
+    /// Its standard input is closed by the system when this process is gone.
+    _keeper: Option<process::Child>,
     _folder: Option<TempFolder>,
 }
 
@@ -51,7 +51,7 @@ pub fn server() -> Option<&'static Server> {
         if let Ok(inherited) = env::var(VARIABLE) {
             let (port, sockets) = inherited.split_once(':').expect("port:folder");
             let port = port.parse().expect("a port");
-            return Some(Server { port, sockets: sockets.into(), _pipe: None, _folder: None });
+            return Some(Server { port, sockets: sockets.into(), _keeper: None, _folder: None });
         }
         binaries().map(|binaries| start(&binaries))
     });
@@ -157,10 +157,9 @@ fn start(binaries: &Path) -> Server {
     }
     // In a group of its own: an interrupt at the terminal ends us, and by that the keeper.
     keeper.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let mut child = keeper.spawn().expect("sh starts");
-    let pipe = child.stdin.take();
+    let keeper = keeper.spawn().expect("sh starts");
     let sockets = folder.path().to_owned();
-    let server = Server { port, sockets, _pipe: pipe, _folder: Some(folder) };
+    let server = Server { port, sockets, _keeper: Some(keeper), _folder: Some(folder) };
     let url = server.url("postgres", "postgres");
     wait_until("PostgreSQL accepts connections", || Outside::postgres(&url).is_ok());
     server.administrator("postgres").run(&format!("CREATE ROLE {PLAIN_ROLE} LOGIN"));

@@ -52,7 +52,8 @@ fn an_update_changes_what_it_names_and_nothing_else(store: &Store) {
     let fidget = NewFidget::of_type("a").config(json!(1)).position(json!(2));
     let fidget = wait(store.service.fidgets().create_fidget(space.id, fidget)).expect("created");
     let mut expected = fidget.clone();
-    let steps: [(FidgetPatch, fn(&mut townsquare::Fidget)); 5] = [
+    type Step = (FidgetPatch, fn(&mut townsquare::Fidget));
+    let steps: [Step; 5] = [
         (FidgetPatch::new().kind("b"), |fidget| "b".clone_into(&mut fidget.kind)),
         (FidgetPatch::new().config(Some(json!({"k": []}))), |fidget| fidget.config = Some(json!({"k": []}))),
         (FidgetPatch::new().position(None), |fidget| fidget.position = None),

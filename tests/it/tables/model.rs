@@ -72,7 +72,7 @@ impl Run<'_> {
     }
 
     /// A known id in most cases, an unknown one in some.
-    fn one_of(&mut self, known: Vec<Uuid>) -> Uuid {
+    fn one_of(&mut self, known: &[Uuid]) -> Uuid {
         if known.is_empty() || self.random.percent(4) {
             Uuid::from_u128(7)
         } else {
@@ -81,13 +81,13 @@ impl Run<'_> {
     }
 
     fn a_space(&mut self) -> Uuid {
-        let known = self.model.spaces.keys().copied().collect();
-        self.one_of(known)
+        let known: Vec<_> = self.model.spaces.keys().copied().collect();
+        self.one_of(&known)
     }
 
     fn a_fidget(&mut self) -> Uuid {
-        let known = self.model.fidgets.keys().copied().collect();
-        self.one_of(known)
+        let known: Vec<_> = self.model.fidgets.keys().copied().collect();
+        self.one_of(&known)
     }
 
     fn text(&mut self) -> String {
@@ -123,7 +123,7 @@ impl Run<'_> {
         new.description = self.optional(Run::text);
         new.is_public = self.random.percent(50);
         let users = self.model.users.clone();
-        new.owner_id = self.optional(|run| run.one_of(users));
+        new.owner_id = self.optional(|run| run.one_of(&users));
         new
     }
 

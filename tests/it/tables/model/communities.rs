@@ -131,7 +131,7 @@ impl Run<'_> {
 
     pub(super) fn register(&mut self) {
         let known: Vec<_> = self.model.registrations.keys().copied().collect();
-        let id = if self.random.percent(30) { self.one_of(known) } else { self.a_space() };
+        let id = if self.random.percent(30) { self.one_of(&known) } else { self.a_space() };
         let mut new = NewRegistration::new(id, self.text(), self.random.pick(SpaceType::ALL));
         new.fid = self.optional(|run| run.random.next_u64() as i32);
         new.signature = self.optional(Run::text);

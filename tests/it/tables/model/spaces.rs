@@ -163,7 +163,7 @@ impl Run<'_> {
     pub(super) fn read_spaces(&mut self) {
         let (id, fidget) = (self.a_space(), self.a_fidget());
         let users = self.model.users.clone();
-        let user = self.one_of(users);
+        let user = self.one_of(&users);
         let (limit, offset) = (1 + self.random.below(20), self.random.below(30));
         let which = self.random.below(6);
         let (client, service) = self.client();
