@@ -34,7 +34,9 @@ impl<'py> FromPyObject<'_, 'py> for Id {
         if let Ok(text) = value.cast::<PyString>() {
             // What is not even Unicode is no UUID either.
             let id = text.to_cow().ok().and_then(|text| Uuid::try_parse(&text).ok());
-            let shown = || text.repr().map_or_else(|_| "?".to_owned(), |shown| shown.to_string_lossy().chars().take(60).collect());
+            let shown = || {
+                text.repr().map_or_else(|_| "?".to_owned(), |shown| shown.to_string_lossy().chars().take(60).collect())
+            };
             return Ok(Id(id.ok_or_else(shown)));
         }
         match value.extract::<Uuid>() {
@@ -245,7 +247,8 @@ impl<'py> Members<'py> {
         if self.dict.is_empty() {
             return Ok(());
         }
-        let names = self.dict.keys().iter().map(|key| key.repr().map_or_else(|_| "?".into(), |shown| shown.to_string()));
+        let names =
+            self.dict.keys().iter().map(|key| key.repr().map_or_else(|_| "?".into(), |shown| shown.to_string()));
         let names: Vec<String> = names.map(|name| name.chars().take(60).collect()).collect();
         Err(refused(format!("{} has unknown keys: {}", self.what, names.join(", "))))
     }

@@ -102,12 +102,7 @@ impl Methods {
     /// Public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
     #[pyo3(signature = (limit = Count::of(DEFAULT_PAGE), offset = Whole::of(0)))]
     #[pyo3(text_signature = "($self, limit=20, offset=0)")]
-    fn get_public_spaces<'py>(
-        &self,
-        py: Python<'py>,
-        limit: Count,
-        offset: Whole<u64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn get_public_spaces<'py>(&self, py: Python<'py>, limit: Count, offset: Whole<u64>) -> PyResult<Bound<'py, PyAny>> {
         self.door.enter_detached(py, Operation::GetPublicSpaces, |handle| async move {
             let offset = offset.named("offset", "0 to 9223372036854775807")?;
             let spaces = handle.client()?.spaces().get_public_spaces(limit.get("limit", MOST)?, offset).await?;
