@@ -99,6 +99,8 @@ class Client:
     with townsquare.Client.open("town") as client:
         apps = client.discovery.search_mini_apps("chess", limit=10)
 
+    Never open its file with Python's `sqlite3` in the same process: two SQLite libraries there drop each other's file locks.
+
     One client serves all threads. Leaving the `with` block closes it; one that is dropped closes by itself. After a
     `fork` the child's calls raise `ClosedError`: open a client there.
     """
