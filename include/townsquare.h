@@ -51,7 +51,8 @@
  *   returns a view  the result belongs to what it was read from and lives as long as that
  *
  * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view that
- * lives as long as the owner at the root: views of an app live as long as its list. Results are independent of the
+ * lives as long as the owner at the root: views of an app live as long as its list. A type with a _free function may be
+ * either: a call returns it owned, through a tsq_space **; a list shows it as a view, a const tsq_space *. Results are independent of the
  * client: a list may be read after the client was closed and freed. All of them are immutable. Every _free function
  * allows NULL.
  *
@@ -61,7 +62,7 @@
  * Functions that can fail return a tsq_status: TSQ_OK is 0, anything else is the kind of the failure. They take, last, a
  * tsq_error **err. It may be NULL: then you get the status alone, and no error object is made. Otherwise *err is set by
  * every call: to NULL after TSQ_OK, else to an error that you own; so free an error before you pass its variable again.
- * Outputs likewise: a handle after TSQ_OK, NULL after a failure.
+ * Outputs likewise: a handle after TSQ_OK (NULL where a function says that there may be none), NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8, a number out of range: TSQ_INVALID_INPUT, with a message that names the
  * argument. Functions that cannot fail answer NULL receivers and indexes beyond the end with 0, false, NULL or the absent
@@ -77,6 +78,22 @@
  * inside is a character like any other. TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and
  * TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent text: as an argument "not given", as a result "has
  * none". Times are int64_t microseconds since 1970-01-01T00:00:00Z.
+ *
+ *
+ * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ *
+ * A client acts for its caller: for nobody when it is opened, past every policy after tsq_client_as_service. What a caller
+ * may not see does not exist for it: TSQ_NOT_FOUND.
+ *
+ * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
+ * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
+ * patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET.
+ *
+ *     tsq_space_patch patch = {0};
+ *     patch.description.change = TSQ_CLEAR;
+ *     patch.is_public.change = TSQ_SET;
+ *     patch.is_public.value = true;
+ *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
@@ -95,6 +112,7 @@
  *   catalog_max_pages       pages fetched for one list at the most; default 100
  *   catalog_max_page_bytes  largest page or catalog file read, in bytes; default 33554432 (32 MiB)
  *   catalog_tries           tries for one page, 1 to 10; default 3
+ *   expose_owner_email      true (default) or false: whether public spaces show their owners' e-mail addresses
  *
  *
  * VERSIONS
@@ -122,6 +140,9 @@
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: give it a variable or a plain accessor. */
 #define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")
+
+/// How many public spaces a page has when nothing else is said.
+#define TSQ_DEFAULT_PAGE 20
 
 /// How a call ended. `TSQ_OK` is 0; every other value is the kind of a failure, what a program branches on.
 typedef enum {
@@ -157,12 +178,30 @@ typedef enum {
     TSQ_INTERNAL = 14,
 } tsq_status;
 
+/// What a partial update does to one column.
+typedef enum {
+    /// The column stays as it is.
+    TSQ_KEEP = 0,
+    /// The column becomes NULL.
+    TSQ_CLEAR = 1,
+    /// The column becomes the value beside this.
+    TSQ_SET = 2,
+} tsq_change;
+
 /// The publisher of a mini app: a view that lives as long as the app's list, with all texts read from it.
 typedef struct tsq_author tsq_author;
 
 /// An open client: a database, a catalog in memory and a caller. Owned, ended with `tsq_client_free`; used from any
 /// number of threads at once.
 typedef struct tsq_client tsq_client;
+
+/// A community's configuration. Owned, ended with `tsq_community_config_free`; all that is read from it lives as long as
+/// it. It never changes and outlives its client.
+typedef struct tsq_community_config tsq_community_config;
+
+/// A domain of a community. Owned, ended with `tsq_community_domain_free`; all that is read from it lives as long as it.
+/// It never changes and outlives its client.
+typedef struct tsq_community_domain tsq_community_domain;
 
 /// How a client is opened. Owned by the caller, who ends it with `tsq_config_free`; clients keep a copy.
 typedef struct tsq_config tsq_config;
@@ -172,6 +211,14 @@ typedef struct tsq_discovery_stats tsq_discovery_stats;
 
 /// Why a call failed. Owned by the caller, who ends it with `tsq_error_free`.
 typedef struct tsq_error tsq_error;
+
+/// One fidget, a widget placed in a space. Owned where a call returns it by itself, and then ended with
+/// `tsq_fidget_free`; else a view into its list. All that is read from it lives as long as the fidget or the list.
+typedef struct tsq_fidget tsq_fidget;
+
+/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with
+/// `tsq_fidget_list_free`; a view where a space has it. It never changes and outlives its client.
+typedef struct tsq_fidget_list tsq_fidget_list;
 
 /// Status, headers and body of an answer. Owned, ended with `tsq_http_response_free`; what is read from it lives as
 /// long.
@@ -183,6 +230,21 @@ typedef struct tsq_mini_app tsq_mini_app;
 
 /// A list of mini apps, best first. Owned, ended with `tsq_mini_apps_free`; it never changes and outlives its client.
 typedef struct tsq_mini_apps tsq_mini_apps;
+
+/// The owner of a public space: a view into its list.
+typedef struct tsq_owner tsq_owner;
+
+/// One space. Owned where a call returns it by itself, and then ended with `tsq_space_free`; else a view into its list.
+/// All that is read from it lives as long as the space or the list. It never changes and outlives its client.
+typedef struct tsq_space tsq_space;
+
+/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never
+/// changes and outlives its client.
+typedef struct tsq_space_list tsq_space_list;
+
+/// A registered space. Owned, ended with `tsq_space_registration_free`; all that is read from it lives as long as it. It
+/// never changes and outlives its client.
+typedef struct tsq_space_registration tsq_space_registration;
 
 /// Text that the caller owns: read it with `tsq_string_view`, end it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
@@ -221,6 +283,137 @@ typedef struct {
     /// Length in bytes.
     size_t len;
 } tsq_bytes;
+
+/// A space to be made. Zero it, then fill in: `tsq_new_space space = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// Display name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
+    tsq_str name;
+    /// What it is about; may be absent.
+    tsq_str description;
+    /// The user it belongs to (a UUID); absent: the caller. Only the service may name somebody else.
+    tsq_str owner_id;
+    /// Whether everyone may see it.
+    bool is_public;
+} tsq_new_space;
+
+/// A change of a text or of JSON (as text).
+typedef struct {
+    /// What to do.
+    tsq_change change;
+    /// The new value, looked at for `TSQ_SET` alone; the absent text there clears.
+    tsq_str value;
+} tsq_str_change;
+
+/// A change of a truth value.
+typedef struct {
+    /// What to do.
+    tsq_change change;
+    /// The new value, looked at for `TSQ_SET` alone.
+    bool value;
+} tsq_bool_change;
+
+/// What changes of a space. Zeroed, it changes nothing: `tsq_space_patch patch = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// Display name; cleared, the call fails with `TSQ_FIELD_MISSING`.
+    tsq_str_change name;
+    /// What it is about.
+    tsq_str_change description;
+    /// Whether everyone may see it.
+    tsq_bool_change is_public;
+} tsq_space_patch;
+
+/// A fidget to be made. Zero it, then fill in: `tsq_new_fidget fidget = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// What kind of widget it is; required: absent, the call fails with `TSQ_FIELD_MISSING`.
+    tsq_str kind;
+    /// Its settings: any JSON, as text; may be absent.
+    tsq_str config;
+    /// Where it is: any JSON, as text; may be absent.
+    tsq_str position;
+} tsq_new_fidget;
+
+/// A new place of a fidget.
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// The fidget (a UUID).
+    tsq_str fidget_id;
+    /// Where it is from now on: any JSON, as text; absent: nowhere.
+    tsq_str position;
+} tsq_position;
+
+/// What changes of a fidget. Zeroed, it changes nothing: `tsq_fidget_patch patch = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// What kind of widget it is; cleared, the call fails with `TSQ_FIELD_MISSING`.
+    tsq_str_change kind;
+    /// Its settings: any JSON, as text.
+    tsq_str_change config;
+    /// Where it is: any JSON, as text.
+    tsq_str_change position;
+} tsq_fidget_patch;
+
+/// A change of a list of texts.
+typedef struct {
+    /// What to do.
+    tsq_change change;
+    /// The new texts, looked at for `TSQ_SET` alone.
+    const tsq_str *items;
+    /// How many texts.
+    size_t items_len;
+} tsq_strs_change;
+
+/// What is saved of a community's configuration: what is kept stays as it is or, in a new row, takes the table's
+/// default. Zeroed, it keeps everything: `tsq_community_patch patch = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// Brand: any JSON, as text; required in a new row.
+    tsq_str_change brand_config;
+    /// Assets: any JSON, as text; required in a new row.
+    tsq_str_change assets_config;
+    /// The community itself: any JSON, as text; required in a new row.
+    tsq_str_change community_config;
+    /// Fidgets it offers: any JSON, as text; required in a new row.
+    tsq_str_change fidgets_config;
+    /// Navigation: any JSON, as text.
+    tsq_str_change navigation_config;
+    /// Look: any JSON, as text.
+    tsq_str_change ui_config;
+    /// Public keys whose holders may edit the navigation.
+    tsq_strs_change admin_identity_public_keys;
+    /// Whether everyone may see it; true in a new row.
+    tsq_bool_change is_published;
+    /// Whether it may have a domain of its own; false in a new row.
+    tsq_bool_change custom_domain_authorized;
+    /// Whom to write to.
+    tsq_str_change admin_email;
+} tsq_community_patch;
+
+/// A registration to be made. Zero it, then fill in: `tsq_new_registration registration = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// The space (a UUID); required.
+    tsq_str space_id;
+    /// The space's name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
+    tsq_str space_name;
+    /// `profile`, `token`, `proposal`, `channel` or `navPage`; required.
+    tsq_str space_type;
+    /// Farcaster id; NULL for none.
+    const int32_t *fid;
+    /// The key it is registered with; may be absent.
+    tsq_str identity_public_key;
+    /// The registration's signature; may be absent.
+    tsq_str signature;
+} tsq_new_registration;
 
 #ifdef __cplusplus
 extern "C" {
@@ -338,6 +531,27 @@ tsq_status tsq_client_open(const tsq_config *config,
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
+
+/// The same client past every policy, for trusted code: a further handle, with the service for its caller.
+///
+/// Borrows `client`, whose own caller stays who it is; returns owned in `out`. Closing either closes both.
+tsq_status tsq_client_as_service(const tsq_client *client, tsq_client **out, tsq_error **err);
+
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or the database is PostgreSQL, which has tools of
+/// its own for that; `TSQ_CLOSED`.
+tsq_status tsq_client_backup(const tsq_client *client,
+                             tsq_str target,
+                             tsq_error **err);
+
+/// Puts a copy made by `tsq_client_backup` into a data folder that has no database and that no client has open.
+///
+/// Borrows all. Fails with `TSQ_CONFIG` for a copy that is none of the library's, damaged, or of a newer version, and for
+/// a folder that has a database.
+tsq_status tsq_restore(tsq_str source,
+                       tsq_str data_dir,
+                       tsq_error **err);
 
 /// Closes the client, for all its handles: waits for what is under way, flushes, ends its threads. Later calls on it
 /// fail with `TSQ_CLOSED`; lists and other results stay. Closing again does nothing.
@@ -602,6 +816,455 @@ tsq_bytes tsq_http_response_body(const tsq_http_response *response);
 
 /// Ends an answer. Takes `response`; NULL is allowed.
 void tsq_http_response_free(tsq_http_response *response);
+
+/// Inserts a space. It belongs to the caller unless the service names somebody else.
+///
+/// Borrows `client` and `space`; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without
+/// a name, `TSQ_REFERENCE_MISSING` for an owner who does not exist, `TSQ_FORBIDDEN` for a space that would not be the
+/// caller's own, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_create_space(const tsq_client *client,
+                                   const tsq_new_space *space,
+                                   tsq_space **out,
+                                   tsq_error **err);
+
+/// Inserts spaces in one transaction: all of them or none.
+///
+/// Borrows `client` and `items` (an array of `items_len`); returns the rows, in the order given, owned in `out`, which
+/// may be NULL. Fails as `tsq_spaces_create_space` does, for the first that fails.
+tsq_status tsq_spaces_create_spaces(const tsq_client *client,
+                                    const tsq_new_space *items,
+                                    size_t items_len,
+                                    tsq_space_list **out,
+                                    tsq_error **err);
+
+/// One space by its id.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space(const tsq_client *client,
+                                tsq_str id,
+                                tsq_space **out,
+                                tsq_error **err);
+
+/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+///
+/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
+/// no such space of the caller's, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_update_space(const tsq_client *client,
+                                   tsq_str id,
+                                   const tsq_space_patch *patch,
+                                   tsq_space **out,
+                                   tsq_error **err);
+
+/// Deletes a space and its fidgets.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such space of the caller's, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_delete_space(const tsq_client *client,
+                                   tsq_str id,
+                                   tsq_error **err);
+
+/// The spaces of a user with their fidgets, newest first, those of one moment by id; an unknown user has none.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
+                                      tsq_str user_id,
+                                      tsq_space_list **out,
+                                      tsq_error **err);
+
+/// Public spaces with their owners, newest first, those of one moment by id: rows `offset` to `offset + limit - 1`.
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. The owner's e-mail address is shown to every reader, unless the client
+/// was opened not to.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit that is not 1 to 1,000,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
+                                        uint32_t limit,
+                                        uint64_t offset,
+                                        tsq_space_list **out,
+                                        tsq_error **err);
+
+/// One space with its fidgets, oldest first; only a space that has a fidget matches.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none with a fidget that the caller may
+/// see, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
+                                             tsq_str id,
+                                             tsq_space **out,
+                                             tsq_error **err);
+
+/// How many spaces the list has; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_space_list_len(const tsq_space_list *list);
+
+/// The space at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_space *tsq_space_list_at(const tsq_space_list *list, size_t index);
+
+/// The list as a JSON array of `tsq_space_json`'s objects.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_space_list_json(const tsq_space_list *list, tsq_string **out, tsq_error **err);
+
+/// Ends a list that a call returned, and with it all views of its spaces. Takes `list`; NULL is allowed.
+void tsq_space_list_free(tsq_space_list *list);
+
+/// The space's id: a UUID.
+tsq_str tsq_space_id(const tsq_space *space);
+
+/// Display name.
+tsq_str tsq_space_name(const tsq_space *space);
+
+/// What it is about; may be absent.
+tsq_str tsq_space_description(const tsq_space *space);
+
+/// The user it belongs to: a UUID; may be absent.
+tsq_str tsq_space_owner_id(const tsq_space *space);
+
+/// Whether everyone may see it.
+bool tsq_space_is_public(const tsq_space *space);
+
+/// When it was made: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_space_created_at(const tsq_space *space);
+
+/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_space_updated_at(const tsq_space *space);
+
+/// Its fidgets, oldest first, from the calls that return spaces with them (`tsq_spaces_get_user_spaces`,
+/// `tsq_spaces_get_space_with_fidgets`); NULL from the others.
+///
+/// Returns a view: it is not to be freed.
+const tsq_fidget_list *tsq_space_fidgets(const tsq_space *space);
+
+/// Its owner, from `tsq_spaces_get_public_spaces`; NULL from other calls, and for a space without an owner.
+///
+/// Returns a view.
+const tsq_owner *tsq_space_owner(const tsq_space *space);
+
+/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` from the calls that return them.
+///
+/// Borrows `space`; returns owned in `out`.
+tsq_status tsq_space_json(const tsq_space *space,
+                          tsq_string **out,
+                          tsq_error **err);
+
+/// Ends a space that a call returned by itself. Takes `space`; NULL is allowed.
+void tsq_space_free(tsq_space *space);
+
+/// The user's id: a UUID.
+tsq_str tsq_owner_id(const tsq_owner *owner);
+
+/// The user's e-mail address; absent where the client does not expose it.
+tsq_str tsq_owner_email(const tsq_owner *owner);
+
+/// Places a fidget in a space.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
+/// `TSQ_REFERENCE_MISSING` for a space that does not exist (the service), `TSQ_FORBIDDEN` for a space that is not the
+/// caller's, `TSQ_INVALID_INPUT` also for JSON deeper than 100, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
+                                     tsq_str space_id,
+                                     const tsq_new_fidget *fidget,
+                                     tsq_fidget **out,
+                                     tsq_error **err);
+
+/// Places fidgets in a space in one transaction: all of them or none.
+///
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order given, owned in `out`, which may be
+/// NULL. Fails as `tsq_fidgets_create_fidget` does, for the first that fails.
+tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
+                                      tsq_str space_id,
+                                      const tsq_new_fidget *items,
+                                      size_t items_len,
+                                      tsq_fidget_list **out,
+                                      tsq_error **err);
+
+/// Saves the positions of a space's fidgets in one transaction, as after a drag.
+///
+/// Borrows all (`positions` is an array of `positions_len`); returns the fidgets that were named, oldest first, owned in
+/// `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when one of them is not a fidget of that space, or the space is
+/// not the caller's; `TSQ_INVALID_INPUT`, also for a fidget named twice; `TSQ_CLOSED`. Nothing changes then.
+tsq_status tsq_fidgets_save_positions(const tsq_client *client,
+                                      tsq_str space_id,
+                                      const tsq_position *positions,
+                                      size_t positions_len,
+                                      tsq_fidget_list **out,
+                                      tsq_error **err);
+
+/// One fidget by its id.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_fidget(const tsq_client *client,
+                                  tsq_str id,
+                                  tsq_fidget **out,
+                                  tsq_error **err);
+
+/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+///
+/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
+/// no such fidget in a space of the caller's, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
+                                     tsq_str id,
+                                     const tsq_fidget_patch *patch,
+                                     tsq_fidget **out,
+                                     tsq_error **err);
+
+/// Takes a fidget out of its space.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such fidget in a space of the caller's, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_fidgets_delete_fidget(const tsq_client *client,
+                                     tsq_str id,
+                                     tsq_error **err);
+
+/// The fidgets of a space, oldest first, those of one moment by id; none for a space that is missing or hidden.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_space_fidgets(const tsq_client *client,
+                                         tsq_str space_id,
+                                         tsq_fidget_list **out,
+                                         tsq_error **err);
+
+/// How many fidgets the list has; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_fidget_list_len(const tsq_fidget_list *list);
+
+/// The fidget at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_fidget *tsq_fidget_list_at(const tsq_fidget_list *list, size_t index);
+
+/// The list as a JSON array of `tsq_fidget_json`'s objects.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_fidget_list_json(const tsq_fidget_list *list, tsq_string **out, tsq_error **err);
+
+/// Ends a list that a call returned, and with it all views of its fidgets. Takes `list`; NULL is allowed.
+void tsq_fidget_list_free(tsq_fidget_list *list);
+
+/// The fidget's id: a UUID.
+tsq_str tsq_fidget_id(const tsq_fidget *fidget);
+
+/// The space it is in: a UUID; may be absent.
+tsq_str tsq_fidget_space_id(const tsq_fidget *fidget);
+
+/// What kind of widget it is: the column `type`.
+tsq_str tsq_fidget_kind(const tsq_fidget *fidget);
+
+/// Its settings, as JSON text; may be absent.
+tsq_str tsq_fidget_config(const tsq_fidget *fidget);
+
+/// Where it is, as JSON text; may be absent.
+tsq_str tsq_fidget_position(const tsq_fidget *fidget);
+
+/// When it was made: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_fidget_created_at(const tsq_fidget *fidget);
+
+/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_fidget_updated_at(const tsq_fidget *fidget);
+
+/// The fidget as a JSON object: its columns by their names.
+///
+/// Borrows `fidget`; returns owned in `out`.
+tsq_status tsq_fidget_json(const tsq_fidget *fidget, tsq_string **out, tsq_error **err);
+
+/// Ends a fidget that a call returned by itself. Takes `fidget`; NULL is allowed.
+void tsq_fidget_free(tsq_fidget *fidget);
+
+/// Inserts a community's configuration, or updates the one with that id; the service only.
+///
+/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new
+/// row without its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_save_community_config(const tsq_client *client,
+                                                 tsq_str community_id,
+                                                 const tsq_community_patch *patch,
+                                                 tsq_community_config **out,
+                                                 tsq_error **err);
+
+/// The published configuration of a community as its clients read it: a JSON object with the keys `brand`, `assets`,
+/// `community`, `fidgets`, `navigation` and `ui`.
+///
+/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing is published. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_communities_get_active_community_config(const tsq_client *client,
+                                                       tsq_str community_id,
+                                                       tsq_string **out,
+                                                       tsq_error **err);
+
+/// Sets a community's domain of a type in place of the one it had; the service only. The domain is stored normalised:
+/// trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
+/// `custom`.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
+/// anybody but the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_save_community_domain(const tsq_client *client,
+                                                 tsq_str community_id,
+                                                 tsq_str domain,
+                                                 tsq_str domain_type,
+                                                 tsq_community_domain **out,
+                                                 tsq_error **err);
+
+/// Takes a domain away from its community; the service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for a domain that nobody has, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_delete_community_domain(const tsq_client *client,
+                                                   tsq_str domain,
+                                                   tsq_error **err);
+
+/// Sets a community's navigation and nothing else of it. `navigation_config` is any JSON, as text; absent, it clears.
+///
+/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
+/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers who may not, `TSQ_CLOSED`.
+tsq_status tsq_communities_update_navigation(const tsq_client *client,
+                                             tsq_str community_id,
+                                             tsq_str navigation_config,
+                                             tsq_community_config **out,
+                                             tsq_error **err);
+
+/// The id of the community that answers at a host, as an HTTP `Host` header has it: by its domain, or by its own id.
+///
+/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing published answers there. Fails
+/// with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_communities_resolve_community(const tsq_client *client,
+                                             tsq_str host,
+                                             tsq_string **out,
+                                             tsq_error **err);
+
+/// Registers a space, once; the service or the space's owner.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a space that is
+/// registered, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for somebody else's space, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_communities_register_space(const tsq_client *client,
+                                          const tsq_new_registration *registration,
+                                          tsq_space_registration **out,
+                                          tsq_error **err);
+
+/// The registration of a space.
+///
+/// Borrows all; returns owned in `out`: NULL when the space is not registered. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_communities_get_space_registration(const tsq_client *client,
+                                                  tsq_str space_id,
+                                                  tsq_space_registration **out,
+                                                  tsq_error **err);
+
+/// The row's id: a UUID.
+tsq_str tsq_community_config_id(const tsq_community_config *config);
+
+/// The community, at most 50 characters.
+tsq_str tsq_community_config_community_id(const tsq_community_config *config);
+
+/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_community_config_updated_at(const tsq_community_config *config);
+
+/// Brand, as JSON text.
+tsq_str tsq_community_config_brand_config(const tsq_community_config *config);
+
+/// Assets, as JSON text.
+tsq_str tsq_community_config_assets_config(const tsq_community_config *config);
+
+/// The community itself, as JSON text.
+tsq_str tsq_community_config_community_config(const tsq_community_config *config);
+
+/// Fidgets it offers, as JSON text.
+tsq_str tsq_community_config_fidgets_config(const tsq_community_config *config);
+
+/// Navigation, as JSON text; may be absent.
+tsq_str tsq_community_config_navigation_config(const tsq_community_config *config);
+
+/// Look, as JSON text; may be absent.
+tsq_str tsq_community_config_ui_config(const tsq_community_config *config);
+
+/// How many public keys' holders may edit the navigation: true and written to `out`, or false and `out` 0 when the column
+/// has no list. `out` may be NULL.
+bool tsq_community_config_admin_identity_public_keys_len(const tsq_community_config *config,
+                                                         size_t *out);
+
+/// The public key at `index`, counted from 0; absent beyond the end.
+tsq_str tsq_community_config_admin_identity_public_keys_at(const tsq_community_config *config, size_t index);
+
+/// Whether everyone may see it.
+bool tsq_community_config_is_published(const tsq_community_config *config);
+
+/// Whether it may have a domain of its own.
+bool tsq_community_config_custom_domain_authorized(const tsq_community_config *config);
+
+/// Whom to write to; may be absent.
+tsq_str tsq_community_config_admin_email(const tsq_community_config *config);
+
+/// The configuration as a JSON object: its columns by their names.
+///
+/// Borrows `config`; returns owned in `out`.
+tsq_status tsq_community_config_json(const tsq_community_config *config, tsq_string **out, tsq_error **err);
+
+/// Ends a configuration. Takes `config`; NULL is allowed.
+void tsq_community_config_free(tsq_community_config *config);
+
+/// The row's id: a UUID.
+tsq_str tsq_community_domain_id(const tsq_community_domain *domain);
+
+/// The community it leads to.
+tsq_str tsq_community_domain_community_id(const tsq_community_domain *domain);
+
+/// The domain, normalised.
+tsq_str tsq_community_domain_domain(const tsq_community_domain *domain);
+
+/// `blank_subdomain` or `custom`.
+tsq_str tsq_community_domain_domain_type(const tsq_community_domain *domain);
+
+/// When it was made: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_community_domain_created_at(const tsq_community_domain *domain);
+
+/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_community_domain_updated_at(const tsq_community_domain *domain);
+
+/// The domain as a JSON object: its columns by their names.
+///
+/// Borrows `domain`; returns owned in `out`.
+tsq_status tsq_community_domain_json(const tsq_community_domain *domain, tsq_string **out, tsq_error **err);
+
+/// Ends a domain. Takes `domain`; NULL is allowed.
+void tsq_community_domain_free(tsq_community_domain *domain);
+
+/// The space: a UUID; it need not exist any more.
+tsq_str tsq_space_registration_space_id(const tsq_space_registration *registration);
+
+/// Farcaster id: true and written to `out`, or false and `out` 0 for a registration without one. `out` may be NULL.
+bool tsq_space_registration_fid(const tsq_space_registration *registration,
+                                int32_t *out);
+
+/// The space's name.
+tsq_str tsq_space_registration_space_name(const tsq_space_registration *registration);
+
+/// `profile`, `token`, `proposal`, `channel` or `navPage`.
+tsq_str tsq_space_registration_space_type(const tsq_space_registration *registration);
+
+/// The key it was registered with; may be absent.
+tsq_str tsq_space_registration_identity_public_key(const tsq_space_registration *registration);
+
+/// The registration's signature; may be absent.
+tsq_str tsq_space_registration_signature(const tsq_space_registration *registration);
+
+/// When it was registered: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_space_registration_timestamp(const tsq_space_registration *registration);
+
+/// The registration as a JSON object: its columns by their names, camelCase.
+///
+/// Borrows `registration`; returns owned in `out`.
+tsq_status tsq_space_registration_json(const tsq_space_registration *registration,
+                                       tsq_string **out,
+                                       tsq_error **err);
+
+/// Ends a registration. Takes `registration`; NULL is allowed.
+void tsq_space_registration_free(tsq_space_registration *registration);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -71,6 +71,7 @@ pub fn hold(title: &str, apps: &[App], effort: Effort, engines: &mut [&mut dyn E
             );
         }
     }
+    println!("* the same queries, for peers with the last word as a beginning too: what townsquare always answers");
 }
 
 /// The value that this share of a sorted, non-empty list is not above.

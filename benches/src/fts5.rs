@@ -73,15 +73,15 @@ impl Engine for Fts5 {
 
     fn answer(&mut self, kind: Kind, query: &str) -> usize {
         let found = match kind {
-            Kind::OneWord | Kind::TwoWords => {
-                let words: Vec<_> = query.split(' ').map(|word| format!("\"{word}\"")).collect();
-                self.rows(SEARCH, &words.join(" "))
-            }
-            Kind::Prefix => self.rows(SEARCH, &format!("\"{query}\"*")),
             Kind::OneTypo => {
                 let letters: Vec<char> = query.chars().collect();
                 let trigrams = letters.windows(3).map(|three| format!("\"{}\"", three.iter().collect::<String>()));
                 self.rows(SEARCH_NAMES, &trigrams.collect::<Vec<_>>().join(" OR "))
+            }
+            _ => {
+                let words: Vec<_> = query.split(' ').map(|word| format!("\"{word}\"")).collect();
+                let open = if kind.is_open() { "*" } else { "" };
+                self.rows(SEARCH, &(words.join(" ") + open))
             }
         };
         found.unwrap_or(0)

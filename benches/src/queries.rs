@@ -10,8 +10,12 @@ use crate::{catalog::App, random::Random};
 pub enum Kind {
     /// A whole word.
     OneWord,
+    /// The same queries; peers take the word as a beginning too, as the library always does with the last word.
+    OneWordOpen,
     /// Two words of one app.
     TwoWords,
+    /// The same queries; peers take the second word as a beginning too.
+    TwoWordsOpen,
     /// The first two to five letters of a word.
     Prefix,
     /// A word of a name with one letter dropped, doubled, swapped or replaced; five letters or more.
@@ -20,15 +24,32 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::OneWord, Kind::TwoWords, Kind::Prefix, Kind::OneTypo];
+    pub const ALL: [Kind; 6] =
+        [Kind::OneWord, Kind::OneWordOpen, Kind::TwoWords, Kind::TwoWordsOpen, Kind::Prefix, Kind::OneTypo];
 
     /// For a table.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::OneWord => "one word",
+            Kind::OneWordOpen => "one word*",
             Kind::TwoWords => "two words",
+            Kind::TwoWordsOpen => "two words*",
             Kind::Prefix => "prefix",
             Kind::OneTypo => "one typo",
+        }
+    }
+
+    /// Whether peers take the last word as a beginning.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Kind::OneWordOpen | Kind::TwoWordsOpen | Kind::Prefix)
+    }
+
+    /// The kind whose queries these are.
+    const fn asked(self) -> Kind {
+        match self {
+            Kind::OneWordOpen => Kind::OneWord,
+            Kind::TwoWordsOpen => Kind::TwoWords,
+            kind => kind,
         }
     }
 }
@@ -38,6 +59,7 @@ impl Kind {
 /// # Panics
 /// When no app has words that serve.
 pub fn queries(kind: Kind, apps: &[App], count: usize) -> Vec<String> {
+    let kind = kind.asked();
     let random = &mut Random::seeded(kind as u64 + 1);
     let mut queries = Vec::with_capacity(count);
     let mut tries = 0;
@@ -53,8 +75,8 @@ fn query(kind: Kind, app: &App, random: &mut Random) -> Option<String> {
     let names = words(&app.name);
     let words = if random.percent(50) { names.clone() } else { words(app.description.as_deref()?) };
     match kind {
-        Kind::OneWord => words.get(random.below(words.len())).cloned(),
-        Kind::TwoWords => {
+        Kind::OneWord | Kind::OneWordOpen => words.get(random.below(words.len())).cloned(),
+        Kind::TwoWords | Kind::TwoWordsOpen => {
             let first = random.below(words.len().saturating_sub(1));
             let pair = words.get(first..first + 2)?;
             (pair[0] != pair[1]).then(|| pair.join(" "))

@@ -4,7 +4,9 @@
 //! writes goes into a temporary folder.
 #![allow(clippy::print_stdout, reason = "an example talks to whoever runs it")]
 
-use townsquare::{CatalogSource, Config, MiniApps, Selection, Timeframe, blocking::Client};
+use townsquare::{
+    CatalogSource, Config, MiniApps, NewFidget, NewSpace, Selection, SpacePatch, Timeframe, blocking::Client,
+};
 
 fn main() -> Result<(), townsquare::Error> {
     let folder = std::env::temp_dir().join(format!("townsquare-tour-{}", std::process::id()));
@@ -13,14 +15,15 @@ fn main() -> Result<(), townsquare::Error> {
         config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
     }
     let client = Client::open(config)?;
-    let result = tour(&client);
+    let result = discover(&client).and_then(|()| build(&client));
     client.close();
     // The tour leaves nothing behind; what cannot be removed is the temporary folder's own business.
     let _ = std::fs::remove_dir_all(&folder);
     result
 }
 
-fn tour(client: &Client) -> Result<(), townsquare::Error> {
+/// What a visitor does: browse and search.
+fn discover(client: &Client) -> Result<(), townsquare::Error> {
     let discovery = client.discovery();
 
     table("Trending today", &discovery.get_trending_mini_apps(Timeframe::Hours24, 8)?);
@@ -37,7 +40,29 @@ fn tour(client: &Client) -> Result<(), townsquare::Error> {
         other => other.as_str(),
     };
     let fetched = stats.fetched_at.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"));
-    println!("{} apps from {source}, fetched {fetched}", stats.total);
+    println!("{} apps from {source}, fetched {fetched}\n", stats.total);
+    Ok(())
+}
+
+/// What a community does: spaces with widgets in them, private until they are published.
+fn build(client: &Client) -> Result<(), townsquare::Error> {
+    // Trusted code of the host; everybody else is held to the policies.
+    let service = client.as_service();
+    let space = service.spaces().create_space(NewSpace::named("Harbor").description("Boards and tides"))?;
+    let fidgets = vec![
+        NewFidget::of_type("chess").position(vec![0, 0, 4, 4]),
+        NewFidget::of_type("tides").position(vec![4, 0, 2, 2]),
+    ];
+    let fidgets = service.fidgets().create_fidgets(space.id, fidgets)?;
+    println!("Space {:?} with {} fidgets", space.name, fidgets.len());
+    match client.spaces().get_space(space.id) {
+        Ok(_) => println!("  seen by everybody: that would be a bug"),
+        Err(error) => println!("  to a visitor, while it is private: {error}"),
+    }
+    service.spaces().update_space(space.id, SpacePatch::new().published())?;
+    for public in client.spaces().get_public_spaces(20, 0)? {
+        println!("  published: {} — {}", public.name, public.description.as_deref().unwrap_or_default());
+    }
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 //! Invariant: no logic and no second copy of a body lives here. A future that is ready costs one poll; any other
 //! parks the calling thread, which works everywhere, also inside a runtime.
 
+mod tables;
+
 use std::{
     future::Future,
     pin::pin,
@@ -12,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+pub use self::tables::{Communities, Fidgets, Spaces};
 use crate::{
     clock::Clock,
     config::Config,

@@ -1,7 +1,8 @@
 //! The guard around the body of every extern function: nothing unwinds into C, and no NULL is followed.
 //!
 //! Invariant: a function that returns a status leaves its outputs defined whatever happened: `*out` is a live handle
-//! after `TSQ_OK` and NULL after anything else, `*err` the other way round. A function that returns a value answers
+//! after `TSQ_OK` (or NULL, where there may be nothing to return) and NULL after anything else, `*err` the other way
+//! round. A function that returns a value answers
 //! its type's [`Safe`] value where it has nothing to say. The guard wraps bodies and not signatures, so that cbindgen
 //! and a reader see plain C functions.
 
@@ -129,11 +130,38 @@ pub(crate) unsafe fn produce_if_wanted<H: Handle>(
     err: *mut *mut tsq_error,
     body: impl FnOnce() -> Result<H::Value, Failure>,
 ) -> tsq_status {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { deliver(operation, out, err, || body().map(Some)) }
+}
+
+/// Like [`produce`], for a value that need not exist: without one, success leaves `out` NULL.
+///
+/// # Safety
+/// `out` and `err` are NULL or writable.
+pub(crate) unsafe fn produce_if_any<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<Option<H::Value>, Failure>,
+) -> tsq_status {
+    let body = || if out.is_null() { Err(Failure::null("out")) } else { body() };
+    // SAFETY: the caller's promise, passed on.
+    unsafe { deliver(operation, out, err, body) }
+}
+
+/// # Safety
+/// `out` and `err` are NULL or writable.
+unsafe fn deliver<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<Option<H::Value>, Failure>,
+) -> tsq_status {
     let mut made = ptr::null_mut();
     let body = || {
         let value = body()?;
         if !out.is_null() {
-            made = handle::give(value);
+            made = value.map_or(ptr::null_mut(), handle::give);
         }
         Ok(())
     };

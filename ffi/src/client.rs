@@ -1,9 +1,9 @@
-//! Clients: opened, shared, closed, freed.
+//! Clients: opened, shared, acting as the service, backed up, closed, freed.
 //!
 //! Invariant: a handle is one reference to the core's client. `close` ends the client for every handle; `free` ends
 //! the handle, and the client with it when no other handle is left.
 
-use townsquare::{Operation, blocking};
+use townsquare::{Client, Operation, blocking};
 
 use crate::{
     boundary::{act, answer, free, produce},
@@ -11,6 +11,7 @@ use crate::{
     error::tsq_error,
     handle::{self, Handle},
     status::tsq_status,
+    text::{self, tsq_str},
 };
 
 /// An open client: a database, a catalog in memory and a caller. Owned, ended with `tsq_client_free`; used from any
@@ -57,6 +58,53 @@ pub unsafe extern "C" fn tsq_client_shared(
     };
     // SAFETY: the arguments are as the manual asks.
     unsafe { produce(Some(Operation::Open), out, err, shared) }
+}
+
+/// The same client past every policy, for trusted code: a further handle, with the service for its caller.
+///
+/// Borrows `client`, whose own caller stays who it is; returns owned in `out`. Closing either closes both.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_as_service(
+    client: *const tsq_client,
+    out: *mut *mut tsq_client,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual asks.
+    unsafe { produce(None, out, err, || Ok(handle::required(client, "client")?.inner().as_service().into())) }
+}
+
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or the database is PostgreSQL, which has tools of
+/// its own for that; `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_backup(
+    client: *const tsq_client,
+    target: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual asks.
+    unsafe {
+        act(Some(Operation::Backup), err, || {
+            let client = handle::required(client, "client")?.inner();
+            Ok(blocking::wait(client.backup(text::required(target, "target")?))?)
+        })
+    }
+}
+
+/// Puts a copy made by `tsq_client_backup` into a data folder that has no database and that no client has open.
+///
+/// Borrows all. Fails with `TSQ_CONFIG` for a copy that is none of the library's, damaged, or of a newer version, and for
+/// a folder that has a database.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *mut *mut tsq_error) -> tsq_status {
+    // SAFETY: the arguments are as the manual asks.
+    unsafe {
+        act(Some(Operation::Restore), err, || {
+            let (source, data_dir) = (text::required(source, "source")?, text::required(data_dir, "data_dir")?);
+            Ok(Client::restore(source, data_dir)?)
+        })
+    }
 }
 
 /// Closes the client, for all its handles: waits for what is under way, flushes, ends its threads. Later calls on it

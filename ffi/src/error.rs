@@ -59,6 +59,16 @@ impl Failure {
         }
     }
 
+    /// Says which struct argument the member belongs to that the failure names.
+    pub(crate) fn inside(self, owner: &str) -> Failure {
+        match self {
+            Failure::Boundary { kind, message } => {
+                Failure::Boundary { kind, message: message.replacen("Argument ", &format!("Argument {owner}."), 1) }
+            }
+            core => core,
+        }
+    }
+
     fn kind(&self) -> ErrorKind {
         match self {
             Failure::Core(error) => error.kind(),

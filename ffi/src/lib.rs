@@ -14,6 +14,9 @@
 // How values cross, and the guard around every body.
 mod boundary;
 mod handle;
+mod id;
+mod json_text;
+mod structs;
 
 // One C noun a file. The header lists the functions in this order.
 mod version;
@@ -42,16 +45,61 @@ mod discovery_stats;
 
 mod http_response;
 
+mod change;
+
+mod new_space;
+
+mod spaces;
+
+mod space_list;
+
+mod space;
+
+mod owner;
+
+mod new_fidget;
+
+mod fidgets;
+
+mod fidget_list;
+
+mod fidget;
+
+mod community_patch;
+
+mod communities;
+
+mod community_config;
+
+mod community_domain;
+
+mod space_registration;
+
 pub use author::*;
+pub use change::*;
 pub use client::*;
+pub use communities::*;
+pub use community_config::*;
+pub use community_domain::*;
+pub use community_patch::*;
 pub use config::*;
 pub use discovery::*;
 pub use discovery_stats::*;
 pub use error::*;
+pub use fidget::*;
+pub use fidget_list::*;
+pub use fidgets::*;
 pub use http_response::*;
 pub use mini_app::*;
 pub use mini_apps::*;
+pub use new_fidget::*;
+pub use new_space::*;
+pub use owner::*;
 pub use selection::*;
+pub use space::*;
+pub use space_list::*;
+pub use space_registration::*;
+pub use spaces::*;
 pub use status::*;
 pub use text::*;
 pub use version::*;

@@ -142,7 +142,7 @@ pub(crate) unsafe fn list<'a>(items: *const tsq_str, count: usize, argument: &st
 ///
 /// # Safety
 /// `first` is NULL or points at `count` readable values that nobody changes while `'a` lasts.
-unsafe fn span<'a, T>(first: *const T, count: usize, argument: &str) -> Result<&'a [T], Failure> {
+pub(crate) unsafe fn span<'a, T>(first: *const T, count: usize, argument: &str) -> Result<&'a [T], Failure> {
     if first.is_null() {
         return if count == 0 { Ok(&[]) } else { Err(Failure::null(argument)) };
     }

@@ -7,4 +7,5 @@ mod c;
 mod client;
 mod discovery;
 mod python;
+mod tables;
 mod tidy;

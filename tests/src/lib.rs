@@ -8,9 +8,12 @@
 pub mod alone;
 pub mod asker;
 pub mod catalog;
+pub mod outside;
 pub mod paths;
+pub mod postgres;
 pub mod random;
 pub mod skip;
+pub mod store;
 pub mod temp;
 pub mod threads;
 pub mod town;

@@ -32,7 +32,8 @@ pub(crate) struct Tantivy {
 impl Tantivy {
     pub(crate) fn build(apps: &[App]) -> tantivy::Result<Tantivy> {
         let mut schema = Schema::builder();
-        let indexing = TextFieldIndexing::default().set_tokenizer("folded").set_index_option(IndexRecordOption::WithFreqs);
+        let indexing =
+            TextFieldIndexing::default().set_tokenizer("folded").set_index_option(IndexRecordOption::WithFreqs);
         let options = TextOptions::default().set_indexing_options(indexing);
         let fields: Vec<_> =
             FIELDS.iter().map(|(name, weight)| (schema.add_text_field(name, options.clone()), *weight)).collect();
@@ -69,13 +70,13 @@ impl Tantivy {
     }
 
     /// A word in any of the fields.
-    fn word(&self, word: &str, kind: Kind) -> Box<dyn Query> {
+    fn word(&self, word: &str, spelling: Spelling) -> Box<dyn Query> {
         let of_field = |(field, weight): &(Field, Score)| {
             let term = Term::from_field_text(*field, word);
-            let query: Box<dyn Query> = match kind {
-                Kind::OneWord | Kind::TwoWords => Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
-                Kind::Prefix => Box::new(FuzzyTermQuery::new_prefix(term, 0, true)),
-                Kind::OneTypo => Box::new(FuzzyTermQuery::new(term, 1, true)),
+            let query: Box<dyn Query> = match spelling {
+                Spelling::Exact => Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
+                Spelling::Beginning => Box::new(FuzzyTermQuery::new_prefix(term, 0, true)),
+                Spelling::OneError => Box::new(FuzzyTermQuery::new(term, 1, true)),
             };
             (Occur::Should, Box::new(BoostQuery::new(query, *weight)) as Box<dyn Query>)
         };
@@ -83,10 +84,24 @@ impl Tantivy {
     }
 
     fn find(&self, kind: Kind, query: &str) -> tantivy::Result<Vec<(Score, DocAddress)>> {
-        let mut words: Vec<_> = query.split(' ').map(|word| (Occur::Must, self.word(word, kind))).collect();
+        let words: Vec<_> = query.split(' ').collect();
+        let word = |(place, word): (usize, &&str)| match kind {
+            Kind::OneTypo => self.word(word, Spelling::OneError),
+            _ if kind.is_open() && place + 1 == words.len() => self.word(word, Spelling::Beginning),
+            _ => self.word(word, Spelling::Exact),
+        };
+        let mut words: Vec<_> = words.iter().enumerate().map(|word_at| (Occur::Must, word(word_at))).collect();
         let query = if words.len() == 1 { words.remove(0).1 } else { Box::new(BooleanQuery::new(words)) };
         self.reader.searcher().search(&*query, &TopDocs::with_limit(20).order_by_score())
     }
+}
+
+/// How a word of the query stands for terms.
+#[derive(Clone, Copy)]
+enum Spelling {
+    Exact,
+    Beginning,
+    OneError,
 }
 
 impl Engine for Tantivy {

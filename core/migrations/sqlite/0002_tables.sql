@@ -18,7 +18,7 @@ CREATE TABLE community_configs (
     admin_email                TEXT
 );
 CREATE INDEX community_configs_community_id_idx ON community_configs (community_id);
-CREATE INDEX community_configs_is_published_idx ON community_configs (is_published) WHERE is_published = 1;
+CREATE INDEX community_configs_is_published_idx ON community_configs (is_published) WHERE is_published = true;
 
 CREATE TABLE community_domains (
     id           TEXT PRIMARY KEY DEFAULT (lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))) NOT NULL CHECK (length(id) = 36),
@@ -59,9 +59,9 @@ CREATE TABLE spaces (
     updated_at  TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
 );
 CREATE INDEX spaces_owner_id_idx ON spaces (owner_id);
-CREATE INDEX spaces_is_public_idx ON spaces (is_public) WHERE is_public = 1;
+CREATE INDEX spaces_is_public_idx ON spaces (is_public) WHERE is_public = true;
 CREATE INDEX spaces_owner_id_created_at_idx ON spaces (owner_id, created_at DESC);
-CREATE INDEX spaces_is_public_created_at_idx ON spaces (is_public, created_at DESC) WHERE is_public = 1;
+CREATE INDEX spaces_is_public_created_at_idx ON spaces (is_public, created_at DESC) WHERE is_public = true;
 
 CREATE TABLE fidgets (
     id         TEXT PRIMARY KEY DEFAULT (lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))) NOT NULL CHECK (length(id) = 36),

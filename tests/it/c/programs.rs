@@ -1,7 +1,8 @@
 //! The programs of tests/c, each compiled without a warning and run with and without sanitizers.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
+use townsquare::{Config, blocking::Client};
 use townsquare_tests::{paths::workspace, temp::TempFolder};
 
 use super::toolchain::{
@@ -12,6 +13,10 @@ use super::toolchain::{
 
 /// Compiles and runs a program of tests/c with the catalog and a folder of its own.
 fn passes(source: &str, language: Language, sanitizers: Sanitizers) {
+    passes_in(source, language, sanitizers, |_| ());
+}
+
+fn passes_in(source: &str, language: Language, sanitizers: Sanitizers, furnish: impl FnOnce(&Path)) {
     let folder = TempFolder::new();
     let programs = workspace().join("tests/c");
     let program = folder.join("program");
@@ -20,8 +25,20 @@ fn passes(source: &str, language: Language, sanitizers: Sanitizers) {
     }
     let data = folder.join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
+    furnish(&data);
     let output = run(Command::new(&program).arg(programs.join("catalog.json")).arg(&data));
     assert!(output.status.success(), "{source}: {}", text(&output));
+}
+
+/// The same with a database in the folder that has one user, whom no function of the library makes yet.
+fn passes_in_town(source: &str, language: Language, sanitizers: Sanitizers) {
+    passes_in(source, language, sanitizers, |folder| {
+        let town = folder.join("town");
+        Client::open(Config::new().data_dir(&town)).expect("a new database opens").close();
+        let database = rusqlite::Connection::open(town.join("townsquare.db")).expect("SQLite");
+        let user = "INSERT INTO users (id, email) VALUES ('00000000-0000-4000-8000-0000000000ad', 'ada@example.com')";
+        database.execute(user, []).expect("a user can be inserted");
+    });
 }
 
 #[test]
@@ -37,6 +54,46 @@ fn discovery_from_c_under_sanitizers() {
 #[test]
 fn discovery_from_c_as_cpp() {
     passes("discovery.c", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_c() {
+    passes_in_town("tables.c", C11, Off);
+}
+
+#[test]
+fn tables_from_c_under_sanitizers() {
+    passes_in_town("tables.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn tables_from_c_as_cpp() {
+    passes_in_town("tables.c", Cpp17, Off);
+}
+
+#[test]
+fn communities_from_c() {
+    passes_in_town("communities.c", C11, Off);
+}
+
+#[test]
+fn communities_from_c_under_sanitizers() {
+    passes_in_town("communities.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn communities_from_c_as_cpp() {
+    passes_in_town("communities.c", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_cpp() {
+    passes_in_town("raii_tables.cpp", Cpp17, Off);
+}
+
+#[test]
+fn tables_from_cpp_under_sanitizers() {
+    passes_in_town("raii_tables.cpp", Cpp17, AddressAndUndefined);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
     task::{Context, Poll, Waker},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use parking_lot::{Condvar, Mutex};
@@ -24,6 +25,9 @@ use crate::{
 
 /// Jobs that share one commit at the most: bounds how long the first of them waits.
 const LARGEST_GROUP: usize = 256;
+
+/// How long after the last write the page cache is given back.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// Something to be done in a transaction.
 pub(super) trait Job: Send {
@@ -114,19 +118,28 @@ impl Drop for Writer {
 
 impl Queue {
     fn work(&self, mut transaction: Transaction) {
+        let mut has_written = false;
         loop {
             let mut state = self.state.lock();
-            while state.jobs.is_empty() {
+            let mut is_idle = false;
+            while state.jobs.is_empty() && !is_idle {
                 if state.is_closed {
                     return;
                 }
-                self.arrived.wait(&mut state);
+                if has_written {
+                    is_idle = self.arrived.wait_for(&mut state, IDLE).timed_out();
+                } else {
+                    self.arrived.wait(&mut state);
+                }
             }
             let first = state.jobs.pop_front();
             drop(state);
-            if let Some(first) = first {
-                self.commit_group(&mut transaction, first);
+            match first {
+                Some(first) => self.commit_group(&mut transaction, first),
+                // A catalog that was saved fills the page cache; what nobody writes to need not stay in memory.
+                None => give_back_memory(&transaction),
             }
+            has_written = !is_idle;
         }
     }
 
@@ -189,6 +202,12 @@ fn run(job: &mut dyn Job, transaction: &mut Transaction) -> bool {
 fn command(transaction: &Transaction, sql: &str) -> Result<()> {
     let mut statement = connection(transaction).prepare_cached(sql).map_err(translate)?;
     statement.raw_execute().map(drop).map_err(translate)
+}
+
+fn give_back_memory(transaction: &Transaction) {
+    if let Err(error) = connection(transaction).release_memory() {
+        tracing::debug!(%error, "the page cache could not be given back");
+    }
 }
 
 fn connection(transaction: &Transaction) -> &rusqlite::Connection {

@@ -1,0 +1,105 @@
+//! The tables' operations with calls that wait: names and arguments of the asynchronous ones, nothing else.
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::{Client, wait};
+use crate::{
+    error::Result,
+    model::{
+        ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, Fidget, FidgetPatch,
+        NewFidget, NewRegistration, NewSpace, PublicSpace, Space, SpacePatch, SpaceRegistration, SpaceWithFidgets,
+    },
+};
+use serde_json::Value as Json;
+use uuid::Uuid;
+
+/// An area of the client whose every call waits for its asynchronous twin.
+macro_rules! area {
+    ($area:ident: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[doc = concat!("[`townsquare::", stringify!($area), "`](crate::", stringify!($area), ") with calls that wait.")]
+        pub struct $area<'a>(pub(super) &'a crate::$area);
+
+        impl $area<'_> {
+            $(
+                #[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($area), "::", stringify!($name), ").")]
+                ///
+                /// # Errors
+                /// As there.
+                pub fn $name(&self, $($argument: $type),*) -> Result<$output> {
+                    wait(self.0.$name($($argument),*))
+                }
+            )*
+        }
+    };
+}
+
+area! { Spaces:
+    create_space(space: NewSpace) -> Space;
+    create_spaces(spaces: Vec<NewSpace>) -> Vec<Space>;
+    get_space(id: Uuid) -> Space;
+    update_space(id: Uuid, patch: SpacePatch) -> Space;
+    delete_space(id: Uuid) -> ();
+    get_user_spaces(user_id: Uuid) -> Vec<SpaceWithFidgets>;
+    get_public_spaces(limit: u32, offset: u64) -> Vec<PublicSpace>;
+    get_space_with_fidgets(id: Uuid) -> SpaceWithFidgets;
+}
+
+area! { Fidgets:
+    create_fidget(space_id: Uuid, fidget: NewFidget) -> Fidget;
+    create_fidgets(space_id: Uuid, fidgets: Vec<NewFidget>) -> Vec<Fidget>;
+    save_positions(space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Vec<Fidget>;
+    get_fidget(id: Uuid) -> Fidget;
+    update_fidget(id: Uuid, patch: FidgetPatch) -> Fidget;
+    delete_fidget(id: Uuid) -> ();
+    get_space_fidgets(space_id: Uuid) -> Vec<Fidget>;
+}
+
+area! { Communities:
+    save_community_config(community_id: &str, patch: CommunityPatch) -> CommunityConfig;
+    get_active_community_config(community_id: &str) -> Option<ActiveCommunityConfig>;
+    save_community_domain(community_id: &str, domain: &str, domain_type: DomainType) -> CommunityDomain;
+    delete_community_domain(domain: &str) -> ();
+    update_navigation(community_id: &str, navigation: Option<Json>) -> CommunityConfig;
+    resolve_community(host: &str) -> Option<String>;
+    register_space(registration: NewRegistration) -> SpaceRegistration;
+    get_space_registration(space_id: Uuid) -> Option<SpaceRegistration>;
+}
+
+impl Client {
+    /// The same client past every policy: for trusted code.
+    pub fn as_service(&self) -> Client {
+        Client(self.0.as_service())
+    }
+
+    /// Communities: configuration, domains, registered spaces.
+    pub fn communities(&self) -> Communities<'_> {
+        Communities(self.0.communities())
+    }
+
+    /// Spaces.
+    pub fn spaces(&self) -> Spaces<'_> {
+        Spaces(self.0.spaces())
+    }
+
+    /// The fidgets of spaces.
+    pub fn fidgets(&self) -> Fidgets<'_> {
+        Fidgets(self.0.fidgets())
+    }
+
+    /// See [`Client::backup`](crate::Client::backup).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
+        wait(self.0.backup(target))
+    }
+
+    /// See [`Client::restore`](crate::Client::restore).
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "sqlite")]
+    pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
+        crate::Client::restore(source, data_dir)
+    }
+}

@@ -1,0 +1,376 @@
+/* Spaces, fidgets and communities from C (DESIGN 4, 9, 10; SPEC 2.2 to 2.7, 4.3, 4.5, 7). Also compiled as C++: keep to
+ * the common subset.
+ *
+ * tables CATALOG FOLDER: in FOLDER/town lies a database with one user, ADA; the catalog is not looked at. */
+#include "rows.h"
+
+/* All zeros, so nothing given and nothing changed: C wants {0} for that and C++ {}. */
+static tsq_new_space no_space;
+static tsq_space_patch keep_space;
+static tsq_new_fidget no_fidget;
+static tsq_fidget_patch keep_fidget;
+static tsq_community_patch keep_community;
+
+static int same(tsq_str one, tsq_str other) {
+    return one.ptr != NULL && one.len == other.len && memcmp(one.ptr, other.ptr, one.len) == 0;
+}
+
+static tsq_space *make_space(const tsq_client *client, const char *name, bool is_public) {
+    tsq_space *space = NULL;
+    tsq_new_space made = no_space;
+    made.name = tsq_str_from(name);
+    made.owner_id = TSQ_STR(ADA);
+    made.is_public = is_public;
+    WORKS(tsq_spaces_create_space(client, &made, &space, &err));
+    return space;
+}
+
+static tsq_fidget *make_fidget(const tsq_client *client, const tsq_space *space, const char *kind) {
+    tsq_fidget *fidget = NULL;
+    tsq_new_fidget made = no_fidget;
+    made.kind = tsq_str_from(kind);
+    WORKS(tsq_fidgets_create_fidget(client, tsq_space_id(space), &made, &fidget, &err));
+    return fidget;
+}
+
+static void the_service_makes_reads_changes_and_deletes_spaces(const tsq_client *service) {
+    tsq_space *found = NULL;
+    tsq_space *changed = NULL;
+    tsq_string *json = NULL;
+    tsq_space_patch patch = keep_space;
+    tsq_space *made = make_space(service, "Harbour", false);
+    CHECK(tsq_space_id(made).len == 36 && is(tsq_space_name(made), "Harbour") && is(tsq_space_owner_id(made), ADA));
+    CHECK(is_absent(tsq_space_description(made)) && !tsq_space_is_public(made));
+    CHECK(tsq_space_created_at(made) > INT64_C(1600000000000000) && tsq_space_updated_at(made) == tsq_space_created_at(made));
+    CHECK(tsq_space_fidgets(made) == NULL && tsq_space_owner(made) == NULL);
+
+    WORKS(tsq_spaces_get_space(service, tsq_space_id(made), &found, &err));
+    CHECK(same(tsq_space_id(found), tsq_space_id(made)) && tsq_space_created_at(found) == tsq_space_created_at(made));
+    WORKS(tsq_space_json(found, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"name\":\"Harbour\"") && has(tsq_string_view(json), "\"description\":null"));
+    CHECK(!strstr(tsq_string_view(json).ptr, "fidgets") && !strstr(tsq_string_view(json).ptr, "\"owner\""));
+    tsq_string_free(json);
+
+    /* Nothing, one column, and a column to NULL. */
+    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
+    CHECK(tsq_space_updated_at(changed) == tsq_space_updated_at(made));
+    tsq_space_free(changed);
+    patch.description = set("Where ships are");
+    patch.is_public.change = TSQ_SET;
+    patch.is_public.value = true;
+    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
+    CHECK(is(tsq_space_name(changed), "Harbour") && is(tsq_space_description(changed), "Where ships are"));
+    CHECK(tsq_space_is_public(changed) && tsq_space_updated_at(changed) >= tsq_space_updated_at(made));
+    tsq_space_free(changed);
+    patch = keep_space;
+    patch.description.change = TSQ_CLEAR;
+    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
+    CHECK(is_absent(tsq_space_description(changed)) && tsq_space_is_public(changed));
+    tsq_space_free(changed);
+    patch.description = set("again");
+    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, NULL, &err));
+    patch.description.value = absent;
+    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
+    CHECK(is_absent(tsq_space_description(changed)));
+    tsq_space_free(changed);
+    patch = keep_space;
+    patch.name.change = TSQ_CLEAR;
+    REFUSED(tsq_spaces_update_space(service, tsq_space_id(made), &patch, NULL, &err), TSQ_FIELD_MISSING, NULL,
+            "Update space failed: Required field is missing", "23502");
+
+    WORKS(tsq_spaces_delete_space(service, tsq_space_id(made), &err));
+    REFUSED(tsq_spaces_delete_space(service, tsq_space_id(made), &err), TSQ_NOT_FOUND, NULL,
+            "Delete space failed: Record not found", NULL);
+    tsq_space_free(found);
+    found = NULL;
+    REFUSED(tsq_spaces_get_space(service, tsq_space_id(made), &found, &err), TSQ_NOT_FOUND, found,
+            "Get space failed: Record not found", NULL);
+    tsq_space_free(made);
+}
+
+static void fidgets_live_in_spaces(const tsq_client *service) {
+    tsq_fidget *fidget = NULL;
+    tsq_fidget_list *list = NULL;
+    tsq_space *whole = NULL;
+    tsq_string *json = NULL;
+    tsq_new_fidget made[2] = {no_fidget, no_fidget};
+    tsq_fidget_patch patch = keep_fidget;
+    tsq_position positions[2] = {{NO_STR, NO_STR}, {NO_STR, NO_STR}};
+    tsq_space *space = make_space(service, "Market", true);
+    REFUSED(tsq_spaces_get_space_with_fidgets(service, tsq_space_id(space), &whole, &err), TSQ_NOT_FOUND, whole,
+            "Get space with fidgets failed: Record not found", NULL);
+    made[0].kind = TSQ_STR("feed");
+    made[0].config = TSQ_STR("{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}");
+    made[0].position = TSQ_STR("[0,0]");
+    made[1].kind = TSQ_STR("links");
+    WORKS(tsq_fidgets_create_fidgets(service, tsq_space_id(space), made, 2, &list, &err));
+    CHECK(tsq_fidget_list_len(list) == 2 && tsq_fidget_list_at(list, 2) == NULL);
+    CHECK(is(tsq_fidget_kind(tsq_fidget_list_at(list, 0)), "feed"));
+    CHECK(is(tsq_fidget_config(tsq_fidget_list_at(list, 0)), "{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}"));
+    CHECK(same(tsq_fidget_space_id(tsq_fidget_list_at(list, 0)), tsq_space_id(space)));
+    CHECK(is_absent(tsq_fidget_config(tsq_fidget_list_at(list, 1))) && is_absent(tsq_fidget_position(tsq_fidget_list_at(list, 1))));
+
+    WORKS(tsq_fidgets_get_fidget(service, tsq_fidget_id(tsq_fidget_list_at(list, 0)), &fidget, &err));
+    CHECK(is(tsq_fidget_position(fidget), "[0,0]") && tsq_fidget_created_at(fidget) == tsq_fidget_updated_at(fidget));
+    WORKS(tsq_fidget_json(fidget, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"type\":\"feed\"") && has(tsq_string_view(json), "\"position\":[0,0]"));
+    tsq_string_free(json);
+    tsq_fidget_free(fidget);
+
+    positions[0].fidget_id = tsq_fidget_id(tsq_fidget_list_at(list, 0));
+    positions[1].fidget_id = tsq_fidget_id(tsq_fidget_list_at(list, 1));
+    positions[1].position = TSQ_STR("{\"x\":1.5}");
+    {
+        tsq_fidget_list *moved = NULL;
+        WORKS(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err));
+        CHECK(tsq_fidget_list_len(moved) == 2);
+        tsq_fidget_list_free(moved);
+        moved = NULL;
+        positions[1].fidget_id = TSQ_STR(NOBODY);
+        REFUSED(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err), TSQ_NOT_FOUND, moved,
+                "Save positions failed: Record not found", NULL);
+        positions[1].fidget_id = positions[0].fidget_id;
+        REFUSED(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err), TSQ_INVALID_INPUT, moved,
+                "Save positions failed: Argument positions[1].fidget_id was named before", NULL);
+    }
+    WORKS(tsq_spaces_get_space_with_fidgets(service, tsq_space_id(space), &whole, &err));
+    CHECK(tsq_fidget_list_len(tsq_space_fidgets(whole)) == 2);
+    for (size_t i = 0; i < 2; i++) {
+        const tsq_fidget *one = tsq_fidget_list_at(tsq_space_fidgets(whole), i);
+        if (is_absent(tsq_fidget_config(one))) {
+            CHECK(is(tsq_fidget_position(one), "{\"x\":1.5}"));
+        } else {
+            CHECK(is_absent(tsq_fidget_position(one)));
+        }
+    }
+    WORKS(tsq_space_json(whole, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"fidgets\":[{\"id\":") && has(tsq_string_view(json), "\"name\":\"Market\""));
+    tsq_string_free(json);
+    tsq_space_free(whole);
+
+    patch.kind = set("gallery");
+    patch.config = set("null");
+    WORKS(tsq_fidgets_update_fidget(service, positions[0].fidget_id, &patch, &fidget, &err));
+    CHECK(is(tsq_fidget_kind(fidget), "gallery") && is(tsq_fidget_config(fidget), "null"));
+    tsq_fidget_free(fidget);
+    patch = keep_fidget;
+    patch.config.change = TSQ_CLEAR;
+    WORKS(tsq_fidgets_update_fidget(service, positions[0].fidget_id, &patch, &fidget, &err));
+    CHECK(is(tsq_fidget_kind(fidget), "gallery") && is_absent(tsq_fidget_config(fidget)));
+    tsq_fidget_free(fidget);
+    WORKS(tsq_fidgets_delete_fidget(service, positions[0].fidget_id, &err));
+    tsq_fidget_list_free(list);
+    WORKS(tsq_fidgets_get_space_fidgets(service, tsq_space_id(space), &list, &err));
+    CHECK(tsq_fidget_list_len(list) == 1);
+    WORKS(tsq_fidget_list_json(list, &json, &err));
+    CHECK(has(tsq_string_view(json), "[{\"id\":\""));
+    tsq_string_free(json);
+    tsq_fidget_list_free(list);
+    WORKS(tsq_spaces_delete_space(service, tsq_space_id(space), &err));
+    tsq_space_free(space);
+}
+
+static void lists_of_spaces_come_with_what_they_ask_for(const tsq_client *client, const tsq_client *service) {
+    tsq_new_space made[3] = {no_space, no_space, no_space};
+    tsq_space_list *list = NULL;
+    tsq_string *json = NULL;
+    tsq_fidget *fidget = NULL;
+    made[0].name = TSQ_STR("one");
+    made[1].name = TSQ_STR("two");
+    made[2].name = TSQ_STR("three");
+    made[0].is_public = made[1].is_public = true;
+    made[0].owner_id = made[2].owner_id = TSQ_STR(ADA);
+    made[1].owner_id = TSQ_STR("no id");
+    REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_INVALID_INPUT, list,
+            "Create spaces failed: Argument items[1].owner_id is not a UUID", NULL);
+    made[1].owner_id = TSQ_STR(NOBODY);
+    REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_REFERENCE_MISSING, list,
+            "Create spaces failed: Referenced record not found", "23503");
+    WORKS(tsq_spaces_get_user_spaces(service, TSQ_STR(ADA), &list, &err));
+    CHECK(tsq_space_list_len(list) == 0);
+    tsq_space_list_free(list);
+    made[1].owner_id = absent;
+    WORKS(tsq_spaces_create_spaces(service, made, 3, &list, &err));
+    CHECK(tsq_space_list_len(list) == 3 && is(tsq_space_name(tsq_space_list_at(list, 2)), "three"));
+    CHECK(is_absent(tsq_space_owner_id(tsq_space_list_at(list, 1))) && tsq_space_list_at(list, 3) == NULL);
+    fidget = make_fidget(service, tsq_space_list_at(list, 0), "feed");
+    tsq_fidget_free(fidget);
+    tsq_space_list_free(list);
+
+    WORKS(tsq_spaces_get_user_spaces(service, TSQ_STR(ADA), &list, &err));
+    CHECK(tsq_space_list_len(list) == 2);
+    for (size_t i = 0; i < tsq_space_list_len(list); i++) {
+        const tsq_space *space = tsq_space_list_at(list, i);
+        CHECK(tsq_fidget_list_len(tsq_space_fidgets(space)) == (tsq_space_is_public(space) ? 1 : 0));
+    }
+    tsq_space_list_free(list);
+
+    /* Nobody sees the two that are public. */
+    WORKS(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &list, &err));
+    CHECK(tsq_space_list_len(list) == 2 && tsq_space_fidgets(tsq_space_list_at(list, 0)) == NULL);
+    for (size_t i = 0; i < tsq_space_list_len(list); i++) {
+        const tsq_owner *owner = tsq_space_owner(tsq_space_list_at(list, i));
+        if (is_absent(tsq_space_owner_id(tsq_space_list_at(list, i)))) {
+            CHECK(owner == NULL && is_absent(tsq_owner_id(owner)));
+        } else {
+            CHECK(is(tsq_owner_id(owner), ADA) && is(tsq_owner_email(owner), "ada@example.com"));
+        }
+    }
+    WORKS(tsq_space_list_json(list, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"owner\":null") && has(tsq_string_view(json), "\"email\":\"ada@example.com\""));
+    tsq_string_free(json);
+    tsq_space_list_free(list);
+    WORKS(tsq_spaces_get_public_spaces(client, 1, 2, &list, &err));
+    CHECK(tsq_space_list_len(list) == 0);
+    tsq_space_list_free(list);
+    list = NULL;
+    FAILS(tsq_spaces_get_public_spaces(client, 0, 0, &list, &err), TSQ_INVALID_INPUT, list, "Get public spaces failed: ");
+    FAILS(tsq_spaces_get_public_spaces(client, 1001, 0, &list, &err), TSQ_INVALID_INPUT, list, "Get public spaces failed: ");
+}
+
+static void nobody_is_refused(const tsq_client *client, const tsq_client *service) {
+    tsq_space *none = NULL;
+    tsq_fidget *no = NULL;
+    tsq_fidget_list *list = NULL;
+    tsq_new_space made = no_space;
+    tsq_new_fidget placed = no_fidget;
+    tsq_space_patch patch = keep_space;
+    tsq_space *hidden = make_space(service, "Cellar", false);
+    made.name = TSQ_STR("Mine");
+    made.owner_id = TSQ_STR(ADA);
+    placed.kind = TSQ_STR("feed");
+    patch.name = set("Taken");
+    REFUSED(tsq_spaces_create_space(client, &made, &none, &err), TSQ_FORBIDDEN, none,
+            "Create space failed: Database error: new row violates row-level security policy for table \"spaces\"", "42501");
+    REFUSED(tsq_spaces_get_space(client, tsq_space_id(hidden), &none, &err), TSQ_NOT_FOUND, none,
+            "Get space failed: Record not found", NULL);
+    REFUSED(tsq_spaces_update_space(client, tsq_space_id(hidden), &patch, &none, &err), TSQ_NOT_FOUND, none,
+            "Update space failed: Record not found", NULL);
+    REFUSED(tsq_spaces_delete_space(client, tsq_space_id(hidden), &err), TSQ_NOT_FOUND, NULL,
+            "Delete space failed: Record not found", NULL);
+    FAILS(tsq_fidgets_create_fidget(client, tsq_space_id(hidden), &placed, &no, &err), TSQ_FORBIDDEN, no,
+          "Create fidget failed: Database error: new row violates row-level security policy for table \"fidgets\"");
+    WORKS(tsq_fidgets_get_space_fidgets(client, tsq_space_id(hidden), &list, &err));
+    CHECK(tsq_fidget_list_len(list) == 0);
+    tsq_fidget_list_free(list);
+    REFUSED(tsq_communities_save_community_config(client, TSQ_STR("town"), &keep_community, NULL, &err), TSQ_UNAUTHORIZED, NULL,
+            "Save community config failed: Database error: permission denied for table community_configs", "42501");
+    REFUSED(tsq_communities_save_community_domain(client, TSQ_STR("town"), TSQ_STR("x.example"), TSQ_STR("custom"), NULL, &err),
+            TSQ_UNAUTHORIZED, NULL,
+            "Save community domain failed: Database error: permission denied for table community_domains", "42501");
+    FAILS(tsq_communities_delete_community_domain(client, TSQ_STR("x.example"), &err), TSQ_UNAUTHORIZED, NULL, "permission denied");
+    FAILS(tsq_communities_update_navigation(client, TSQ_STR("town"), absent, NULL, &err), TSQ_UNAUTHORIZED, NULL, "permission denied");
+    WORKS(tsq_spaces_delete_space(service, tsq_space_id(hidden), &err));
+    tsq_space_free(hidden);
+}
+
+static void mistakes_are_named(const tsq_client *service) {
+    tsq_space *none = NULL;
+    tsq_fidget *no = NULL;
+    tsq_new_space made = no_space;
+    tsq_new_fidget placed = no_fidget;
+    tsq_space_patch patch = keep_space;
+    int odd = 7;
+    REFUSED(tsq_spaces_create_space(service, &made, &none, &err), TSQ_FIELD_MISSING, none,
+            "Create space failed: Required field is missing", "23502");
+    made.name = TSQ_STR("Nowhere");
+    made.owner_id = TSQ_STR(NOBODY);
+    REFUSED(tsq_spaces_create_space(service, &made, &none, &err), TSQ_REFERENCE_MISSING, none,
+            "Create space failed: Referenced record not found", "23503");
+    made.name = TSQ_STR("nul\0nul");
+    FAILS(tsq_spaces_create_space(service, &made, &none, &err), TSQ_INVALID_INPUT, none, "name contains a NUL");
+    made.name = TSQ_STR("\xff");
+    FAILS(tsq_spaces_create_space(service, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument space.name is not UTF-8 at byte 0");
+    FAILS(tsq_spaces_create_space(NULL, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument client is NULL");
+    FAILS(tsq_spaces_create_space(service, NULL, &none, &err), TSQ_INVALID_INPUT, none, "Argument space is NULL");
+    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument items is NULL");
+    FAILS(tsq_spaces_get_space(service, TSQ_STR("17"), &none, &err), TSQ_INVALID_INPUT, none, "Get space failed: Argument id is not a UUID");
+    FAILS(tsq_spaces_get_space(service, absent, &none, &err), TSQ_INVALID_INPUT, none, "Argument id is not a UUID");
+    FAILS(tsq_spaces_get_space(service, TSQ_STR(NOBODY), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_spaces_update_space(service, TSQ_STR(NOBODY), NULL, &none, &err), TSQ_INVALID_INPUT, none, "Argument patch is NULL");
+    memcpy(&patch.name.change, &odd, sizeof patch.name.change);
+    FAILS(tsq_spaces_update_space(service, TSQ_STR(NOBODY), &patch, &none, &err), TSQ_INVALID_INPUT, none,
+          "Argument patch.name has an unknown change 7");
+    placed.kind = TSQ_STR("feed");
+    REFUSED(tsq_fidgets_create_fidget(service, TSQ_STR(NOBODY), &placed, &no, &err), TSQ_REFERENCE_MISSING, no,
+            "Create fidget failed: Referenced record not found", "23503");
+    placed.config = TSQ_STR("{\"half\":");
+    FAILS(tsq_fidgets_create_fidget(service, TSQ_STR(NOBODY), &placed, &no, &err), TSQ_INVALID_INPUT, no,
+          "Create fidget failed: Argument fidget.config is not JSON: EOF");
+    FAILS(tsq_communities_update_navigation(service, TSQ_STR("town"), TSQ_STR("'x'"), NULL, &err), TSQ_INVALID_INPUT, NULL,
+          "Argument navigation_config is not JSON");
+    CHECK(is_absent(tsq_space_id(NULL)) && tsq_space_created_at(NULL) == 0 && tsq_space_fidgets(NULL) == NULL);
+    CHECK(tsq_space_list_len(NULL) == 0 && tsq_fidget_list_at(NULL, 0) == NULL && !tsq_space_registration_fid(NULL, NULL));
+    tsq_space_free(NULL);
+    tsq_space_list_free(NULL);
+    tsq_fidget_free(NULL);
+    tsq_fidget_list_free(NULL);
+}
+
+static void any_text_comes_back_as_it_went_in(const tsq_client *service) {
+    static const char *const TEXTS[] = {
+        "'; DROP TABLE spaces; --", "\"%_\\$1 ?1 :name @x", "\xf0\x9f\x8f\xa0 \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d\r\n\t", ""};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+        tsq_space *found = NULL;
+        tsq_space *space = make_space(service, TEXTS[i], false);
+        WORKS(tsq_spaces_get_space(service, tsq_space_id(space), &found, &err));
+        CHECK(is(tsq_space_name(found), TEXTS[i]));
+        WORKS(tsq_spaces_delete_space(service, tsq_space_id(space), &err));
+        tsq_space_free(found);
+        tsq_space_free(space);
+    }
+}
+
+static void a_backup_is_restored(const tsq_client *client) {
+    char copy[4096], other[4096];
+    tsq_space_list *list = NULL;
+    tsq_client *restored = NULL;
+    snprintf(copy, sizeof copy, "%s/copy.db", folder);
+    snprintf(other, sizeof other, "%s/restored", folder);
+    WORKS(tsq_client_backup(client, tsq_str_from(copy), &err));
+    FAILS(tsq_client_backup(client, tsq_str_from(copy), &err), TSQ_INVALID_INPUT, NULL, "Backup failed: ");
+    FAILS(tsq_client_backup(NULL, tsq_str_from(copy), &err), TSQ_INVALID_INPUT, NULL, "Backup failed: Argument client is NULL");
+    WORKS(tsq_restore(tsq_str_from(copy), tsq_str_from(other), &err));
+    FAILS(tsq_restore(tsq_str_from(copy), tsq_str_from(other), &err), TSQ_CONFIG, NULL, "Restore failed: ");
+    FAILS(tsq_restore(TSQ_STR("/no/such/copy"), tsq_str_from(other), &err), TSQ_CONFIG, NULL, "Restore failed: ");
+    restored = open_client("restored");
+    WORKS(tsq_spaces_get_public_spaces(restored, TSQ_DEFAULT_PAGE, 0, &list, &err));
+    CHECK(tsq_space_list_len(list) == 2);
+    tsq_space_list_free(list);
+    tsq_client_free(restored);
+}
+
+static void both_handles_are_one_client(tsq_client *client, tsq_client *service) {
+    tsq_space *none = NULL;
+    tsq_client *other = NULL;
+    tsq_space *kept = make_space(service, "Kept", false);
+    WORKS(tsq_client_close(service, &err));
+    CHECK(tsq_client_is_closed(client));
+    FAILS(tsq_spaces_get_space(service, tsq_space_id(kept), &none, &err), TSQ_CLOSED, none, "Get space failed: ");
+    FAILS(tsq_client_as_service(NULL, &other, &err), TSQ_INVALID_INPUT, other, "Argument client is NULL");
+    tsq_client_free(service);
+    tsq_client_free(client);
+    CHECK(is(tsq_space_name(kept), "Kept"));
+    tsq_space_free(kept);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    folder = argv[2];
+    tsq_client *service = NULL;
+    tsq_client *client = open_client("town");
+    WORKS(tsq_client_as_service(client, &service, &err));
+
+    the_service_makes_reads_changes_and_deletes_spaces(service);
+    fidgets_live_in_spaces(service);
+    lists_of_spaces_come_with_what_they_ask_for(client, service);
+    nobody_is_refused(client, service);
+    mistakes_are_named(service);
+    any_text_comes_back_as_it_went_in(service);
+    a_backup_is_restored(client);
+    both_handles_are_one_client(client, service);
+    return checks_done("tables");
+}

@@ -1,0 +1,277 @@
+//! What the system below can do to a database: a full disk, a file that is read-only, a server that goes away,
+//! another program that holds the lock.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use townsquare::{Client, Config, ErrorKind, NewSpace, blocking::wait};
+use townsquare_tests::{
+    alone::{assert_passed, name_of, role},
+    on_engine,
+    postgres::is_root,
+    store::{Engine, Store, assert_fails, child_on, inherited},
+    temp::TempFolder,
+};
+
+on_engine!(sqlite, Sqlite, a_write_waits_for_another_programs_lock_and_then_says_busy);
+
+on_engine!(postgres, Postgres, a_database_that_became_read_only_says_so, a_terminated_connection_is_replaced);
+
+/// What child processes of this file do; nothing in the process that the user started.
+#[test]
+fn a_part_under_limits() {
+    match role().as_deref() {
+        Some("fill") => fill(),
+        Some("read-only") => {
+            let error = wait(Client::open(inherited())).expect_err("it cannot be written to");
+            assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+            assert!(error.to_string().starts_with("Open failed: ") && error.message().contains("closed.db"), "{error}");
+            let source =
+                std::error::Error::source(&error).and_then(|source| source.downcast_ref::<townsquare::Error>());
+            let code = source.and_then(townsquare::Error::code);
+            assert!(matches!(code, Some("25006" | "58030")), "{error:?}");
+        }
+        _ => {}
+    }
+}
+
+/// Runs a child under a shell's limits or powers: `before` is what the shell does first.
+fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
+    let child = child_on(&format!("sqlite:{}", database.display()), name_of(&a_part_under_limits), role, &[]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(child.get_program()).args(child.get_args());
+    for (name, value) in child.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+}
+
+/// Writes until nothing more fits, and holds the failure to what DESIGN 9 says of it.
+fn fill() {
+    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let small = wait(client.spaces().create_space(NewSpace::named("small"))).expect("fits");
+    let mut written = 1;
+    let error = loop {
+        let large = NewSpace::named("large").description("x".repeat(100_000));
+        match wait(client.spaces().create_space(large)) {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 10_000, "the limit is 4 MB");
+    };
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    assert!(error.is_retryable());
+    // A limit on the file's size is an error of input and output, a full disk is a full disk.
+    assert!(matches!(error.code(), Some("53100" | "58030")), "{error:?}");
+    assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
+    assert_eq!(wait(client.spaces().get_space(small.id)).expect("reads go on"), small);
+    // Whatever was acknowledged is there, and no more; the database lives.
+    let many = (0..3).map(|_| NewSpace::named("large").description("x".repeat(100_000))).collect();
+    wait(client.spaces().create_spaces(many)).expect_err("still no room");
+    wait(client.close());
+    let outside = townsquare_tests::outside::Outside::sqlite(&database());
+    assert_eq!(outside.value("PRAGMA integrity_check"), "ok");
+    assert_eq!(outside.count("spaces"), written);
+}
+
+fn database() -> std::path::PathBuf {
+    std::env::var("TOWNSQUARE_TEST_DATABASE").expect("a child").trim_start_matches("sqlite:").into()
+}
+
+#[test]
+fn a_file_that_may_not_grow_loses_nothing() {
+    let folder = TempFolder::new();
+    // In blocks of 512 bytes or of 1 KB, as the shell likes.
+    let output = under("trap '' XFSZ; ulimit -f 4096", &folder.join("full.db"), "fill").output().expect("sh starts");
+    assert_passed(name_of(&a_part_under_limits), &output);
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let folder = TempFolder::new();
+    let mount = format!("mount -t tmpfs -o size=4m none '{}'", folder.path().display());
+    let may = Command::new("unshare").args(["-m", "sh", "-c", &mount]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        // The limit on the file's size, in the test above, is what can be had without the right to mount.
+        return;
+    }
+    let part = under(&format!("{mount} || exit 9"), &folder.join("full.db"), "fill");
+    let mut unshare = Command::new("unshare");
+    unshare.arg("-m").arg(part.get_program()).args(part.get_args());
+    for (name, value) in part.get_envs() {
+        if let Some(value) = value {
+            unshare.env(name, value);
+        }
+    }
+    assert_passed(name_of(&a_part_under_limits), &unshare.output().expect("unshare starts"));
+}
+
+#[test]
+fn a_read_only_file_is_refused_by_name() {
+    let folder = TempFolder::new();
+    let file = folder.join("closed.db");
+    let url = format!("sqlite:{}", file.display());
+    wait(wait(Client::open(Config::new().database_url(url).catalog_api_key(""))).expect("opens").close());
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("closed");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("closed");
+    let before = fs::read(&file).expect("a file");
+    let part = under(":", &file, "read-only");
+    let output = if is_root() {
+        // Nothing is read-only to root.
+        let mut nobody = Command::new("runuser");
+        nobody.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
+        nobody.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        nobody.current_dir("/").output()
+    } else {
+        { part }.output()
+    };
+    let output = output.expect("starts");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("opened");
+    assert_passed(name_of(&a_part_under_limits), &output);
+    assert_eq!(fs::read(&file).expect("a file"), before);
+}
+
+fn a_write_waits_for_another_programs_lock_and_then_says_busy(store: &Store) {
+    let patience = Duration::from_millis(300);
+    let client = wait(Client::open(store.config().busy_timeout(patience))).expect("opens").as_service();
+    let space = store.space();
+    store.outside.run("BEGIN IMMEDIATE");
+    let start = Instant::now();
+    let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+    let waited = start.elapsed();
+    let sentence = "Create space failed: Database error: database is locked";
+    let error = assert_fails(refused, ErrorKind::Unavailable, Some("55P03"), sentence);
+    assert!(error.is_retryable() && waited >= patience, "{waited:?}");
+    assert_eq!(wait(client.spaces().get_space(space.id)).expect("readers never wait"), space);
+    thread::scope(|scope| {
+        let patient = scope.spawn(|| wait(store.service.spaces().create_space(NewSpace::named("patient"))));
+        // Long enough for the writer to be waiting, in most runs; right in all of them.
+        let _ = wait(client.spaces().create_space(NewSpace::named("x")));
+        store.outside.run("COMMIT");
+        patient.join().expect("no panic").expect("it had its turn");
+    });
+    wait(client.spaces().create_space(NewSpace::named("again"))).expect("another try");
+    wait(client.close());
+}
+
+fn a_database_that_became_read_only_says_so(store: &Store) {
+    let (_, database) = store.database();
+    store.outside.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
+    let client = store.another().as_service();
+    let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+    let sentence = "Create space failed: Database error: cannot execute INSERT in a read-only transaction";
+    assert_fails(refused, ErrorKind::Internal, Some("25006"), sentence);
+    assert_eq!(wait(client.spaces().get_public_spaces(1, 0)).expect("reads go on"), []);
+    wait(client.close());
+}
+
+/// As after a restart of the server.
+fn a_terminated_connection_is_replaced(store: &Store) {
+    let space = store.space();
+    let (server, database) = store.database();
+    let administrator = server.administrator("postgres");
+    for round in 0..3 {
+        administrator.run(&format!(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+             WHERE datname = '{database}' AND application_name = 'townsquare'"
+        ));
+        assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("a new connection"), space, "{round}");
+        wait(store.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("and it writes");
+        administrator.run(&format!(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+             WHERE datname = '{database}' AND application_name = 'townsquare'"
+        ));
+        // A lone write must not be done twice: it may fail, as retryable, but the next one works.
+        if let Err(error) = wait(store.service.spaces().create_space(NewSpace::named("y"))) {
+            assert!(error.is_retryable(), "{error:?}");
+        }
+        wait(store.service.spaces().create_space(NewSpace::named("y"))).expect("the next");
+    }
+}
+
+/// A wire between a client and the server that can be cut.
+struct Wire {
+    port: u16,
+    is_cut: Arc<AtomicBool>,
+    ends: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn to(port: u16) -> Wire {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own = listener.local_addr().expect("an address").port();
+        let (is_cut, ends) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let wire = Wire { port: own, is_cut: Arc::clone(&is_cut), ends: Arc::clone(&ends) };
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                if is_cut.load(Ordering::Acquire) {
+                    return;
+                }
+                let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (mut from, mut to) = (from.try_clone().expect("a handle"), to.try_clone().expect("a handle"));
+                    thread::spawn(move || {
+                        let mut bytes = [0; 4096];
+                        while let Ok(read @ 1..) = from.read(&mut bytes) {
+                            if to.write_all(&bytes[..read]).is_err() {
+                                break;
+                            }
+                        }
+                    });
+                }
+                ends.lock().extend([near, far]);
+            }
+        });
+        wire
+    }
+
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::Release);
+        // The listener wakes up, sees it, and goes.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        for end in self.ends.lock().drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// SPEC 7's last line: a failure that no SQLSTATE comes with.
+#[test]
+fn a_server_that_is_gone_is_an_unknown_database_error() {
+    let Some(store) = Store::on(Engine::Postgres) else { return };
+    let (server, _) = store.database();
+    let wire = Wire::to(server.port());
+    let url = store.url().replace(&format!(":{}/", server.port()), &format!(":{}/", wire.port));
+    let config = store.config().database_url(url).busy_timeout(Duration::from_secs(1));
+    let client = wait(Client::open(config)).expect("opens").as_service();
+    let space = store.space();
+    assert_eq!(wait(client.spaces().get_space(space.id)).expect("read"), space);
+    wire.cut();
+    let results = [
+        ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
+        ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
+        ("Create spaces", wait(client.spaces().create_spaces(vec![NewSpace::named("x")])).map(drop)),
+    ];
+    for (operation, result) in results {
+        let sentence = format!("{operation} failed: Unknown database error");
+        let error = assert_fails(result, ErrorKind::Unavailable, None, &sentence);
+        assert!(error.is_retryable());
+    }
+    wait(client.close());
+}

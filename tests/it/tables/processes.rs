@@ -1,0 +1,248 @@
+//! Several processes, and the end of one (issue "tables"): opening at once, working side by side, being killed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    io::{BufRead, BufReader, Write},
+    process::Child,
+    str::FromStr,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use townsquare::{Client, NewFidget, NewSpace, SpacePatch, Uuid, blocking::wait};
+use townsquare_tests::{
+    alone::{assert_passed, name_of, role},
+    on_both_engines,
+    random::Random,
+    store::{Engine, Fresh, Store, child_on, inherited},
+    wait::DEADLINE,
+};
+
+on_both_engines!(
+    two_clients_see_each_others_writes,
+    writers_and_readers_work_side_by_side,
+    what_was_acknowledged_survives_a_kill
+);
+
+/// A number from the environment, for longer runs than the usual one.
+fn setting<T: FromStr>(variable: &str, usual: T) -> T {
+    env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+}
+
+/// What child processes of this file do; nothing in the process that the user started.
+#[test]
+fn a_part_in_another_process() {
+    match role().as_deref() {
+        Some("open") => {
+            let client = wait(Client::open(inherited())).expect("opens");
+            wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
+            wait(client.close());
+        }
+        Some("write") => write_for_a_while(),
+        Some("read") => read_for_a_while(),
+        Some("acknowledge") => write_and_acknowledge(),
+        _ => {}
+    }
+}
+
+fn part() -> &'static str {
+    name_of(&a_part_in_another_process)
+}
+
+fn eight_processes_open_a_new_database_at_once(engine: Engine) {
+    let Some(fresh) = Fresh::on(engine) else { return };
+    let children: Vec<_> =
+        (0..8).map(|_| child_on(&fresh.url(), part(), "open", &[]).spawn().expect("starts")).collect();
+    for child in children {
+        assert_passed(part(), &child.wait_with_output().expect("ends"));
+    }
+    assert_eq!(fresh.outside().count("spaces"), 8);
+    let store = fresh.open();
+    wait(store.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
+}
+
+#[test]
+fn eight_processes_open_a_new_sqlite_file_at_once() {
+    for _ in 0..3 {
+        eight_processes_open_a_new_database_at_once(Engine::Sqlite);
+    }
+}
+
+#[test]
+fn eight_processes_open_a_new_postgres_database_at_once() {
+    eight_processes_open_a_new_database_at_once(Engine::Postgres);
+}
+
+fn two_clients_see_each_others_writes(store: &Store) {
+    let other = store.another().as_service();
+    let space = store.space();
+    assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
+    let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
+    assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("seen"), renamed);
+    thread::scope(|scope| {
+        for client in [&store.service, &other] {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..25 {
+                        wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
+                        wait(client.spaces().update_space(space.id, SpacePatch::new().published())).expect("updated");
+                    }
+                });
+            }
+        }
+    });
+    assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
+    let last = wait(store.service.spaces().get_space(space.id)).expect("read");
+    // The clock stood still: each of 201 updates moved the time by a microsecond, and none was lost.
+    assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
+    wait(other.close());
+}
+
+fn seconds() -> u64 {
+    setting("TOWNSQUARE_TEST_SECONDS", 2)
+}
+
+fn write_for_a_while() {
+    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let end = Instant::now() + Duration::from_secs(seconds());
+    let mut written = 0;
+    while Instant::now() < end {
+        let space = wait(client.spaces().create_space(NewSpace::named("x").public())).expect("created");
+        let pair = vec![NewFidget::of_type("a"), NewFidget::of_type("b")];
+        wait(client.fidgets().create_fidgets(space.id, pair)).expect("created");
+        wait(client.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("updated");
+        if written % 3 == 2 {
+            wait(client.spaces().delete_space(space.id)).expect("deleted");
+        }
+        written += 1;
+    }
+    assert!(written > 0);
+    wait(client.close());
+}
+
+fn read_for_a_while() {
+    let client = wait(Client::open(inherited())).expect("opens");
+    let end = Instant::now() + Duration::from_secs(seconds());
+    while Instant::now() < end {
+        for space in wait(client.spaces().get_public_spaces(20, 0)).expect("a page") {
+            // It may be gone again by now, but never be half there.
+            if let Ok(found) = wait(client.spaces().get_space_with_fidgets(space.id)) {
+                assert_eq!(found.fidgets.len(), 2, "a pair is written in one transaction");
+            }
+        }
+    }
+    wait(client.close());
+}
+
+fn writers_and_readers_work_side_by_side(store: &Store) {
+    let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
+        .map(|role| store.child(part(), role, &variables).spawn().expect("starts"))
+        .into();
+    for child in children {
+        // A `database is locked` would be a panic of the child's.
+        assert_passed(part(), &child.wait_with_output().expect("ends"));
+    }
+    assert!(store.outside.count("spaces") > 0);
+}
+
+/// Four threads write without end; each tells on standard output what was acknowledged.
+fn write_and_acknowledge() {
+    let client = wait(Client::open(inherited())).expect("opens").as_service();
+    let tell = |what: &str| {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "ACK {what}").and_then(|()| out.flush()).expect("the parent listens");
+    };
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let (client, tell) = (&client, &tell);
+            scope.spawn(move || {
+                for number in 0.. {
+                    let name = format!("{writer}/{number}");
+                    let trio = (0..3).map(|_| NewSpace::named(name.clone())).collect();
+                    let made = wait(client.spaces().create_spaces(trio)).expect("created");
+                    tell(&format!("made {name}"));
+                    let space = made[0].id;
+                    let pair = vec![NewFidget::of_type(name.clone()), NewFidget::of_type(name.clone())];
+                    let pair = wait(client.fidgets().create_fidgets(space, pair)).expect("created");
+                    let positions: BTreeMap<Uuid, _> =
+                        pair.iter().map(|fidget| (fidget.id, Some(json!(number)))).collect();
+                    wait(client.fidgets().save_positions(space, positions)).expect("saved");
+                    tell(&format!("placed {name}"));
+                    wait(client.spaces().delete_space(made[1].id)).expect("deleted");
+                    tell(&format!("deleted {}", made[1].id));
+                }
+            });
+        }
+    });
+}
+
+/// Lets a child write, kills it after so long, and returns what it had been told is done.
+fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let (first, begun) = mpsc::channel();
+    let listener = thread::spawn(move || {
+        let mut told = BTreeSet::new();
+        for line in lines.map_while(Result::ok) {
+            if let Some((_, what)) = line.split_once("ACK ") {
+                told.insert(what.to_owned());
+                let _ = first.send(());
+            }
+        }
+        told
+    });
+    begun.recv_timeout(DEADLINE).expect("the child writes");
+    // Nothing to wait for but the moment itself.
+    let (_kept, never) = mpsc::channel::<()>();
+    let _ = never.recv_timeout(wait);
+    child.kill().expect("killed");
+    child.wait().expect("dead");
+    listener.join().expect("no panic")
+}
+
+fn what_was_acknowledged_survives_a_kill(store: &Store) {
+    let usual = if store.engine == Engine::Sqlite { 20 } else { 5 };
+    let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
+    let mut random = Random::seeded(setting("TOWNSQUARE_TEST_SEED", 9));
+    for round in 0..rounds {
+        store.outside.run("DELETE FROM fidgets; DELETE FROM spaces");
+        let child = store.child(part(), "acknowledge", &[]).spawn().expect("starts");
+        let told = killed_after(child, Duration::from_micros(random.below(40_000) as u64));
+        let rows = store.outside.rows("SELECT name, count(*) FROM spaces GROUP BY name");
+        let spaces: BTreeMap<_, _> = pairs(rows).collect();
+        let placed: BTreeMap<_, _> =
+            pairs(store.outside.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
+        let ids: BTreeSet<_> = store.outside.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
+        assert!(told.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
+        for what in &told {
+            let (done, name) = what.split_once(' ').expect("two words");
+            match done {
+                "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),
+                "placed" => assert_eq!(placed.get(name), Some(&2), "round {round}: {what} is lost"),
+                _ => assert!(!ids.contains(name), "round {round}: {what} is undone"),
+            }
+        }
+        for (name, count) in &spaces {
+            assert!([2, 3].contains(count), "round {round}: {name} is half there: {count}");
+        }
+        for (name, count) in &placed {
+            assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
+        }
+        let per_space = store.outside.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
+        assert!(pairs(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
+        let complaints = store.complaints();
+        assert!(complaints.is_empty(), "round {round}: {complaints:?}");
+    }
+}
+
+fn pairs(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
+    rows.into_iter().map(|row| {
+        let mut row = row.into_iter().flatten();
+        let name = row.next().expect("a name");
+        (name, row.next().and_then(|count| count.parse().ok()).expect("a count"))
+    })
+}
