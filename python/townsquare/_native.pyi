@@ -19,6 +19,13 @@ from typing import Any, Literal, Optional, Union, final
 
 from typing_extensions import Self, TypeAlias
 
+from ._communities import (
+    AsyncCommunities as AsyncCommunities,
+    Communities as Communities,
+    CommunityConfig as CommunityConfig,
+    CommunityDomain as CommunityDomain,
+    SpaceRegistration as SpaceRegistration,
+)
 from ._discovery import (
     AsyncDiscovery as AsyncDiscovery,
     Author as Author,
@@ -38,13 +45,6 @@ from ._spaces import (
     Space as Space,
     SpaceWithFidgets as SpaceWithFidgets,
     Spaces as Spaces,
-)
-from ._communities import (
-    AsyncCommunities as AsyncCommunities,
-    Communities as Communities,
-    CommunityConfig as CommunityConfig,
-    CommunityDomain as CommunityDomain,
-    SpaceRegistration as SpaceRegistration,
 )
 
 _Path: TypeAlias = Union[str, PathLike[str]]
