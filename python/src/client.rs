@@ -15,14 +15,16 @@ use pyo3::{
 use townsquare::{Config, Operation};
 
 use crate::{
+    communities,
     convert::Nothing,
     courier::Courier,
     discovery,
     enter::{Door, Face, enter_apart},
     errors::Failure,
+    fidgets,
     handle::{Handle, forked},
     options::configuration,
-    process,
+    process, spaces,
 };
 
 /// One handle; the methods of both faces.
@@ -30,6 +32,16 @@ use crate::{
 pub(crate) struct Methods {
     door: Door,
     discovery: PyOnceLock<Py<PyAny>>,
+    communities: PyOnceLock<Py<PyAny>>,
+    spaces: PyOnceLock<Py<PyAny>>,
+    fidgets: PyOnceLock<Py<PyAny>>,
+}
+
+impl From<Door> for Methods {
+    fn from(door: Door) -> Methods {
+        let area = PyOnceLock::new;
+        Methods { door, discovery: area(), communities: area(), spaces: area(), fidgets: area() }
+    }
 }
 
 /// One handle: a store, a catalog cache and a caller.
@@ -66,6 +78,41 @@ impl Methods {
         Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.door.clone()))?.bind(py))
     }
 
+    /// Communities: configuration, domains, registered spaces.
+    #[getter]
+    fn communities<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.communities.get_or_try_init(py, || communities::area(py, self.door.clone()))?.bind(py))
+    }
+
+    /// Spaces.
+    #[getter]
+    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.spaces.get_or_try_init(py, || spaces::area(py, self.door.clone()))?.bind(py))
+    }
+
+    /// The fidgets of spaces.
+    #[getter]
+    fn fidgets<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.door.clone()))?.bind(py))
+    }
+
+    /// The same store, past row-level security.
+    fn as_service<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let face = self.door.face();
+        self.door.enter(py, "as_service", move |handle| async move {
+            let client = handle.client()?.as_service();
+            Ok(Opened { handle: Handle::new(client, Arc::clone(handle.courier())), face })
+        })
+    }
+
+    /// Writes a consistent copy of the SQLite database while writers go on.
+    fn backup<'py>(&self, py: Python<'py>, target: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        self.door.enter_detached(py, Operation::Backup, |handle| async move {
+            handle.client()?.backup(target).await?;
+            Ok(Nothing)
+        })
+    }
+
     fn __repr__(&self) -> String {
         let name = match self.door.face() {
             Face::Blocking => "Client",
@@ -79,13 +126,19 @@ impl Methods {
 impl Client {
     /// Opens a client; see the stub for the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', expose_owner_email=True, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         open(class.py(), Face::Blocking, configuration(class.py(), data_dir, options)?)
+    }
+
+    /// Puts a copy made by `backup` into a folder that no client has open.
+    #[staticmethod]
+    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        restore(py, Face::Blocking, source, data_dir)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -103,13 +156,19 @@ impl Client {
 impl AsyncClient {
     /// Opens a client; see the stub for the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', expose_owner_email=True, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         open(class.py(), Face::Awaiting, configuration(class.py(), data_dir, options)?)
+    }
+
+    /// Puts a copy made by `backup` into a folder that no client has open.
+    #[staticmethod]
+    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+        restore(py, Face::Awaiting, source, data_dir)
     }
 
     fn __aenter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -132,6 +191,13 @@ fn open(py: Python<'_>, face: Face, config: Config) -> PyResult<Bound<'_, PyAny>
     })
 }
 
+fn restore(py: Python<'_>, face: Face, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    enter_apart(py, face, Operation::Restore, &Arc::default(), async move {
+        townsquare::Client::restore(source, data_dir)?;
+        Ok(Nothing)
+    })
+}
+
 /// A client on its way to Python.
 struct Opened {
     handle: Handle,
@@ -144,8 +210,7 @@ impl<'py> IntoPyObject<'py> for Opened {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let methods = Methods { door: Door::new(self.handle, self.face), discovery: PyOnceLock::new() };
-        let methods = PyClassInitializer::from(methods);
+        let methods = PyClassInitializer::from(Methods::from(Door::new(self.handle, self.face)));
         Ok(match self.face {
             Face::Blocking => Bound::new(py, methods.add_subclass(Client))?.into_any(),
             Face::Awaiting => Bound::new(py, methods.add_subclass(AsyncClient))?.into_any(),

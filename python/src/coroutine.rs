@@ -40,7 +40,9 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Se
 
 /// Where work goes on that is not ready at once.
 pub(crate) enum Place {
-    /// On the client's own runtime.
+    /// Where the caller stands and, when that was not enough, on the client's own runtime.
+    Here(Share),
+    /// On the client's own runtime from the start: it may take a while.
     Runtime(Share),
     /// On a thread made for it: a client that opens has no runtime yet, and one that closes ends it.
     Thread(Arc<Courier>),
@@ -95,7 +97,7 @@ impl Coroutine {
     }
 
     fn begin(&self, py: Python<'_>, mut work: Work) -> PyResult<Begun> {
-        if let Place::Runtime(_) = self.place
+        if let Place::Here(_) = self.place
             && let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
         {
             return Ok(Begun::Ready(outcome));
@@ -110,7 +112,7 @@ impl Coroutine {
         let slot = Slot::default();
         let note = Note { event_loop: event_loop.unbind(), future: future.unbind() };
         let end = match &self.place {
-            Place::Runtime(share) => {
+            Place::Here(share) | Place::Runtime(share) => {
                 let parcel = Parcel::new(&slot, share.courier().mailbox()?, note);
                 let client = share.client().map_err(|failure| failure.into_exception(py, self.call.operation()))?;
                 let task = client.runtime().spawn(async move { parcel.deliver(work.await) });

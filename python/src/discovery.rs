@@ -7,35 +7,19 @@ use pyo3::{prelude::*, types::PyBytes, types::PyDict};
 use townsquare::{MAX_LIMIT, Operation, Selection, Timeframe};
 
 use crate::{
+    area::area,
     convert::{Body, Count, Names},
-    enter::{Door, Face},
     errors::Failure,
     mini_app::Gallery,
     record::{attributes, record},
 };
 
-/// The mini app directory; the methods of both faces.
-#[pyclass(name = "DiscoveryMethods", frozen, subclass, module = "townsquare._native")]
-pub(crate) struct Methods {
-    door: Door,
-}
-
-/// The mini app directory: `Client.discovery`.
-#[pyclass(frozen, extends = Methods, module = "townsquare")]
-pub(crate) struct Discovery;
-
-/// The mini app directory: `AsyncClient.discovery`.
-#[pyclass(frozen, extends = Methods, module = "townsquare")]
-pub(crate) struct AsyncDiscovery;
-
-/// The area as the door's face wants it.
-pub(crate) fn area(py: Python<'_>, door: Door) -> PyResult<Py<PyAny>> {
-    let face = door.face();
-    let methods = PyClassInitializer::from(Methods { door });
-    Ok(match face {
-        Face::Blocking => Py::new(py, methods.add_subclass(Discovery))?.into_any(),
-        Face::Awaiting => Py::new(py, methods.add_subclass(AsyncDiscovery))?.into_any(),
-    })
+area! {
+    "DiscoveryMethods",
+    /// The mini app directory: `Client.discovery`.
+    Discovery,
+    /// The mini app directory: `AsyncClient.discovery`.
+    AsyncDiscovery
 }
 
 #[pymethods]

@@ -1,9 +1,9 @@
 //! The two doors from Python into the core, and the only ones.
 //!
 //! Invariant: an operation is a future of the core, named once; [`Door::enter`] blocks on it for `Client` and makes a
-//! coroutine of it for `AsyncClient`. A future that is ready at once (an answer in memory) is polled where the caller
-//! stands, the GIL held: giving it up and getting it back costs more than the answer. Any other is waited for detached,
-//! with Ctrl-C working.
+//! coroutine of it for `AsyncClient`. A future that is ready at once (an answer in memory, one row by its key) is polled
+//! where the caller stands, the GIL held: beside a busy thread, getting it back may take a thousand times as long as the
+//! answer. Any other is waited for detached, with Ctrl-C working; a list from the database is detached from the start.
 
 use std::{
     future::Future,
@@ -103,6 +103,24 @@ impl Door {
         let (call, handle) = (call.into(), self.share.lend());
         match self.face {
             Face::Blocking => run_sync(py, call, operation(handle)),
+            Face::Awaiting => run_async(py, call, Place::Here(self.share.clone()), operation(handle)),
+        }
+    }
+
+    /// The same for what may take a while before it is ready: other threads and event loops run from the start.
+    pub(crate) fn enter_detached<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        call: impl Into<Call>,
+        operation: impl FnOnce(Arc<Handle>) -> F,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        let (call, handle) = (call.into(), self.share.lend());
+        match self.face {
+            Face::Blocking => finish(py, call, process::wait(py, operation(handle))?),
             Face::Awaiting => run_async(py, call, Place::Runtime(self.share.clone()), operation(handle)),
         }
     }

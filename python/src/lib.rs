@@ -9,24 +9,36 @@
 //! | [`handle`] | a client shared by Python objects, and how it may be dropped |
 //! | [`enter`] | the two doors into the core, blocking and awaiting |
 //! | [`coroutine`], [`courier`] | what the awaiting door hands out, and how its answer reaches the event loop |
-//! | [`convert`], [`errors`], [`record`] | values, failures and records on their way to Python |
+//! | [`convert`], [`json`], [`errors`], [`record`] | values, failures and records on their way to Python |
+//! | [`argument`] | ids, texts, changes and mappings on their way from it |
 //! | [`options`] | keywords to configuration |
-//! | [`client`], [`discovery`], [`mini_app`] | one area each: names, defaults, meanings |
+//! | [`client`] | the two clients, and the way to the areas |
+//! | [`discovery`], [`communities`], [`spaces`], [`fidgets`] | one [`area`] each: names, defaults, meanings |
+//! | [`mini_app`], [`community`], [`space`], [`fidget`] | the records of each |
 
 #![forbid(unsafe_code)]
 
+mod area;
+mod argument;
 mod client;
+mod communities;
+mod community;
 mod convert;
 mod coroutine;
 mod courier;
 mod discovery;
 mod enter;
 mod errors;
+mod fidget;
+mod fidgets;
 mod handle;
+mod json;
 mod mini_app;
 mod options;
 mod process;
 mod record;
+mod space;
+mod spaces;
 
 /// The native half of `townsquare`; import that, not this.
 #[pyo3::pymodule(gil_used = false)]
@@ -36,9 +48,15 @@ mod _native {
     #[pymodule_export]
     use crate::{
         client::{AsyncClient, Client, shared},
+        communities::{AsyncCommunities, Communities},
+        community::{CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, HttpResponse},
+        fidget::Fidget,
+        fidgets::{AsyncFidgets, Fidgets},
         mini_app::{Author, Engagement, MiniApp},
+        space::{Owner, PublicSpace, Space, SpaceWithFidgets},
+        spaces::{AsyncSpaces, Spaces},
     };
 
     #[pymodule_init]

@@ -19,6 +19,21 @@ macro_rules! record {
         #[derive(Clone, PartialEq)]
         pub(crate) struct $name(pub(crate) $inner);
 
+        $crate::record::methods! {
+            $name as $this, hashed by $key, shown by [$($shown),*] { $($(#[doc = $doc])* $field: $value,)* }
+            also { $($($method)*)? }
+        }
+    };
+}
+
+/// The methods of a record, for a class that is declared elsewhere.
+macro_rules! methods {
+    (
+        $name:ident as $this:ident, hashed by $key:expr, shown by [$($shown:ident),*] {
+            $($(#[doc = $doc:literal])* $field:ident: $value:expr,)*
+        }
+        also { $($method:tt)* }
+    ) => {
         #[pyo3::pymethods]
         impl $name {
             $(
@@ -44,7 +59,7 @@ macro_rules! record {
             fn __repr__(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<String> {
                 use pyo3::types::PyAnyMethods;
                 let shown: Vec<String> = vec![
-                    $(format!("{}={}", stringify!($shown), self.$shown(py)?.repr()?)),*
+                    $(format!("{}={}", stringify!($shown).trim_start_matches("r#"), self.$shown(py)?.repr()?)),*
                 ];
                 Ok(format!("{}({})", stringify!($name), shown.join(", ")))
             }
@@ -57,7 +72,7 @@ macro_rules! record {
                 this
             }
 
-            $($($method)*)?
+            $($method)*
         }
     };
 }
@@ -66,11 +81,9 @@ macro_rules! record {
 macro_rules! attributes {
     ($record:expr, $py:expr, [$($field:ident),*]) => {{
         let attributes = pyo3::types::PyDict::new($py);
-        $(pyo3::types::PyDictMethods::set_item(&attributes, stringify!($field), $record.$field($py)?)?;)*
+        $(pyo3::types::PyDictMethods::set_item(&attributes, stringify!($field).trim_start_matches("r#"), $record.$field($py)?)?;)*
         Ok(attributes)
     }};
 }
 
-pub(crate) use attributes;
-
-pub(crate) use record;
+pub(crate) use {attributes, methods, record};

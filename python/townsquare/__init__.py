@@ -5,6 +5,8 @@
     with townsquare.Client.open("town", catalog_api_key="…") as client:
         for app in client.discovery.get_trending_mini_apps(limit=20):
             print(app.engagement.trending_rank, app.name, app.home_url)
+        for space in client.spaces.get_public_spaces():
+            print(space.name, space.created_at)
 
 `Client` blocks and lets other threads run meanwhile; `AsyncClient` has the same areas and methods, every one a coroutine.
 Records are frozen and typed; times are aware datetimes in UTC; what fails raises a subclass of `Error`.
@@ -12,14 +14,28 @@ Records are frozen and typed; times are aware datetimes in UTC; what fails raise
 
 from ._native import (
     AsyncClient,
+    AsyncCommunities,
     AsyncDiscovery,
+    AsyncFidgets,
+    AsyncSpaces,
     Author,
     Client,
+    Communities,
+    CommunityConfig,
+    CommunityDomain,
     Discovery,
     DiscoveryStats,
     Engagement,
+    Fidget,
+    Fidgets,
     HttpResponse,
     MiniApp,
+    Owner,
+    PublicSpace,
+    Space,
+    SpaceRegistration,
+    SpaceWithFidgets,
+    Spaces,
     __version__,
     shared,
 )
@@ -37,29 +53,44 @@ from .exceptions import (
     TooLargeError,
     UnavailableError,
 )
-from .notebook import MiniAppList
+from .notebook import MiniAppList, SpaceList
 
 __all__ = [
     "AlreadyExistsError",
     "AsyncClient",
+    "AsyncCommunities",
     "AsyncDiscovery",
+    "AsyncFidgets",
+    "AsyncSpaces",
     "AuthError",
     "Author",
     "Client",
     "ClosedError",
+    "Communities",
+    "CommunityConfig",
+    "CommunityDomain",
     "ConfigError",
     "Discovery",
     "DiscoveryStats",
     "Engagement",
     "Error",
+    "Fidget",
+    "Fidgets",
     "FieldMissingError",
     "HttpResponse",
     "InvalidInputError",
     "MiniApp",
     "MiniAppList",
     "NotFoundError",
+    "Owner",
+    "PublicSpace",
     "RateLimitedError",
     "ReferenceMissingError",
+    "Space",
+    "SpaceList",
+    "SpaceRegistration",
+    "SpaceWithFidgets",
+    "Spaces",
     "TooLargeError",
     "UnavailableError",
     "__version__",

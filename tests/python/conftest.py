@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import pytest
 import townsquare
@@ -77,6 +80,32 @@ def catalog(tmp_path: Path) -> str:
 def client(tmp_path: Path, catalog: str) -> Iterator[townsquare.Client]:
     with townsquare.Client.open(tmp_path / "data", catalog_url=catalog) as client:
         yield client
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Path:
+    """The folder of `client` and `service`."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def service(client: townsquare.Client) -> townsquare.Client:
+    """The same store past every policy."""
+    return client.as_service()
+
+
+def add_user(folder: Path, email: str) -> UUID:
+    """A row of `users`, written as somebody's own tools would: by a process of their own, because two SQLite libraries
+    in one process drop each other's file locks."""
+    program = (
+        "import sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1], timeout=20)\n"
+        "with database:\n"
+        "    rows = database.execute('INSERT INTO users (email) VALUES (?) RETURNING id', sys.argv[2:]).fetchall()\n"
+        "print(rows[0][0])\n"
+    )
+    command = [sys.executable, "-c", program, str(folder / "townsquare.db"), email]
+    return UUID(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout.strip())
 
 
 class Upstream:

@@ -22,7 +22,8 @@ def test_every_method_of_the_client_is_a_coroutine_here() -> None:
         return {name for name in dir(face) if not name.startswith("_")}
 
     assert methods(AsyncClient) == methods(Client)
-    assert methods(townsquare.AsyncDiscovery) == methods(townsquare.Discovery)
+    for area in ("Discovery", "Spaces", "Fidgets", "Communities"):
+        assert methods(getattr(townsquare, f"Async{area}")) == methods(getattr(townsquare, area))
 
 
 def names(apps: list[townsquare.MiniApp]) -> list[str]:

@@ -118,6 +118,7 @@ def test_the_signature_of_open_says_the_contracts_defaults() -> None:
             "refresh_interval": 900,
             "catalog_timeout": 10,
             "durability": "full",
+            "expose_owner_email": True,
         }
 
 

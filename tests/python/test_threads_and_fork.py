@@ -116,6 +116,8 @@ shared = townsquare.shared(folder + "/shared", catalog_url=catalog)
 aclient = asyncio.run(townsquare.AsyncClient.open(folder + "/async", catalog_url=catalog))
 asyncio.run(aclient.discovery.refresh())
 apps = client.discovery.get_trending_mini_apps()
+service = client.as_service()
+service.spaces.create_space("kept", is_public=True)
 
 def refused(call):
     try:
@@ -132,6 +134,10 @@ if child == 0:
         refused(client.discovery.stats)
         refused(client.discovery.get_trending_mini_apps)
         refused(client.discovery.refresh)
+        refused(client.as_service)
+        refused(client.spaces.get_public_spaces)
+        refused(lambda: service.spaces.create_space("lost"))
+        refused(lambda: asyncio.run(aclient.spaces.get_public_spaces()))
         refused(townsquare.shared)
         refused(lambda: asyncio.run(aclient.discovery.refresh()))
         assert client.closed and aclient.closed and shared.closed
@@ -143,7 +149,7 @@ if child == 0:
             async with await townsquare.AsyncClient.open(folder + "/child", catalog_url=catalog) as own:
                 assert len(await own.discovery.get_trending_mini_apps()) == 4
         asyncio.run(other())
-        del client, aclient, shared
+        del client, aclient, shared, service
         gc.collect()
         code = 0
     finally:
@@ -156,6 +162,7 @@ if child == 0:
 _, status = os.waitpid(child, 0)
 assert status == 0, status
 assert len(client.discovery.get_trending_mini_apps()) == 4
+assert [space.name for space in client.spaces.get_public_spaces()] == ["kept"]
 assert townsquare.shared() is shared
 """
 
@@ -166,3 +173,17 @@ def test_after_a_fork_the_child_is_refused_and_the_parent_goes_on(tmp_path: Path
         [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), catalog], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_many_threads_write_and_read_one_store(service: Client) -> None:
+    space = service.spaces.create_space("Harbor", is_public=True)
+
+    def work(number: int) -> bool:
+        fidget = service.fidgets.create_fidget(space.id, "clock", config={"n": number})
+        one_by_one = all(service.fidgets.get_fidget(fidget.id) == fidget for _ in range(20))
+        return one_by_one and fidget in service.fidgets.get_space_fidgets(space.id)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(64)))
+    assert sorted(each.config["n"] for each in service.fidgets.get_space_fidgets(space.id)) == list(range(64))
+    assert [len(each.fidgets) for each in [service.spaces.get_space_with_fidgets(space.id)]] == [64]

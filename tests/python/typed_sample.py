@@ -5,10 +5,24 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, Optional
+from typing import Any, Literal, Optional
+from uuid import UUID
 
 import townsquare
-from townsquare import AsyncClient, Author, Client, DiscoveryStats, MiniApp
+from townsquare import (
+    AsyncClient,
+    Author,
+    Client,
+    CommunityConfig,
+    CommunityDomain,
+    DiscoveryStats,
+    Fidget,
+    MiniApp,
+    PublicSpace,
+    Space,
+    SpaceRegistration,
+    SpaceWithFidgets,
+)
 
 
 def blocking(folder: Path) -> list[MiniApp]:
@@ -29,6 +43,38 @@ def blocking(folder: Path) -> list[MiniApp]:
         rank: Optional[int] = app.engagement.trending_rank
         print(app.name.upper(), score, rank, app.last_fetched.isoformat(), app.to_dict()["id"])
     return apps
+
+
+def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
+    Client.restore(backup, folder)
+    with Client.open(folder, expose_owner_email=False) as client:
+        service: Client = client.as_service()
+        space: Space = service.spaces.create_space("Harbor", description=None, is_public=True, owner_id=ada)
+        made: list[Space] = service.spaces.create_spaces([{"name": "a"}, {"name": "b", "is_public": True}])
+        space = service.spaces.update_space(str(space.id), name="Haven", description=None)
+        public: list[PublicSpace] = client.spaces.get_public_spaces(10, offset=0)
+        full: list[SpaceWithFidgets] = client.spaces.get_user_spaces(ada)
+        for each in public:
+            email: Optional[str] = each.owner.email if each.owner is not None else None
+            print(each.name, email, each.created_at.isoformat())
+        fidget: Fidget = service.fidgets.create_fidget(space.id, "clock", config={"zone": "UTC"})
+        service.fidgets.save_positions(space.id, {fidget.id: {"x": 1}})
+        service.fidgets.save_positions(space.id, {str(fidget.id): None})
+        client.backup(folder / "copy.db")
+        print(full[0].fidgets[0].config, public._repr_html_() if isinstance(public, townsquare.SpaceList) else made)
+        config: CommunityConfig = service.communities.save_community_config("town", brand_config={}, is_published=True)
+        domain: CommunityDomain = service.communities.save_community_domain("town", "town.example", "custom")
+        kind: Literal["blank_subdomain", "custom"] = domain.domain_type
+        row: Optional[SpaceRegistration] = client.communities.get_space_registration(space.id)
+        print(config.admin_identity_public_keys, kind, row.fid if row is not None else None)
+        return client.communities.get_active_community_config("town") or {}
+
+
+async def awaiting_tables(client: AsyncClient) -> str:
+    service = await client.as_service()
+    space, fidgets = await asyncio.gather(service.spaces.create_space("Harbor"), client.fidgets.get_space_fidgets("…"))
+    community: Optional[str] = await client.communities.resolve_community("town.example")
+    return f"{space.name} {len(fidgets)} {community}"
 
 
 async def awaiting() -> int:

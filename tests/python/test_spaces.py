@@ -1,0 +1,328 @@
+"""Spaces from Python: row operations, lists, records, and who may not (SPEC 2.6, 4.5, 5.4, 7)."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import townsquare
+from conftest import add_user, run
+from townsquare import AuthError, Client, FieldMissingError, InvalidInputError, NotFoundError, PublicSpace, Space, SpaceWithFidgets
+
+
+def names(spaces: list[Any]) -> list[str]:
+    return [space.name for space in spaces]
+
+
+def test_the_signatures_say_the_contracts_defaults() -> None:
+    expected = {
+        "create_space": "(name, *, description=None, is_public=False, owner_id=None)",
+        "create_spaces": "(spaces)",
+        "get_space": "(id)",
+        "update_space": "(id, *, name=Ellipsis, description=Ellipsis, is_public=Ellipsis)",
+        "delete_space": "(id)",
+        "get_user_spaces": "(user_id)",
+        "get_public_spaces": "(limit=20, offset=0)",
+        "get_space_with_fidgets": "(id)",
+    }
+    for area in (townsquare.Spaces, townsquare.AsyncSpaces):
+        for name, signature in expected.items():
+            shown = str(inspect.signature(getattr(area, name))).replace("(self, /, ", "(").replace("(self, ", "(")
+            assert shown == signature, name
+
+
+def test_a_space_is_inserted_and_returned(service: Client) -> None:
+    space = service.spaces.create_space("Harbor", description="Boats 🚤", is_public=True)
+    assert type(space) is Space and isinstance(space.id, UUID)
+    assert (space.name, space.description, space.is_public, space.owner_id) == ("Harbor", "Boats 🚤", True, None)
+    assert space.created_at == space.updated_at and space.created_at.tzinfo is timezone.utc
+    assert abs((datetime.now(timezone.utc) - space.created_at).total_seconds()) < 60
+    assert service.spaces.get_space(space.id) == service.spaces.get_space(str(space.id)) == space
+    plain = service.spaces.create_space("Plain")
+    assert (plain.description, plain.is_public) == (None, False)
+
+
+def test_the_service_names_any_owner_that_exists(service: Client, town: Path) -> None:
+    ada = add_user(town, "ada@town.example")
+    assert service.spaces.create_space("Hers", owner_id=str(ada)).owner_id == ada
+    with pytest.raises(townsquare.ReferenceMissingError) as caught:
+        service.spaces.create_space("Nobody's", owner_id=uuid4())
+    assert str(caught.value) == "Create space failed: Referenced record not found"
+    assert (caught.value.code, caught.value.operation) == ("23503", "create_space")
+
+
+def test_a_name_is_required(service: Client) -> None:
+    for create in (
+        lambda: service.spaces.create_space(None),  # type: ignore[arg-type]
+        lambda: service.spaces.create_spaces([{"name": None}]),
+        lambda: service.spaces.create_spaces([{"description": "x"}]),
+    ):
+        with pytest.raises(FieldMissingError, match="failed: Required field is missing$") as caught:
+            create()
+        assert caught.value.code == "23502"
+    with pytest.raises(TypeError):
+        service.spaces.create_space()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="name"):
+        service.spaces.create_space(5)  # type: ignore[arg-type]
+
+
+def test_many_are_inserted_in_their_order_or_none_at_all(service: Client, town: Path) -> None:
+    ada = add_user(town, "ada@town.example")
+    made = service.spaces.create_spaces([{"name": "one", "is_public": True}, {"name": "two", "owner_id": ada, "description": None}])
+    assert [(space.name, space.is_public, space.owner_id) for space in made] == [("one", True, None), ("two", False, ada)]
+    assert service.spaces.create_spaces([]) == []
+    with pytest.raises(FieldMissingError, match="^Create spaces failed: "):
+        service.spaces.create_spaces([{"name": "three", "is_public": True}, {"name": None}])
+    assert names(service.spaces.get_public_spaces()) == ["one"]
+
+
+def test_what_no_space_has_is_refused_by_its_name(service: Client) -> None:
+    with pytest.raises(InvalidInputError, match=r"^Create spaces failed: spaces\[1\] has unknown keys: 'colour', 7$"):
+        service.spaces.create_spaces([{"name": "a"}, {"name": "b", "colour": "red", 7: 1}])  # type: ignore[dict-item]
+    with pytest.raises(InvalidInputError, match=r"spaces\[0\].owner_id is not a UUID: 'me'"):
+        service.spaces.create_spaces([{"name": "a", "owner_id": "me"}])
+    with pytest.raises(TypeError, match=r"spaces\[0\].name"):
+        service.spaces.create_spaces([{"name": 5}])
+    for wrong in ({"name": "a"}, "name", b"name", [5], ["name"], 5, None):
+        with pytest.raises(TypeError):
+            service.spaces.create_spaces(wrong)  # type: ignore[arg-type]
+    assert service.spaces.get_public_spaces() == []
+
+
+@pytest.mark.parametrize("bad", ["", "5", "not-a-uuid", "x" * 5000, "\ud800", "5" * 31])
+def test_a_bad_id_is_an_invalid_input_that_names_the_argument(service: Client, bad: str) -> None:
+    spaces = service.spaces
+    for operation, name, call in (
+        ("Get space", "id", lambda: spaces.get_space(bad)),
+        ("Update space", "id", lambda: spaces.update_space(bad, name="x")),
+        ("Delete space", "id", lambda: spaces.delete_space(bad)),
+        ("Get user spaces", "user_id", lambda: spaces.get_user_spaces(bad)),
+        ("Get space with fidgets", "id", lambda: spaces.get_space_with_fidgets(bad)),
+        ("Create space", "owner_id", lambda: spaces.create_space("x", owner_id=bad)),
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            call()
+        assert str(caught.value).startswith(f"{operation} failed: {name} is not a UUID: ")
+        assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("wrong", [5, None, b"x", 1.5, object()])
+def test_an_id_of_another_type_is_a_type_error(service: Client, wrong: Any) -> None:
+    with pytest.raises(TypeError, match="id"):
+        service.spaces.get_space(wrong)
+
+
+def test_what_is_missing_answers_with_the_exact_sentences(service: Client) -> None:
+    spaces, nowhere = service.spaces, uuid4()
+    for sentence, call in (
+        ("Get space failed: Record not found", lambda: spaces.get_space(nowhere)),
+        ("Update space failed: Record not found", lambda: spaces.update_space(nowhere, name="x")),
+        ("Update space failed: Record not found", lambda: spaces.update_space(nowhere)),
+        ("Delete space failed: Record not found", lambda: spaces.delete_space(nowhere)),
+        ("Get space with fidgets failed: Record not found", lambda: spaces.get_space_with_fidgets(nowhere)),
+    ):
+        with pytest.raises(NotFoundError) as caught:
+            call()
+        assert str(caught.value) == sentence
+        assert (caught.value.kind, caught.value.code) == ("not_found", None)
+    assert spaces.get_user_spaces(nowhere) == []
+
+
+def test_an_update_changes_what_is_given_and_nothing_else(service: Client) -> None:
+    space = service.spaces.create_space("Harbor", description="Boats", is_public=True)
+    renamed = service.spaces.update_space(space.id, name="Haven")
+    assert (renamed.name, renamed.description, renamed.is_public) == ("Haven", "Boats", True)
+    assert renamed.updated_at > space.updated_at and renamed.created_at == space.created_at
+    cleared = service.spaces.update_space(str(space.id), description=None, is_public=False)
+    assert (cleared.name, cleared.description, cleared.is_public) == ("Haven", None, False)
+    assert service.spaces.update_space(space.id) == cleared
+    assert service.spaces.update_space(space.id, name=..., description=...) == cleared  # type: ignore[arg-type]
+    with pytest.raises(FieldMissingError) as caught:
+        service.spaces.update_space(space.id, name=None)  # type: ignore[arg-type]
+    assert str(caught.value) == "Update space failed: Required field is missing"
+    assert service.spaces.get_space(space.id) == cleared
+
+
+def test_a_deleted_space_is_gone_with_its_fidgets(service: Client) -> None:
+    space = service.spaces.create_space("Harbor")
+    fidget = service.fidgets.create_fidget(space.id, "clock")
+    assert service.spaces.delete_space(space.id) is None  # type: ignore[func-returns-value]
+    for gone in (lambda: service.spaces.get_space(space.id), lambda: service.fidgets.get_fidget(fidget.id)):
+        with pytest.raises(NotFoundError):
+            gone()
+
+
+def test_public_spaces_are_twenty_newest_first_with_their_owners(service: Client, client: Client, town: Path) -> None:
+    ada = add_user(town, "ada@town.example")
+    for number in range(25):
+        service.spaces.create_space(f"space {number}", is_public=True, owner_id=ada if number % 2 else None)
+    service.spaces.create_space("hidden")
+    page = client.spaces.get_public_spaces()
+    assert isinstance(page, townsquare.SpaceList) and all(type(space) is PublicSpace for space in page)
+    assert names(page) == [f"space {number}" for number in range(24, 4, -1)]
+    assert names(client.spaces.get_public_spaces(10, 20)) == ["space 4", "space 3", "space 2", "space 1", "space 0"]
+    assert names(client.spaces.get_public_spaces(limit=2, offset=1)) == ["space 23", "space 22"]
+    assert client.spaces.get_public_spaces(5, 2**63 - 1) == []
+    owner = page[1].owner
+    assert owner is not None and (owner.id, owner.email) == (ada, "ada@town.example")
+    assert page[0].owner is None and page[1].owner_id == ada
+
+
+@pytest.mark.parametrize("limit, offset", [(0, 0), (1001, 0), (-1, 0), (10**30, 0), (20, -1), (20, 2**63), (20, 10**30)])
+def test_a_limit_or_offset_out_of_range_is_an_invalid_input(client: Client, limit: int, offset: int) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        client.spaces.get_public_spaces(limit, offset)
+    assert str(caught.value).startswith(f"Get public spaces failed: {'offset' if limit == 20 else 'limit'} is ")
+
+
+def test_a_user_has_spaces_with_their_fidgets(service: Client, client: Client, town: Path) -> None:
+    ada = add_user(town, "ada@town.example")
+    empty = service.spaces.create_space("empty", owner_id=ada, is_public=True)
+    full = service.spaces.create_space("full", owner_id=ada)
+    fidgets = [service.fidgets.create_fidget(full.id, kind, config={"n": 1}) for kind in ("clock", "text")]
+    spaces = service.spaces.get_user_spaces(str(ada))
+    assert isinstance(spaces, townsquare.SpaceList) and all(type(space) is SpaceWithFidgets for space in spaces)
+    assert [(space.id, space.fidgets) for space in spaces] == [(full.id, fidgets), (empty.id, [])]
+    assert names(client.spaces.get_user_spaces(ada)) == ["empty"]
+    one = service.spaces.get_space_with_fidgets(full.id)
+    assert one == spaces[0] and one.fidgets == fidgets
+    with pytest.raises(NotFoundError):
+        service.spaces.get_space_with_fidgets(empty.id)
+
+
+def test_nobody_sees_only_what_is_public_and_changes_nothing(service: Client, client: Client) -> None:
+    hidden = service.spaces.create_space("hidden")
+    shown = service.spaces.create_space("shown", is_public=True)
+    assert client.spaces.get_space(shown.id) == shown
+    for call in (
+        lambda: client.spaces.get_space(hidden.id),
+        lambda: client.spaces.update_space(hidden.id, name="mine"),
+        lambda: client.spaces.update_space(shown.id, name="mine"),
+        lambda: client.spaces.delete_space(shown.id),
+    ):
+        with pytest.raises(NotFoundError):
+            call()
+    for create, operation in (
+        (lambda: client.spaces.create_space("mine"), "Create space"),
+        (lambda: client.spaces.create_spaces([{"name": "mine"}]), "Create spaces"),
+    ):
+        with pytest.raises(AuthError) as caught:
+            create()
+        sentence = 'Database error: new row violates row-level security policy for table "spaces"'
+        assert str(caught.value) == f"{operation} failed: {sentence}"
+        assert (caught.value.kind, caught.value.code) == ("forbidden", "42501") and isinstance(caught.value, PermissionError)
+    assert service.spaces.get_space(shown.id) == shown
+
+
+def test_owners_addresses_can_be_kept_back(tmp_path: Path) -> None:
+    with Client.open(tmp_path / "data", expose_owner_email=False) as client:
+        ada = add_user(tmp_path / "data", "ada@town.example")
+        client.as_service().spaces.create_space("hers", owner_id=ada, is_public=True)
+        (space,) = client.spaces.get_public_spaces()
+        assert space.owner is not None and (space.owner.id, space.owner.email) == (ada, None)
+        assert "ada@" not in client.spaces.get_public_spaces()._repr_html_()
+    with Client.open(tmp_path / "data", expose_owner_email=True) as client:
+        (space,) = client.spaces.get_public_spaces()
+        assert space.owner is not None and space.owner.email == "ada@town.example"
+
+
+def test_text_comes_back_as_it_went_in_and_a_nul_is_refused(service: Client) -> None:
+    for text in ("'; DROP TABLE spaces; --", "%_\\\"`", "עברית ‮ rtl", "🏙️" * 100, "", "x" * 1_000_000):
+        space = service.spaces.create_space(text, description=text)
+        assert (service.spaces.get_space(space.id).name, space.description) == (text, text)
+    for bad in ("a\0b", "half \ud83d"):
+        for refused in (
+            lambda: service.spaces.create_space(bad),
+            lambda: service.spaces.create_space("x", description=bad),
+            lambda: service.spaces.update_space(uuid4(), name=bad),
+        ):
+            with pytest.raises(InvalidInputError, match="failed: (name|description) "):
+                refused()  # type: ignore[no-untyped-call]
+
+
+def test_records_are_frozen_compared_by_value_and_shown(service: Client, town: Path) -> None:
+    ada = add_user(town, "ada@town.example")
+    space = service.spaces.create_space("Harbor", owner_id=ada, is_public=True)
+    service.fidgets.create_fidget(space.id, "clock", config={"a": [1]})
+    other = service.spaces.create_space("Other")
+    same, full, public = service.spaces.get_space(space.id), service.spaces.get_space_with_fidgets(space.id), service.spaces.get_public_spaces()[0]
+    assert space == same and not space != same and space is not same and hash(space) == hash(same)
+    assert space != other and len({space, same, other}) == 2
+    assert space != full and full != space and full != public and space != "Harbor" and space is not None
+    assert full == service.spaces.get_space_with_fidgets(space.id) and hash(full) == hash(space)
+    assert public == service.spaces.get_public_spaces()[0]
+    assert issubclass(SpaceWithFidgets, Space) and issubclass(PublicSpace, Space) and full.name == "Harbor"
+    for record in (space, full, public, public.owner):
+        assert copy.copy(record) is record and copy.deepcopy(record) is record
+        with pytest.raises(AttributeError):
+            record.id = ada  # type: ignore[misc, union-attr]
+    with pytest.raises(TypeError):
+        space < same  # type: ignore[operator]
+    inside = f"id={space.id!r}, name='Harbor', owner_id={ada!r}, is_public=True"
+    assert repr(space) == f"Space({inside})"
+    assert repr(full) == f"SpaceWithFidgets({inside}, fidgets={full.fidgets!r})"
+    assert repr(public) == f"PublicSpace({inside}, owner=Owner(id={ada!r}))"
+    columns = ["id", "name", "description", "owner_id", "is_public", "created_at", "updated_at"]
+    assert space.to_dict() == {name: getattr(space, name) for name in columns}
+    assert full.to_dict() == {**space.to_dict(), "fidgets": [full.fidgets[0].to_dict()]}
+    assert public.to_dict() == {**space.to_dict(), "owner": {"id": ada, "email": "ada@town.example"}}
+
+
+def test_a_table_in_a_notebook_escapes_everything(service: Client, town: Path) -> None:
+    nasty = '<script>alert("x")</script>'
+    ada = add_user(town, f"{nasty}@town.example")
+    space = service.spaces.create_space(nasty, description=nasty, owner_id=ada, is_public=True)
+    for _ in range(6):
+        service.fidgets.create_fidget(space.id, nasty)
+    for spaces in (service.spaces.get_public_spaces(), service.spaces.get_user_spaces(ada)):
+        page = spaces._repr_html_()
+        assert "<script" not in page and 'alert("x")' not in page and "&lt;script&gt;" in page and page.count("<tr>") == 2
+    assert "No spaces" in service.spaces.get_user_spaces(uuid4())._repr_html_()
+
+
+def test_a_service_is_a_handle_of_its_own_to_the_same_store(client: Client) -> None:
+    service = client.as_service()
+    assert type(service) is Client and service is not client
+    assert service.spaces is service.spaces and service.spaces is not client.spaces
+    space = service.spaces.create_space("seen", is_public=True)
+    assert client.spaces.get_space(space.id) == space and service.as_service().spaces.get_space(space.id) == space
+    service.close()
+    assert client.closed
+    with pytest.raises(townsquare.ClosedError, match="^Get space failed: "):
+        client.spaces.get_space(space.id)
+    with pytest.raises(townsquare.ClosedError, match="^Get public spaces failed: "):
+        client.spaces.get_public_spaces()
+
+
+def test_the_same_through_coroutines(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await townsquare.AsyncClient.open(tmp_path / "data") as client:
+            service = await client.as_service()
+            assert type(service) is townsquare.AsyncClient
+            space = await service.spaces.create_space("Harbor", is_public=True)
+            assert await client.spaces.get_space(str(space.id)) == space
+            assert (await service.spaces.update_space(space.id, description="x")).description == "x"
+            assert names(await client.spaces.get_public_spaces()) == ["Harbor"]
+            await service.fidgets.create_fidget(space.id, "clock", config=[1])
+            assert [each.config for each in (await client.spaces.get_space_with_fidgets(space.id)).fidgets] == [[1]]
+            assert await client.spaces.get_user_spaces(uuid4()) == []
+            refused = client.spaces.get_space("nonsense")
+            with pytest.raises(InvalidInputError, match="^Get space failed: id is not a UUID"):
+                await refused
+            misspelt = service.spaces.create_spaces([{"nam": "x"}])
+            with pytest.raises(InvalidInputError, match="'nam'"):
+                await misspelt
+            with pytest.raises(InvalidInputError, match="limit"):
+                await client.spaces.get_public_spaces(0)
+            await service.spaces.delete_space(space.id)
+            with pytest.raises(NotFoundError):
+                await client.spaces.get_space(space.id)
+        with pytest.raises(townsquare.ClosedError):
+            await client.spaces.get_public_spaces()
+
+    run(main())
