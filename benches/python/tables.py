@@ -57,7 +57,7 @@ def peer(file: str, space: str, runs: int) -> None:
         moments = [datetime.fromisoformat(each.replace("Z", "+00:00")) for each in (created, updated)]
         return Row(UUID(id), name, description, owner and UUID(owner), bool(public), *moments)
 
-    page = f"SELECT {COLUMNS} FROM spaces WHERE is_public = 1 ORDER BY created_at DESC, id LIMIT 20"
+    page = f"SELECT {COLUMNS} FROM spaces WHERE is_public = true ORDER BY created_at DESC, id LIMIT 20"
     show("peer: sqlite3, one row, a tuple", lambda: database.execute(statement, (space,)).fetchone(), runs)
     show("peer: sqlite3, one row, a dataclass of texts", fetch, runs)
     show("peer: sqlite3, one row, a dataclass of types", fetch_typed, runs)
