@@ -1,20 +1,20 @@
 //! townsquare for Python: the extension module `townsquare._native`, which the package `townsquare` re-exports.
 //!
 //! Invariant: there is no logic here and no body twice. An operation is written once, as a method that names the core's
-//! future; [`enter`] runs that future for `Client` and `AsyncClient` alike.
+//! future; `enter` runs that future for `Client` and `AsyncClient` alike.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | [`process`] | what befalls the process: signals, fork, exit |
-//! | [`handle`] | a client shared by Python objects, and how it may be dropped |
-//! | [`enter`] | the two doors into the core, blocking and awaiting |
-//! | [`coroutine`], [`courier`] | what the awaiting door hands out, and how its answer reaches the event loop |
-//! | [`convert`], [`json`], [`errors`], [`record`] | values, failures and records on their way to Python |
-//! | [`argument`] | ids, texts, changes and mappings on their way from it |
-//! | [`options`] | keywords to configuration |
-//! | [`client`] | the two clients, and the way to the areas |
-//! | [`discovery`], [`communities`], [`spaces`], [`fidgets`] | one [`area`] each: names, defaults, meanings |
-//! | [`mini_app`], [`community`], [`space`], [`fidget`] | the records of each |
+//! | `process` | what befalls the process: signals, fork, exit |
+//! | `handle` | a client shared by Python objects, and how it may be dropped |
+//! | `enter` | the two doors into the core, blocking and awaiting |
+//! | `coroutine`, `courier` | what the awaiting door hands out, and how its answer reaches the event loop |
+//! | `convert`, `json`, `errors`, `record` | values, failures and records on their way to Python |
+//! | `argument` | ids, texts, changes and mappings on their way from it |
+//! | `options` | keywords to configuration |
+//! | `client` | the two clients, and the way to the areas |
+//! | `discovery`, `communities`, `spaces`, `fidgets` | one `area` each: names, defaults, meanings |
+//! | `mini_app`, `community`, `space`, `fidget` | the records of each |
 
 #![forbid(unsafe_code)]
 
