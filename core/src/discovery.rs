@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 pub(crate) use self::endpoint::MAX_BODY;
 pub use self::{
     endpoint::{ENDPOINT_PATH, HttpResponse},
-    selection::{MAX_LIMIT, Selection},
+    selection::Selection,
     terms::CATEGORIES,
 };
 use self::{refresh::Catalog, snapshot::Snapshot};
@@ -30,6 +30,7 @@ use crate::{
     clock::Clock,
     database::Scope,
     error::{During, Operation, Result},
+    filter,
     model::{DiscoveryStats, MiniApps, Timeframe},
     upstream::Upstream,
 };
@@ -144,7 +145,7 @@ impl Discovery {
         selection: &Selection,
         answer: impl FnOnce(&Snapshot, &snapshot::Filter, usize) -> MiniApps,
     ) -> Result<MiniApps> {
-        let limit = selection.limit()?;
+        let limit = filter::limit(selection.limit)? as usize;
         let current = self.catalog.serving(timeframe, selection).await?;
         let filter = current.snapshot.filter(selection)?;
         Ok(answer(&current.snapshot, &filter, limit))

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The most rows that one call returns.
-pub(crate) const MAX_LIMIT: u32 = 1_000;
+/// The most rows, or apps, that one call returns.
+pub const MAX_LIMIT: u32 = 1_000;
 
 /// How deep JSON may be nested; both engines read that back.
 pub(crate) const MAX_DEPTH: usize = 100;
@@ -47,9 +47,9 @@ fn nested(name: &str, value: &Json, depth: usize) -> Result<()> {
 }
 
 /// A limit of 1 to 1,000.
-pub(crate) fn limit(limit: u32) -> Result<i64> {
+pub(crate) fn limit(limit: u32) -> Result<u32> {
     match limit {
-        1..=MAX_LIMIT => Ok(i64::from(limit)),
+        1..=MAX_LIMIT => Ok(limit),
         _ => Err(Error::invalid_input(format!("limit is 1 to {MAX_LIMIT}, not {limit}"))),
     }
 }

@@ -1,7 +1,7 @@
 //! townsquare: the community backend and mini app directory as a library.
 //!
 //! Link it and there is no server to run: mini app discovery from an upstream catalog, cached, searchable, with a
-//! database fallback; on one SQLite file by default.
+//! database fallback; and the tables of a community, with policies; on one SQLite file, or on PostgreSQL.
 //!
 //! ```no_run
 //! use townsquare::{Config, Timeframe, blocking::Client};
@@ -20,7 +20,7 @@
 //!
 //! # Where to look
 //! [`Client`] and its twin [`blocking::Client`] are the door, [`Config`] says how it opens, [`Error`] what went wrong.
-//! [`Discovery`] finds mini apps. Operations, defaults and messages keep the words of the specification (`SPEC`).
+//! [`Discovery`] finds mini apps; [`Spaces`], [`Fidgets`] and [`Communities`] are the tables. Operations, defaults and messages keep the words of the specification (`SPEC`).
 //!
 //! # Threads
 //! Everything is `Send + Sync`. Futures need no runtime of yours: a client has a small one for its background work,
@@ -60,8 +60,9 @@ pub use crate::{
     clock::{Clock, ManualClock},
     communities::Communities,
     config::{Config, Durability, OPTIONS},
-    discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, MAX_LIMIT, Selection},
+    discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, Selection},
     error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
+    filter::MAX_LIMIT,
     model::{
         ActiveCommunityConfig, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
         DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,

@@ -132,7 +132,7 @@ impl Spaces {
     /// `InvalidInput` for a limit that is not 1 to 1,000.
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
         let select = async {
-            let limit = filter::limit(limit)?;
+            let limit = i64::from(filter::limit(limit)?);
             let offset = filter::offset(offset)?;
             let values = [limit.into(), offset.into()];
             let mut spaces = self.scope.fetch(&sql::GET_PUBLIC_SPACES, &values, rows::public_space).await?;

@@ -1,7 +1,5 @@
 //! Which apps of a list a caller wants: how many, of which categories, on which networks.
 
-use crate::error::{Error, Result};
-
 /// How many apps to return, and the filters they must pass.
 ///
 /// Filters combine: an app must be of one of the categories *and* on one of the networks; no categories, or no
@@ -16,13 +14,10 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    limit: u32,
+    pub(super) limit: u32,
     pub(super) categories: Vec<String>,
     pub(super) networks: Vec<String>,
 }
-
-/// The most apps one call returns.
-pub const MAX_LIMIT: u32 = 1_000;
 
 impl Selection {
     /// The first `limit` apps; the call refuses 0 and more than 1,000.
@@ -40,13 +35,6 @@ impl Selection {
     pub fn on_networks<S: Into<String>>(mut self, networks: impl IntoIterator<Item = S>) -> Selection {
         self.networks.extend(networks.into_iter().map(Into::into));
         self
-    }
-
-    pub(super) fn limit(&self) -> Result<usize> {
-        match self.limit {
-            1..=MAX_LIMIT => Ok(self.limit as usize),
-            _ => Err(Error::invalid_input(format!("limit is 1 to {MAX_LIMIT}, not {}", self.limit))),
-        }
     }
 }
 
