@@ -3,6 +3,27 @@
 //! Invariant: no logic and no second copy of a body lives here. A future that is ready costs one poll; any other
 //! parks the calling thread, which works everywhere, also inside a runtime.
 
+/// An area of the client whose every call waits for its asynchronous twin.
+macro_rules! area {
+    ($area:ident: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[doc = concat!("[`townsquare::", stringify!($area), "`](crate::", stringify!($area), ") with calls that wait.")]
+        pub struct $area<'a>(pub(super) &'a crate::$area);
+
+        impl $area<'_> {
+            $(
+                #[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($area), "::", stringify!($name), ").")]
+                ///
+                /// # Errors
+                /// As there.
+                pub fn $name(&self, $($argument: $type),*) -> Result<$output> {
+                    wait(self.0.$name($($argument),*))
+                }
+            )*
+        }
+    };
+}
+
+mod auth;
 mod tables;
 
 use std::{
@@ -14,7 +35,10 @@ use std::{
     time::Duration,
 };
 
-pub use self::tables::{Communities, Fidgets, Spaces};
+pub use self::{
+    auth::Auth,
+    tables::{Communities, Fidgets, Spaces},
+};
 use crate::{
     clock::Clock,
     config::Config,

@@ -14,13 +14,13 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
+    auth::{Auth, Desk},
     clock::Clock,
     communities::Communities,
     config::{Config, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
     error::{During, Error, Operation, Result},
-    policy::Caller,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     upstream::Upstream,
@@ -48,6 +48,7 @@ pub struct Client(Arc<Handle>);
 
 /// A handle: the client's parts, as one caller has them.
 struct Handle {
+    auth: Auth,
     communities: Communities,
     spaces: Spaces,
     fidgets: Fidgets,
@@ -57,6 +58,7 @@ struct Handle {
 // Fields are dropped in this order: what runs in the background ends before the database does.
 struct Parts {
     discovery: Discovery,
+    desk: Arc<Desk>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -79,34 +81,55 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, clock } = resolved;
+        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, session_file, clock } = resolved;
         let upstream = Upstream::new(&catalog, clock.clone())?;
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let handle = runtime.handle().clone();
         let database = Database::open(database, options, handle.clone()).await?;
         let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
-        let service = database.scope(Caller::Service);
+        let service = database.service();
+        let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone()));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
         let is_closed = AtomicBool::new(false);
-        let parts = Parts { discovery, runtime, database, clock, exposes_owner_email, is_closed };
-        Ok(Client::acting(Arc::new(parts), Caller::Anonymous))
+        let auth = Auth::open(Arc::clone(&desk), session_file);
+        let parts = Parts { discovery, desk, runtime, database, clock, exposes_owner_email, is_closed };
+        let client = Client::acting(Arc::new(parts), auth);
+        client.auth().restore().await?;
+        Ok(client)
     }
 
-    /// A handle that acts for `caller`.
-    fn acting(parts: Arc<Parts>, caller: Caller) -> Client {
-        let scope = parts.database.scope(caller);
+    /// A handle that acts for whoever `auth` has.
+    fn acting(parts: Arc<Parts>, auth: Auth) -> Client {
+        let scope = parts.database.scope(auth.seat().acting().clone());
         let clock = || parts.clock.clone();
         Client(Arc::new(Handle {
             communities: Communities::new(scope.clone(), clock()),
             spaces: Spaces::new(scope.clone(), clock(), parts.exposes_owner_email),
             fidgets: Fidgets::new(scope, clock()),
+            auth,
             parts,
         }))
     }
 
     /// The same client past every policy: for trusted code.
     pub fn as_service(&self) -> Client {
-        Client::acting(Arc::clone(&self.0.parts), Caller::Service)
+        let auth = Auth::service(Arc::clone(&self.0.parts.desk));
+        Client::acting(Arc::clone(&self.0.parts), auth)
+    }
+
+    /// The same client as the user of a session, for servers with many users: a handle of its own, whose caller stays.
+    ///
+    /// # Errors
+    /// `Unauthorized` when the session has ended or its access token expired.
+    pub async fn as_user(&self, access_token: &str) -> Result<Client> {
+        let desk = Arc::clone(&self.0.parts.desk);
+        let seat = desk.seat_of(access_token).await.during(Operation::AsUser)?;
+        Ok(Client::acting(Arc::clone(&self.0.parts), Auth::seated(desk, seat)))
+    }
+
+    /// Accounts, sessions and sign-in.
+    pub fn auth(&self) -> &Auth {
+        &self.0.auth
     }
 
     /// Communities: configuration, domains, registered spaces.

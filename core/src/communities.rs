@@ -1,7 +1,8 @@
 //! Communities: their configuration, their domains, and the spaces registered with them (SPEC 2.2 to 2.4, 4.3).
 //!
-//! Invariant: only the service writes here, but for a registration, which the space's owner may make too; what is
-//! published may be read by everyone.
+//! Invariant: only the service writes here, but for a registration, which the space's owner may make too, and the
+//! navigation, which those may set who hold one of the community's identity keys; what is published may be read by
+//! everyone.
 
 pub(crate) mod domain;
 mod rows;
@@ -107,17 +108,26 @@ impl Communities {
         delete.await.during(Operation::DeleteCommunityDomain)
     }
 
-    /// Sets a community's navigation and nothing else of it; the service only. `None` clears it.
+    /// Sets a community's navigation and nothing else of it; the service, or a user who linked one of the community's
+    /// `admin_identity_public_keys` and may see it. `None` clears it.
     ///
     /// # Errors
-    /// `NotFound` for an unknown community, `Unauthorized` or `Forbidden` for anybody but the service.
+    /// `NotFound` for an unknown community; `Unauthorized` for nobody, `Forbidden` for a user who holds none of its keys, whether or
+    /// not there is such a community.
     pub async fn update_navigation(&self, community_id: &str, navigation: Option<Json>) -> Result<CommunityConfig> {
         let update = async {
-            self.require_service(Table::CommunityConfigs)?;
+            let caller = self.scope.caller();
+            if caller == Caller::Anonymous {
+                return Err(Error::permission_denied(Table::CommunityConfigs.name(), true));
+            }
             filter::community_id(community_id)?;
             filter::json("navigation_config", navigation.as_ref())?;
             let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
-            self.scope.change(&sql::UPDATE_NAVIGATION, values, rows::config).await?.pop().ok_or_else(Error::not_found)
+            let updated = self.scope.change(&sql::UPDATE_NAVIGATION, values, rows::config).await?.pop();
+            updated.ok_or_else(|| match caller {
+                Caller::Service => Error::not_found(),
+                _ => Error::permission_denied(Table::CommunityConfigs.name(), false),
+            })
         };
         update.await.during(Operation::UpdateNavigation)
     }

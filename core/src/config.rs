@@ -60,6 +60,7 @@ pub struct Config {
     pub(crate) catalog_max_page_bytes: Option<u64>,
     pub(crate) catalog_tries: Option<u32>,
     pub(crate) hides_owner_email: bool,
+    pub(crate) persists_session: bool,
     pub(crate) clock: Clock,
 }
 
@@ -80,6 +81,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("catalog_max_pages", "pages fetched for one list at the most; default 100"),
     ("catalog_max_page_bytes", "largest page or catalog file read, in bytes; default 33554432 (32 MiB)"),
     ("catalog_tries", "tries for one page, 1 to 10; default 3"),
+    ("persist_session", "true or false (default): whether the signed-in user's session is kept in data_dir"),
     ("expose_owner_email", "true (default) or false: whether public spaces show their owners' e-mail addresses"),
 ];
 
@@ -165,10 +167,13 @@ impl Config {
             "catalog_max_pages" => self.catalog_max_pages(number(name, value)?),
             "catalog_max_page_bytes" => self.catalog_max_page_bytes(number(name, value)?),
             "catalog_tries" => self.catalog_tries(number(name, value)?),
-            "expose_owner_email" => match value {
-                "true" | "1" => self.expose_owner_email(),
-                "false" | "0" => self.hide_owner_email(),
-                _ => return Err(Error::config(format!("Option expose_owner_email is true or false, not {value:?}"))),
+            "persist_session" => match truth(name, value)? {
+                true => self.persist_session(),
+                false => Config { persists_session: false, ..self },
+            },
+            "expose_owner_email" => match truth(name, value)? {
+                true => self.expose_owner_email(),
+                false => self.hide_owner_email(),
             },
             _ => return Err(unknown_option(name)),
         })
@@ -270,6 +275,13 @@ impl Config {
         self
     }
 
+    /// Keeps the signed-in user's session in `data_dir`, in a file that only its owner may read, from one start of the
+    /// program to the next: for an app with one user.
+    pub fn persist_session(mut self) -> Config {
+        self.persists_session = true;
+        self
+    }
+
     /// Where the client reads the time; tests give it a [`ManualClock`](crate::ManualClock).
     pub fn clock(mut self, clock: Clock) -> Config {
         self.clock = clock;
@@ -291,6 +303,14 @@ fn unknown_option(name: &str) -> Error {
 fn seconds(name: &str, value: &str) -> Result<Duration> {
     let seconds = value.trim().parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| Error::config(format!("Option {name} is a number of seconds, not {value:?}")))
+}
+
+fn truth(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(Error::config(format!("Option {name} is true or false, not {value:?}"))),
+    }
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T> {

@@ -1,9 +1,10 @@
 //! The database: statements and transactions, the same for every engine.
 //!
-//! Invariant: no other module knows an engine, a driver or a dialect. Whatever runs, runs for a caller: rows are
-//! reached through a [`Scope`], which binds the caller's id into every policy that a [`Statement`] names. What a
-//! write returned is committed.
+//! Invariant: no other module knows an engine, a driver or a dialect. Whatever runs, runs for somebody: rows are
+//! reached through a [`Scope`], which asks for the session of a user and binds the user's id into every policy that a
+//! [`Statement`] names. What a write returned is committed.
 
+mod acting;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod row;
@@ -12,13 +13,18 @@ mod sqlite;
 mod statement;
 mod value;
 
-use std::{future::Future, path::Path, pin::Pin, time::Duration};
+use std::{future::Future, path::Path, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::restore;
-pub(crate) use self::{row::Row, statement::Statement, value::Value};
+pub(crate) use self::{
+    acting::{Acting, Pass, Principal, session_ended, session_expired},
+    row::Row,
+    statement::Statement,
+    value::Value,
+};
 use crate::{
     clock::Clock,
     config::{DatabaseLocation, Durability},
@@ -34,7 +40,10 @@ pub(crate) type Read<T> = fn(&Row<'_>) -> Result<T>;
 
 /// An open database. Cheap to clone; the last clone, or [`Database::close`], closes it.
 #[derive(Clone)]
-pub(crate) struct Database(Engine);
+pub(crate) struct Database {
+    engine: Engine,
+    clock: Clock,
+}
 
 #[derive(Clone)]
 enum Engine {
@@ -44,11 +53,11 @@ enum Engine {
     Postgres(postgres::Postgres),
 }
 
-/// The database as one caller sees it.
+/// The database as one handle's caller sees it.
 #[derive(Clone)]
 pub(crate) struct Scope {
     database: Database,
-    caller: Caller,
+    acting: Acting,
 }
 
 /// A transaction under way, for one caller.
@@ -75,26 +84,32 @@ impl Database {
     /// `Config` for a place that cannot be used, for a file that is no database of ours, and for one that a newer
     /// version of the library wrote; it stays as it was.
     pub(crate) async fn open(location: DatabaseLocation, options: OpenOptions, runtime: Handle) -> Result<Database> {
-        match location {
+        let clock = options.clock.clone();
+        let engine = match location {
             #[cfg(feature = "sqlite")]
             DatabaseLocation::Sqlite { file, folder } => {
-                let opening = sqlite::Sqlite::open(file, folder, options, runtime);
-                Ok(Database(Engine::Sqlite(opening.await?)))
+                Engine::Sqlite(sqlite::Sqlite::open(file, folder, options, runtime).await?)
             }
             #[cfg(feature = "postgres")]
             DatabaseLocation::Postgres(url) => {
-                Ok(Database(Engine::Postgres(postgres::Postgres::open(&url, &options, runtime).await?)))
+                Engine::Postgres(postgres::Postgres::open(&url, &options, runtime).await?)
             }
             #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
-            DatabaseLocation::Sqlite { .. } => Err(left_out("sqlite")),
+            DatabaseLocation::Sqlite { .. } => return Err(left_out("sqlite")),
             #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
-            DatabaseLocation::Postgres(_) => Err(left_out("postgres")),
-        }
+            DatabaseLocation::Postgres(_) => return Err(left_out("postgres")),
+        };
+        Ok(Database { engine, clock })
     }
 
-    /// The database as `caller` sees it.
-    pub(crate) fn scope(&self, caller: Caller) -> Scope {
-        Scope { database: self.clone(), caller }
+    /// The database as whoever `acting` stands for sees it.
+    pub(crate) fn scope(&self, acting: Acting) -> Scope {
+        Scope { database: self.clone(), acting }
+    }
+
+    /// The database past every policy.
+    pub(crate) fn service(&self) -> Scope {
+        self.scope(Acting::new(Principal::Service))
     }
 
     /// Copies a SQLite database to a file while writers go on.
@@ -102,7 +117,7 @@ impl Database {
     /// # Errors
     /// `InvalidInput` on PostgreSQL, which has tools of its own for that, and for a target that exists.
     pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
-        match &self.0 {
+        match &self.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.backup(target).await,
             #[cfg(feature = "postgres")]
@@ -114,7 +129,7 @@ impl Database {
 
     /// Ends the database's threads and closes its files; waits for the write under way. Later calls fail as closed.
     pub(crate) fn close(&self) {
-        match &self.0 {
+        match &self.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.close(),
             #[cfg(feature = "postgres")]
@@ -126,7 +141,16 @@ impl Database {
 impl Scope {
     /// Who it is.
     pub(crate) fn caller(&self) -> Caller {
-        self.caller
+        self.acting.principal().caller()
+    }
+
+    /// Who it is, unless the access token is too old to say so.
+    fn principal(&self) -> Result<Arc<Principal>> {
+        let principal = self.acting.principal();
+        match &*principal {
+            Principal::User(pass) if pass.expires_at <= self.database.clock.now() => Err(session_expired()),
+            _ => Ok(principal),
+        }
     }
 
     /// The rows of a statement that changes nothing.
@@ -138,11 +162,12 @@ impl Scope {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        match &self.database.0 {
+        let principal = self.principal()?;
+        match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.fetch(self.caller, statement, values, read),
+            Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.fetch(self.caller, statement, values, read).await,
+            Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
         }
     }
 
@@ -153,11 +178,12 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        match &self.database.0 {
+        let principal = self.principal()?;
+        match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.scan(self.caller, statement, values, read).await,
+            Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values, read).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.fetch(self.caller, statement, &values, read).await,
+            Engine::Postgres(postgres) => postgres.fetch(&principal, statement, &values, read).await,
         }
     }
 
@@ -168,16 +194,17 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        match &self.database.0 {
+        let principal = self.principal()?;
+        match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => {
-                let work = sqlite.write(self.caller, move |transaction| {
+                let work = sqlite.write(principal, move |transaction| {
                     Box::pin(async move { transaction.fetch(statement, &values, read).await })
                 });
                 work.await
             }
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.change(self.caller, statement, &values, read).await,
+            Engine::Postgres(postgres) => postgres.change(&principal, statement, &values, read).await,
         }
     }
 
@@ -188,11 +215,12 @@ impl Scope {
         &self,
         work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
-        match &self.database.0 {
+        let principal = self.principal()?;
+        match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write(self.caller, work).await,
+            Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.write(self.caller, work).await,
+            Engine::Postgres(postgres) => postgres.write(&principal, work).await,
         }
     }
 }

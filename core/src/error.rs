@@ -156,6 +156,16 @@ operations! {
     UpdateFidget, "update_fidget", "Update fidget";
     DeleteFidget, "delete_fidget", "Delete fidget";
     GetSpaceFidgets, "get_space_fidgets", "Get space fidgets";
+    AsUser, "as_user", "Act as user";
+    SignUp, "sign_up", "Sign up";
+    SignIn, "sign_in", "Sign in";
+    SignOut, "sign_out", "Sign out";
+    GetSession, "get_session", "Get session";
+    RefreshSession, "refresh_session", "Refresh session";
+    SetSession, "set_session", "Set session";
+    UpdateUser, "update_user", "Update user";
+    DeleteUser, "delete_user", "Delete user";
+    LinkIdentity, "link_identity", "Link identity";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
 }

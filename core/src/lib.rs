@@ -35,10 +35,13 @@ mod model;
 mod config;
 mod filter;
 mod policy;
+mod signed;
 
 mod database;
+mod dispatch;
 mod upstream;
 
+mod auth;
 mod communities;
 mod discovery;
 mod spaces;
@@ -56,18 +59,20 @@ pub use serde_json::Value as Json;
 pub use uuid::Uuid;
 
 pub use crate::{
+    auth::{Auth, identity_claim},
     client::Client,
     clock::{Clock, ManualClock},
     communities::Communities,
     config::{Config, Durability, OPTIONS},
     discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, Selection},
+    dispatch::Subscription,
     error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
     filter::MAX_LIMIT,
     model::{
-        ActiveCommunityConfig, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
+        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
         DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,
-        NewRegistration, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceRegistration, SpaceType,
-        SpaceWithFidgets, Timeframe,
+        NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration, SpaceType,
+        SpaceWithFidgets, Timeframe, User, UserPatch,
     },
     spaces::{DEFAULT_PAGE, Fidgets, Spaces},
 };

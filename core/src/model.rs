@@ -6,6 +6,7 @@ mod change;
 mod community;
 mod mini_app;
 mod space;
+mod user;
 
 pub use change::Change;
 pub use community::{
@@ -14,3 +15,4 @@ pub use community::{
 };
 pub use mini_app::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe};
 pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
+pub use user::{AuthEvent, Session, User, UserPatch};

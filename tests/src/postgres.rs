@@ -21,8 +21,11 @@ use crate::{outside::Outside, skip::skip, temp::TempFolder, wait::wait_until};
 /// Carries the server to child processes, as `port:folder of the socket`.
 pub const VARIABLE: &str = "TOWNSQUARE_TEST_POSTGRES";
 
-/// The role that owns the databases of the tests; it may do nothing else.
+/// The role that owns the databases of the tests; all else it may do is to become the library's restricted role.
 pub const PLAIN_ROLE: &str = "townsfolk";
+
+/// A role that may own a database and nothing else.
+pub const LONE_ROLE: &str = "hermit";
 
 /// What the server is run by, so that it dies with us: it reads a pipe until we are gone.
 const KEEPER: &str = r#"folder=$1; shift
@@ -162,7 +165,11 @@ fn start(binaries: &Path) -> Server {
     let server = Server { port, sockets, _keeper: Some(keeper), _folder: Some(folder) };
     let url = server.url("postgres", "postgres");
     wait_until("PostgreSQL accepts connections", || Outside::postgres(&url).is_ok());
-    server.administrator("postgres").run(&format!("CREATE ROLE {PLAIN_ROLE} LOGIN"));
+    let administrator = server.administrator("postgres");
+    administrator.run(&format!("CREATE ROLE {PLAIN_ROLE} LOGIN"));
+    administrator.run(&format!("CREATE ROLE {LONE_ROLE} LOGIN"));
+    administrator.run("CREATE ROLE townsquare_caller NOLOGIN");
+    administrator.run(&format!("GRANT townsquare_caller TO {PLAIN_ROLE}"));
     server
 }
 

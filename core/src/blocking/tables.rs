@@ -13,26 +13,6 @@ use crate::{
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-/// An area of the client whose every call waits for its asynchronous twin.
-macro_rules! area {
-    ($area:ident: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
-        #[doc = concat!("[`townsquare::", stringify!($area), "`](crate::", stringify!($area), ") with calls that wait.")]
-        pub struct $area<'a>(pub(super) &'a crate::$area);
-
-        impl $area<'_> {
-            $(
-                #[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($area), "::", stringify!($name), ").")]
-                ///
-                /// # Errors
-                /// As there.
-                pub fn $name(&self, $($argument: $type),*) -> Result<$output> {
-                    wait(self.0.$name($($argument),*))
-                }
-            )*
-        }
-    };
-}
-
 area! { Spaces:
     create_space(space: NewSpace) -> Space;
     create_spaces(spaces: Vec<NewSpace>) -> Vec<Space>;

@@ -40,7 +40,7 @@ pub(super) static INSERT_CONFIG: Statement = Statement::new(concat!(
 
 pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(concat!(
     "UPDATE community_configs SET navigation_config = $2, updated_at = {community_configs.later $3}
-     WHERE community_id = $1 AND {community_configs.update} RETURNING ",
+     WHERE community_id = $1 AND {community_configs.select} AND {community_configs.update} RETURNING ",
     config!()
 ));
 

@@ -19,6 +19,8 @@ pub(crate) struct Resolved {
     pub(crate) busy_timeout: Duration,
     pub(crate) catalog: CatalogOptions,
     pub(crate) exposes_owner_email: bool,
+    /// Where the session of an app with one user is kept.
+    pub(crate) session_file: Option<PathBuf>,
     pub(crate) clock: Clock,
 }
 
@@ -63,19 +65,14 @@ impl Config {
             busy_timeout: duration("busy_timeout", self.busy_timeout, 10)?,
             catalog: self.catalog_options()?,
             exposes_owner_email: !self.hides_owner_email,
+            session_file: self.persists_session.then(|| self.folder()).transpose()?.map(|folder| folder.join("session.json")),
             clock: self.clock,
         })
     }
 
     fn database_location(&self) -> Result<DatabaseLocation> {
         let Some(url) = &self.database_url else {
-            let folder = match &self.data_dir {
-                Some(folder) => folder.clone(),
-                None => env::var_os("TOWNSQUARE_DATA_DIR").map_or_else(|| "townsquare-data".into(), PathBuf::from),
-            };
-            if folder.as_os_str().is_empty() {
-                return Err(Error::config("Option data_dir is empty"));
-            }
+            let folder = self.folder()?;
             return Ok(DatabaseLocation::Sqlite { file: folder.join("townsquare.db"), folder: Some(folder) });
         };
         match url.reveal().split_once(':') {
@@ -89,6 +86,18 @@ impl Config {
             Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres(url.clone())),
             _ => Err(Error::config("Option database_url is sqlite:PATH or postgres://…")),
         }
+    }
+
+    /// The library's own folder.
+    fn folder(&self) -> Result<PathBuf> {
+        let folder = match &self.data_dir {
+            Some(folder) => folder.clone(),
+            None => env::var_os("TOWNSQUARE_DATA_DIR").map_or_else(|| "townsquare-data".into(), PathBuf::from),
+        };
+        if folder.as_os_str().is_empty() {
+            return Err(Error::config("Option data_dir is empty"));
+        }
+        Ok(folder)
     }
 
     fn catalog_options(&self) -> Result<CatalogOptions> {

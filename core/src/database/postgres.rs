@@ -1,13 +1,15 @@
 //! The PostgreSQL engine, by sqlx.
 //!
 //! Invariant: a connection goes back to the pool only in a known state; one whose use was cut short (an error of the
-//! connection, a dropped future) is closed. Futures bring their runtime along, so any executor can poll them.
+//! connection, a dropped future) is closed. Policies are the database's own (`policies`), under a role that they bind. Futures bring their runtime along, so any executor can poll them.
 
 mod dialect;
 mod entered;
 mod errors;
 mod migrate;
+mod policies;
 mod pool;
+mod role;
 pub(super) mod types;
 
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use sqlx::{
 use tokio::runtime::Handle;
 
 use self::{dialect::Postgresql, entered::Entered, errors::translate, pool::Pool};
-use super::{OpenOptions, Row, Statement, Transaction, Under, Value, Work, row::Columns};
+use super::{OpenOptions, Principal, Row, Statement, Transaction, Under, Value, Work, row::Columns};
 use crate::{
     config::Secret,
     error::{Error, ErrorKind, Result},
@@ -49,20 +51,20 @@ impl Postgres {
             // The driver's words may quote the URL, and with it a password.
             .map_err(|_| Error::config("Option database_url is not a PostgreSQL URL that can be read"))?;
         let connect = connect.application_name("townsquare").statement_cache_capacity(512);
-        let pool = Pool::new(connect, options.busy_timeout);
-        let opened = Postgres(Arc::new(Parts { pool, runtime }));
-        opened.entered(migrate::run(&opened.0.pool, &options.clock)).await?;
-        Ok(opened)
+        let mut pool = Pool::new(connect, options.busy_timeout);
+        let roles = Entered::new(runtime.clone(), migrate::run(&pool, &options.clock)).await?;
+        pool.set_roles(roles);
+        Ok(Postgres(Arc::new(Parts { pool, runtime })))
     }
 
     pub(super) async fn fetch<T>(
         &self,
-        caller: Caller,
+        principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
         read: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let work = self.run_alone(caller, statement, values);
+        let work = self.run_alone(principal, statement, values);
         let rows = self.entered(work).await?;
         rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
     }
@@ -70,32 +72,32 @@ impl Postgres {
     /// One statement that changes something: it is its own transaction.
     pub(super) async fn change<T>(
         &self,
-        caller: Caller,
+        principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
         read: impl Fn(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let work = self.run_alone(caller, statement, values);
+        let work = self.run_alone(principal, statement, values);
         let rows = self.entered(work).await?;
         rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
     }
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        caller: Caller,
+        principal: &Principal,
         work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
         let transaction = async {
-            let mut lent = self.0.pool.lend().await?;
-            let was_idle = lent.was_idle();
+            let mut lent = self.0.pool.lend(principal).await?;
             if let Err(error) = command(&mut lent, "BEGIN").await {
-                if !was_idle {
+                if !lent.was_idle() {
                     return Err(error);
                 }
-                lent = self.0.pool.connect_new().await?;
+                drop(lent);
+                lent = self.0.pool.lend_new(principal).await?;
                 command(&mut lent, "BEGIN").await?;
             }
-            let mut transaction = Transaction(Under::Postgres(Connection { lent, caller }));
+            let mut transaction = Transaction(Under::Postgres(Connection { lent, caller: principal.caller() }));
             let result = work(&mut transaction).await;
             #[allow(irrefutable_let_patterns, reason = "a build may have one engine")]
             let Under::Postgres(Connection { mut lent, .. }) = transaction.0 else { return result };
@@ -125,16 +127,17 @@ impl Postgres {
     /// Runs a statement outside of a transaction.
     async fn run_alone(
         &self,
-        caller: Caller,
+        principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<PgRow>> {
-        let mut lent = self.0.pool.lend().await?;
-        let mut result = run(&mut lent, caller, statement, values).await;
+        let mut lent = self.0.pool.lend(principal).await?;
+        let mut result = run(&mut lent, principal.caller(), statement, values).await;
         // The server closed the connection while it lay idle, and said so: the statement never ran.
         if lent.was_idle() && result.as_ref().err().is_some_and(was_terminated) {
-            lent = self.0.pool.connect_new().await?;
-            result = run(&mut lent, caller, statement, values).await;
+            drop(lent);
+            lent = self.0.pool.lend_new(principal).await?;
+            result = run(&mut lent, principal.caller(), statement, values).await;
         }
         if result.as_ref().err().is_none_or(leaves_connection_whole) {
             lent.give_back();

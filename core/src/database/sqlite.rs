@@ -21,11 +21,8 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 pub(super) use self::writer::Writing;
 use self::{readers::Readers, writer::Writer};
-use super::{OpenOptions, Read, Statement, Transaction, Value, Work};
-use crate::{
-    error::{Error, ErrorKind, Result},
-    policy::Caller,
-};
+use super::{OpenOptions, Principal, Read, Statement, Transaction, Value, Work};
+use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) use self::backup::restore;
 
@@ -57,32 +54,34 @@ impl Sqlite {
 
     pub(super) fn fetch<T>(
         &self,
-        caller: Caller,
+        principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        self.0.readers.with(|connection| connection.fetch(caller, statement, values, read))
+        self.0.readers.with(|connection| {
+            connection.admitted(principal, |caller| connection.fetch(caller, statement, values, read))
+        })
     }
 
     pub(super) async fn scan<T: Send + 'static>(
         &self,
-        caller: Caller,
+        principal: Arc<Principal>,
         statement: &'static Statement,
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let this = self.clone();
-        off_thread(&self.0.runtime, move || this.fetch(caller, statement, &values, read)).await
+        off_thread(&self.0.runtime, move || this.fetch(&principal, statement, &values, read)).await
     }
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        caller: Caller,
+        principal: Arc<Principal>,
         work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
-        self.0.writer.submit(writer::job(caller, work, answer))?;
+        self.0.writer.submit(writer::job(principal, work, answer))?;
         // The writer answers every job it took, unless it was torn down with the process's last handle.
         answered.await.unwrap_or_else(|_| Err(Error::closed()))
     }

@@ -7,7 +7,7 @@
 
 use std::sync::OnceLock;
 
-use crate::policy::{Action, Caller, Table, rule};
+use crate::policy::{Action, Caller, Spell, Table, rule};
 
 /// A statement of this library.
 pub(crate) struct Statement {
@@ -26,6 +26,8 @@ pub(super) trait Dialect {
     const OWN_TABLES: &'static str;
     /// `time` or, where that is no later than what the column `old` holds, a microsecond after that.
     fn later(time: &str, old: &str) -> String;
+    /// Whether the user has linked one of the identity keys that the column lists.
+    fn holds_key(user: &str, column: &str) -> String;
 }
 
 /// A statement as one engine wants it.
@@ -120,7 +122,7 @@ fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
         Action::ALL.into_iter().find(|known| known.name() == action).map(|action| (table, action))
     });
     match (found, caller) {
-        (Some((table, action)), Some(caller)) => rule(table, action).sql(table, caller),
+        (Some((table, action)), Some(caller)) => rule(table, action).sql(table, Spell { caller, holds_key: D::holds_key }),
         (Some(_), None) => "TRUE".to_owned(),
         // A test spells every statement; one that nobody can read would fail there and must not run as if it could.
         (None, _) => format!("<no such policy: {inside}>"),
@@ -140,6 +142,9 @@ mod tests {
         }
         fn later(time: &str, old: &str) -> String {
             format!("max({time}, {old})")
+        }
+        fn holds_key(user: &str, column: &str) -> String {
+            format!("holds({user}, {column})")
         }
     }
 

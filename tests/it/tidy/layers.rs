@@ -16,6 +16,8 @@ const MODULES: &[(&str, u8, &str)] = &[
     ("config", 1, "config"),
     ("policy", 1, "policy"),
     ("filter", 1, "filter"),
+    // Signed JSON: identity claims, and the files of UPSTREAM 3.
+    ("signed", 1, "signed"),
     // What a catalog is, without a thought of where it comes from.
     ("discovery::terms", 1, "discovery, pure"),
     ("discovery::page", 1, "discovery, pure"),
@@ -24,6 +26,8 @@ const MODULES: &[(&str, u8, &str)] = &[
     ("discovery::search", 1, "discovery, pure"),
     ("discovery::snapshot", 1, "discovery, pure"),
     ("database", 2, "database"),
+    // The callbacks of whoever uses the library.
+    ("dispatch", 2, "dispatch"),
     ("upstream", 2, "upstream"),
     ("objects", 2, "objects"),
     ("discovery", 3, "discovery"),

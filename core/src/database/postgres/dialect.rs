@@ -14,4 +14,8 @@ impl Dialect for Postgresql {
     fn later(time: &str, old: &str) -> String {
         format!("GREATEST({time}, {old} + INTERVAL '1 microsecond')")
     }
+
+    fn holds_key(user: &str, column: &str) -> String {
+        format!("townsquare.holds_key({user}, {column})")
+    }
 }

@@ -1,6 +1,12 @@
 //! The driver's errors in SPEC 7's words.
 
-use crate::error::{Error, ErrorKind};
+use crate::{
+    database::session_ended,
+    error::{Error, ErrorKind},
+};
+
+/// What the function `townsquare.admitted` raises for a session that is over.
+const SESSION_ENDED: &str = "TQ401";
 
 pub(super) fn translate(error: sqlx::Error) -> Error {
     let sqlx::Error::Database(failure) = &error else {
@@ -14,6 +20,9 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
         };
         return Error::database(None::<String>, kind, "").caused_by(error);
     };
+    if failure.code().as_deref() == Some(SESSION_ENDED) {
+        return session_ended();
+    }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
     Error::database(code, kind, failure.message()).caused_by(error)

@@ -1,13 +1,14 @@
 //! Brings a PostgreSQL database to this library's version, in one transaction.
 //!
 //! Invariant: a database is at a whole version or untouched. Whoever comes second waits for the lock and then finds
-//! the work done; a database from the future is refused.
+//! the work done; a database from the future is refused. Policies follow the library's rules, not a version.
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
-use super::{command, errors::translate, pool::Pool, types};
+use super::{command, errors::translate, policies, pool::Pool, role::Roles, types};
 use crate::{
     clock::Clock,
+    database::Principal,
     error::{Error, Result},
 };
 
@@ -15,26 +16,31 @@ use crate::{
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_catalog", include_str!("../../../migrations/postgres/0001_catalog.sql")),
     ("0002_tables", include_str!("../../../migrations/postgres/0002_tables.sql")),
+    ("0003_auth", include_str!("../../../migrations/postgres/0003_auth.sql")),
 ];
 
 /// The advisory lock of this library's migrations: "twsq" twice.
 const LOCK: i64 = 0x7477_7371_7477_7371;
 
-pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<()> {
-    let mut connection = pool.lend().await.map_err(unusable)?;
-    if version(&mut connection).await? != Some(MIGRATIONS.len()) {
+/// Returns the roles that the connection can have.
+pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<Roles> {
+    let mut connection = pool.lend(&Principal::Service).await.map_err(unusable)?;
+    let roles = policies::roles(&mut connection).await?;
+    let is_current = version(&mut connection).await? == Some(MIGRATIONS.len())
+        && policies::are_current(&mut connection, roles).await?;
+    if !is_current {
         command(&mut connection, "BEGIN").await?;
-        if let Err(error) = apply(&mut connection, clock).await {
+        if let Err(error) = apply(&mut connection, clock, roles).await {
             command(&mut connection, "ROLLBACK").await?;
             return Err(error);
         }
         command(&mut connection, "COMMIT").await?;
     }
     connection.give_back();
-    Ok(())
+    Ok(roles)
 }
 
-async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<()> {
+async fn apply(connection: &mut PgConnection, clock: &Clock, roles: Roles) -> Result<()> {
     let lock = AssertSqlSafe(format!("SELECT pg_advisory_xact_lock({LOCK})"));
     connection.execute(lock).await.map_err(translate)?;
     let done = version(connection).await?.unwrap_or(0);
@@ -59,7 +65,7 @@ async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<()> {
         let insert = "INSERT INTO townsquare.migrations (version, name, applied_at) VALUES ($1, $2, $3)";
         sqlx::query_with(insert, arguments).execute(&mut *connection).await.map_err(translate)?;
     }
-    Ok(())
+    policies::apply(connection, roles).await
 }
 
 /// The newest migration applied; `None` in a database without us.
@@ -83,7 +89,7 @@ fn unusable(error: Error) -> Error {
 }
 
 /// A refusal during migration: what the server says names the grant or the object.
-fn not_permitted(error: sqlx::Error) -> Error {
+pub(super) fn not_permitted(error: sqlx::Error) -> Error {
     match error.as_database_error().map(|failure| failure.message().to_owned()) {
         Some(message) => {
             Error::config(format!("Option database_url: the database cannot be set up: {message}")).caused_by(error)

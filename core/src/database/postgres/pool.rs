@@ -14,22 +14,35 @@ use parking_lot::Mutex;
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::errors::translate;
-use crate::error::{Error, ErrorKind, Result};
+use super::{
+    errors::translate,
+    role::{self, Roles, Working},
+};
+use crate::{
+    database::Principal,
+    error::{Error, ErrorKind, Result},
+};
 
 pub(super) struct Pool {
     connect: PgConnectOptions,
     patience: Duration,
+    roles: Roles,
     permits: Arc<Semaphore>,
     /// `None` once closed.
-    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+    idle: Arc<Mutex<Option<Vec<Kept>>>>,
+}
+
+/// A connection, and for whom it works.
+struct Kept {
+    connection: PgConnection,
+    working: Working,
 }
 
 /// A connection in use.
 pub(super) struct Lent {
-    connection: Option<PgConnection>,
+    kept: Option<Kept>,
     was_idle: bool,
-    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+    idle: Arc<Mutex<Option<Vec<Kept>>>>,
     /// Held as long as the connection is.
     _permit: OwnedSemaphorePermit,
 }
@@ -42,28 +55,51 @@ impl Pool {
         Pool {
             connect,
             patience,
+            roles: Roles::One,
             permits: Arc::new(Semaphore::new(Pool::SIZE)),
             idle: Arc::new(Mutex::new(Some(Vec::new()))),
         }
     }
 
-    /// A connection: the one used last, or a new one.
-    pub(super) async fn lend(&self) -> Result<Lent> {
+    /// Which roles its connections can have, once that is known.
+    pub(super) fn set_roles(&mut self, roles: Roles) {
+        self.roles = roles;
+    }
+
+    /// A connection that works for `principal`: of those that do already the one used last, or any, or a new one.
+    pub(super) async fn lend(&self, principal: &Principal) -> Result<Lent> {
         let permit = self.permit().await?;
-        let idle = self.idle.lock().as_mut().ok_or_else(Error::closed)?.pop();
-        match idle {
-            Some(connection) => Ok(self.lent(connection, true, permit)),
-            None => self.open(permit).await,
+        let found = {
+            let mut idle = self.idle.lock();
+            let idle = idle.as_mut().ok_or_else(Error::closed)?;
+            let fitting = idle.iter().rposition(|kept| kept.working.is_for(principal));
+            fitting.map(|place| idle.remove(place)).or_else(|| idle.pop())
+        };
+        let Some(found) = found else { return self.new_for(principal, permit).await };
+        let mut lent = self.lent(found, true, permit);
+        match lent.work_for(principal, self.roles).await {
+            Ok(()) => Ok(lent),
+            // It may have gone stale: a new one says whether the server is there.
+            Err(_) => {
+                drop(lent);
+                self.lend_new(principal).await
+            }
         }
     }
 
     /// A connection that was certainly not left idle while the server restarted.
-    pub(super) async fn connect_new(&self) -> Result<Lent> {
+    pub(super) async fn lend_new(&self, principal: &Principal) -> Result<Lent> {
         // The others that lay idle are as old as the one that failed.
         let stale = self.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
         drop(stale);
         let permit = self.permit().await?;
-        self.open(permit).await
+        self.new_for(principal, permit).await
+    }
+
+    async fn new_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<Lent> {
+        let mut lent = self.open(permit).await?;
+        lent.work_for(principal, self.roles).await?;
+        Ok(lent)
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
@@ -81,7 +117,11 @@ impl Pool {
 
     async fn open(&self, permit: OwnedSemaphorePermit) -> Result<Lent> {
         match tokio::time::timeout(self.patience, self.connect.connect()).await {
-            Ok(connection) => Ok(self.lent(connection.map_err(translate)?, false, permit)),
+            Ok(connection) => {
+                // Fresh from the server it has the role that logged in, and no settings: as the service needs it.
+                let kept = Kept { connection: connection.map_err(translate)?, working: Working::Service };
+                Ok(self.lent(kept, false, permit))
+            }
             // 08001: unable to establish a connection.
             Err(_) => Err(Error::database(
                 Some("08001"),
@@ -91,14 +131,15 @@ impl Pool {
         }
     }
 
-    fn lent(&self, connection: PgConnection, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {
-        Lent { connection: Some(connection), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
+    fn lent(&self, kept: Kept, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {
+        Lent { kept: Some(kept), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
     }
 
     /// Lends no more; what lay idle.
     pub(super) fn close(&self) -> Vec<PgConnection> {
         self.permits.close();
-        self.idle.lock().take().unwrap_or_default()
+        let idle = self.idle.lock().take().unwrap_or_default();
+        idle.into_iter().map(|kept| kept.connection).collect()
     }
 }
 
@@ -108,23 +149,35 @@ impl Lent {
         self.was_idle
     }
 
+    /// Has it work for `principal`; one that fails to is not to be used.
+    async fn work_for(&mut self, principal: &Principal, roles: Roles) -> Result<()> {
+        let kept = self.kept.as_mut().expect(TAKEN);
+        if !kept.working.is_for(principal) {
+            kept.working = role::change(&mut kept.connection, principal, roles).await?;
+        }
+        Ok(())
+    }
+
     /// Back to the pool: it is in a known state, outside of a transaction.
     pub(super) fn give_back(mut self) {
         if let Some(idle) = self.idle.lock().as_mut() {
-            idle.extend(self.connection.take());
+            idle.extend(self.kept.take());
         }
     }
 }
 
+/// Why a connection in use is there.
+const TAKEN: &str = "only give_back takes it, and takes self with it";
+
 impl Deref for Lent {
     type Target = PgConnection;
     fn deref(&self) -> &PgConnection {
-        self.connection.as_ref().expect("only give_back takes it, and takes self with it")
+        &self.kept.as_ref().expect(TAKEN).connection
     }
 }
 
 impl DerefMut for Lent {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("only give_back takes it, and takes self with it")
+        &mut self.kept.as_mut().expect(TAKEN).connection
     }
 }

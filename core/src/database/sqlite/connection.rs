@@ -8,7 +8,7 @@ use rusqlite::{
 
 use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
-    database::{Read, Row, Statement, Value, row::Columns},
+    database::{Principal, Read, Row, Statement, Value, acting::SESSION, row::Columns, session_ended},
     error::Result,
     policy::Caller,
 };
@@ -19,6 +19,19 @@ pub(super) struct Connection(pub(super) rusqlite::Connection);
 impl Connection {
     /// Prepared statements kept a connection: more than the library has.
     pub(super) const STATEMENTS: usize = 256;
+
+    /// Does `work` for a principal whose session, if it has one, stands.
+    pub(super) fn admitted<T>(&self, principal: &Principal, work: impl FnOnce(Caller) -> Result<T>) -> Result<T> {
+        let Principal::User(pass) = principal else { return work(principal.caller()) };
+        let mut session = self.prepare(Caller::Service, &SESSION, &[pass.access_hash.as_str().into()])?;
+        let mut rows = session.raw_query();
+        // The row stays open, and with it the read transaction: the work sees the moment in which the session stood,
+        // and the lock is taken once.
+        match rows.next().map_err(translate)? {
+            Some(_) => work(principal.caller()),
+            None => Err(session_ended()),
+        }
+    }
 
     pub(super) fn execute(&self, caller: Caller, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
         let mut statement = self.prepare(caller, statement, values)?;

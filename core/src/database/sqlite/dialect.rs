@@ -21,4 +21,11 @@ impl Dialect for SqliteDialect {
              ELSE strftime('%Y-%m-%dT%H:%M:%S.000000Z', {old}, '+1 second') END"
         )
     }
+
+    fn holds_key(user: &str, column: &str) -> String {
+        format!(
+            "EXISTS (SELECT 1 FROM townsquare_identities AS linked WHERE linked.user_id = {user} \
+             AND linked.public_key IN (SELECT value FROM json_each({column})))"
+        )
+    }
 }

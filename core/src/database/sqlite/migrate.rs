@@ -15,6 +15,7 @@ use crate::{
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_catalog", include_str!("../../../migrations/sqlite/0001_catalog.sql")),
     ("0002_tables", include_str!("../../../migrations/sqlite/0002_tables.sql")),
+    ("0003_auth", include_str!("../../../migrations/sqlite/0003_auth.sql")),
 ];
 
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {

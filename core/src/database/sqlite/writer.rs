@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::{connection::Connection, errors::translate};
 use crate::{
-    database::{Read, Statement, Transaction, Under, Value, Work},
+    database::{Principal, Read, Statement, Transaction, Under, Value, Work},
     error::{Error, ErrorKind, Result},
     policy::Caller,
 };
@@ -236,17 +236,26 @@ fn interrupted() -> Error {
     Error::database(Some("40000"), ErrorKind::Unavailable, "the transaction was undone by a failure of another write")
 }
 
+/// Lets the transaction go on for a principal whose session, if it has one, stands.
+fn admit(principal: &Principal, transaction: &mut Transaction) -> Result<()> {
+    #[allow(irrefutable_let_patterns, reason = "a build may have one engine")]
+    if let Under::Sqlite(writing) = &mut transaction.0 {
+        writing.caller = writing.connection.admitted(principal, Ok)?;
+    }
+    Ok(())
+}
+
 /// A job that runs `work` and sends what it returned.
 pub(super) fn job<T: Send + 'static>(
-    caller: Caller,
+    principal: Arc<Principal>,
     work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     answer: oneshot::Sender<Result<T>>,
 ) -> Box<dyn Job> {
-    Box::new(Typed { caller, work: Some(work), result: None, answer })
+    Box::new(Typed { principal, work: Some(work), result: None, answer })
 }
 
 struct Typed<T, W> {
-    caller: Caller,
+    principal: Arc<Principal>,
     work: Option<W>,
     result: Option<Result<T>>,
     answer: oneshot::Sender<Result<T>>,
@@ -255,9 +264,8 @@ struct Typed<T, W> {
 impl<T: Send, W: for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send> Job for Typed<T, W> {
     fn run(&mut self, transaction: &mut Transaction) -> bool {
         let Some(work) = self.work.take() else { return false };
-        #[allow(irrefutable_let_patterns, reason = "a build may have one engine")]
-        if let Under::Sqlite(writing) = &mut transaction.0 {
-            writing.caller = self.caller;
+        if let Err(refused) = admit(&self.principal, transaction) {
+            return self.result.insert(Err(refused)).is_ok();
         }
         let mut work = work(transaction);
         // A statement of SQLite never waits, so neither does work that awaits only statements.

@@ -1,0 +1,46 @@
+-- Sign-in (SPEC 5): what proves who somebody is. Nothing here is a secret as it stands: passwords are Argon2id, tokens
+-- and addresses SHA-256, in hex.
+
+CREATE TABLE townsquare_credentials (
+    user_id       TEXT PRIMARY KEY NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    -- A PHC string: it names its own parameters.
+    password_hash TEXT NOT NULL,
+    updated_at    TEXT NOT NULL
+);
+
+-- A session that stands. Every call of a signed-in user looks its row up by the hash of the access token.
+CREATE TABLE townsquare_sessions (
+    access_hash        TEXT PRIMARY KEY NOT NULL,
+    id                 TEXT NOT NULL UNIQUE,
+    user_id            TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    refresh_hash       TEXT NOT NULL UNIQUE,
+    created_at         TEXT NOT NULL,
+    access_expires_at  TEXT NOT NULL,
+    refresh_expires_at TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX townsquare_sessions_user_id ON townsquare_sessions (user_id);
+CREATE INDEX townsquare_sessions_refresh_expires_at ON townsquare_sessions (refresh_expires_at);
+
+-- Refresh tokens that were used: one that comes back was copied, and ends its session.
+CREATE TABLE townsquare_spent_tokens (
+    refresh_hash TEXT PRIMARY KEY NOT NULL,
+    session_id   TEXT NOT NULL REFERENCES townsquare_sessions (id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX townsquare_spent_tokens_session_id ON townsquare_spent_tokens (session_id);
+
+-- Failed sign-ins by address, known or not: as a hash, for people type passwords into the wrong field.
+CREATE TABLE townsquare_failures (
+    address_hash TEXT PRIMARY KEY NOT NULL,
+    failures     INTEGER NOT NULL,
+    first_at     TEXT NOT NULL,
+    last_at      TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX townsquare_failures_last_at ON townsquare_failures (last_at);
+
+-- Identity keys (Ed25519, in hex) that users have proved to hold.
+CREATE TABLE townsquare_identities (
+    public_key TEXT PRIMARY KEY NOT NULL,
+    user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    linked_at  TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX townsquare_identities_user_id ON townsquare_identities (user_id);

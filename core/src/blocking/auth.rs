@@ -1,0 +1,50 @@
+//! Sign-in with calls that wait.
+
+use serde_json::Value as Json;
+use uuid::Uuid;
+
+use super::{Client, wait};
+use crate::{
+    dispatch::Subscription,
+    error::Result,
+    model::{AuthEvent, Session, User, UserPatch},
+};
+
+area! { Auth:
+    sign_up(email: &str, password: &str) -> User;
+    sign_in(email: &str, password: &str) -> Session;
+    sign_out() -> ();
+    get_session() -> Option<Session>;
+    refresh_session() -> Session;
+    refresh_session_of(refresh_token: &str) -> Session;
+    set_session(refresh_token: &str) -> Session;
+    update_user(current_password: &str, patch: UserPatch) -> User;
+    delete_own_user(current_password: &str) -> ();
+    delete_user(user_id: Uuid) -> ();
+    link_identity(claim: &Json) -> ();
+}
+
+impl Auth<'_> {
+    /// See [`on_auth_state_change`](crate::Auth::on_auth_state_change).
+    pub fn on_auth_state_change(
+        &self,
+        callback: impl FnMut(AuthEvent, Option<Session>) + Send + 'static,
+    ) -> Subscription {
+        self.0.on_auth_state_change(callback)
+    }
+}
+
+impl Client {
+    /// Accounts, sessions and sign-in.
+    pub fn auth(&self) -> Auth<'_> {
+        Auth(self.0.auth())
+    }
+
+    /// See [`Client::as_user`](crate::Client::as_user).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn as_user(&self, access_token: &str) -> Result<Client> {
+        wait(self.0.as_user(access_token)).map(Client)
+    }
+}

@@ -1,0 +1,131 @@
+//! JSON objects signed with an identity key (UPSTREAM 3): Ed25519 over BLAKE3 of the canonical text.
+//!
+//! Invariant: what is signed is the object without its `signature`, as compact JSON with the keys sorted at every depth,
+//! so the order and the spacing in which it travelled do not matter.
+
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use serde_json::{Map, Value as Json};
+
+use crate::error::{Error, Result};
+
+/// Bytes of the digest: BLAKE3 as an extendable function.
+const DIGEST: usize = 256;
+
+/// A private identity key.
+pub(crate) struct PrivateKey(Ed25519KeyPair);
+
+impl PrivateKey {
+    /// From the 64 hex digits of its seed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for anything else; the message does not repeat it.
+    pub(crate) fn from_hex(text: &str) -> Result<PrivateKey> {
+        let seed = hex::decode(text).ok().and_then(|seed| Ed25519KeyPair::from_seed_unchecked(&seed).ok());
+        seed.map(PrivateKey).ok_or_else(|| Error::invalid_input("A private key is 64 hex digits"))
+    }
+
+    /// The public half, in hex.
+    pub(crate) fn public_key(&self) -> String {
+        hex::encode(self.0.public_key())
+    }
+
+    /// The signature of an object without one, in hex.
+    pub(crate) fn sign(&self, object: &Map<String, Json>) -> String {
+        hex::encode(self.0.sign(&digest(object)))
+    }
+}
+
+/// Whether the object carries a signature made with its own `publicKey`.
+pub(crate) fn verifies(object: &Map<String, Json>) -> bool {
+    let bytes = |name| object.get(name).and_then(Json::as_str).and_then(|text| hex::decode(text).ok());
+    let (Some(key), Some(signature)) = (bytes("publicKey"), bytes("signature")) else { return false };
+    UnparsedPublicKey::new(&ED25519, key).verify(&digest(object), &signature).is_ok()
+}
+
+fn digest(object: &Map<String, Json>) -> [u8; DIGEST] {
+    let mut text = String::new();
+    let members = object.iter().filter(|(name, _)| *name != "signature");
+    write_members(&mut text, members);
+    let mut digest = [0; DIGEST];
+    blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut digest);
+    digest
+}
+
+fn write_members<'a>(text: &mut String, members: impl Iterator<Item = (&'a String, &'a Json)>) {
+    let mut members: Vec<_> = members.collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    text.push('{');
+    for (place, (name, value)) in members.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        text.push_str(&Json::from(name.as_str()).to_string());
+        text.push(':');
+        write(text, value);
+    }
+    text.push('}');
+}
+
+fn write(text: &mut String, value: &Json) {
+    match value {
+        Json::Object(members) => write_members(text, members.iter()),
+        Json::Array(items) => {
+            text.push('[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    text.push(',');
+                }
+                write(text, item);
+            }
+            text.push(']');
+        }
+        _ => text.push_str(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    // Made with the published JavaScript of other programs that sign such files.
+    const KEY: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    const SIGNATURE: &str = "7872a955678d07afa6754d61262dbd37c53bd2488d70d69bc8158166ca2533ae\
+                             894816d89276d872ee05bd11c7cbbcff204cc5cea5a08318652c04eac9e5ad04";
+
+    fn file() -> Map<String, Json> {
+        let value = json!({
+            "publicKey": "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664",
+            "fileData": "{\"a\":1}", "fileType": "json", "isEncrypted": false,
+            "timestamp": "2024-01-15T10:30:00.000Z",
+        });
+        value.as_object().expect("an object").clone()
+    }
+
+    #[test]
+    fn signs_as_other_programs_do() {
+        let key = PrivateKey::from_hex(KEY).expect("a key");
+        assert_eq!(file()["publicKey"], json!(key.public_key()));
+        assert_eq!(key.sign(&file()), SIGNATURE);
+    }
+
+    #[test]
+    fn verifies_what_was_signed_and_nothing_else() {
+        let mut signed = file();
+        assert!(!verifies(&signed), "no signature");
+        signed.insert("signature".into(), SIGNATURE.into());
+        assert!(verifies(&signed));
+        for (name, value) in [("fileData", json!("{\"a\":2}")), ("extra", json!(1)), ("signature", json!("00"))] {
+            let mut other = signed.clone();
+            other.insert(name.into(), value);
+            assert!(!verifies(&other), "{name}");
+        }
+    }
+
+    #[test]
+    fn keys_are_sorted_at_every_depth() {
+        let mut text = String::new();
+        write(&mut text, &json!({"b": [{"d": 1, "c": "\u{e9}\n"}], "a": null}));
+        assert_eq!(text, "{\"a\":null,\"b\":[{\"c\":\"\u{e9}\\n\",\"d\":1}]}");
+    }
+}

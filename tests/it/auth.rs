@@ -1,0 +1,4 @@
+//! Sign-in, sessions and what they open (SPEC 5, DESIGN 4 and 8), on both engines.
+
+mod accounts;
+mod sessions;
