@@ -184,7 +184,10 @@ mod tests {
         mailbox.post(());
         starts.recv().expect("it starts");
         let ending = thread::spawn(move || subscription.unsubscribe());
-        assert!(!ending.is_finished());
+        while !mailbox.is_cancelled() {
+            thread::yield_now();
+        }
+        assert!(!ending.is_finished(), "the callback is still running");
         release.send(()).expect("it waits");
         ending.join().expect("no panic");
         assert_eq!(drops.try_recv(), Err(mpsc::TryRecvError::Disconnected), "the callback was dropped");

@@ -59,8 +59,8 @@ CREATE FUNCTION townsquare.is_service() RETURNS BOOLEAN LANGUAGE sql STABLE PARA
     SELECT COALESCE(current_setting('townsquare.caller', true), '') = ''
 $$;
 
--- Whether the policies may go on to ask. A user must name a session of theirs that stands: who knows an id alone is
--- nobody, and a session that was ended ends what runs under it with an error.
+-- Whether the user for whom a connection works has the session that it names: the library's statements ask this before
+-- anything else, and a session that was ended ends them with an error.
 CREATE FUNCTION townsquare.admitted() RETURNS BOOLEAN
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -46,7 +46,8 @@ pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(concat!(
 
 pub(super) static GET_ACTIVE_CONFIG: Statement = Statement::new(
     "SELECT brand_config, assets_config, community_config, fidgets_config, navigation_config, ui_config
-     FROM community_configs WHERE community_id = $1 AND is_published IS TRUE ORDER BY updated_at DESC LIMIT 1",
+     FROM community_configs WHERE community_id = $1 AND is_published IS TRUE AND {community_configs.select}
+     ORDER BY updated_at DESC LIMIT 1",
 );
 
 pub(super) static SAVE_DOMAIN: Statement = Statement::new(
@@ -62,7 +63,7 @@ pub(super) static DELETE_DOMAIN: Statement =
 
 pub(super) static RESOLVE: Statement = Statement::new(
     "SELECT community_id FROM community_configs
-     WHERE is_published IS TRUE AND community_id = COALESCE(
+     WHERE is_published IS TRUE AND {community_configs.select} AND community_id = COALESCE(
          (SELECT community_id FROM community_domains WHERE domain = $1), $1)",
 );
 
@@ -78,5 +79,5 @@ pub(super) static REGISTER_SPACE: Statement = Statement::new(
 
 pub(super) static GET_REGISTRATION: Statement = Statement::new(
     "SELECT \"spaceId\", fid, \"spaceName\", \"spaceType\", \"identityPublicKey\", signature, \"timestamp\"
-     FROM \"spaceRegistrations\" WHERE \"spaceId\" = $1",
+     FROM \"spaceRegistrations\" WHERE \"spaceId\" = $1 AND {spaceRegistrations.select}",
 );

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a statement's text is a constant of this library; what comes from outside is bound, never spliced. In
 //! the text stand `$1…$n` in order of first use, the library's own tables as `townsquare.name`, and in braces what
-//! depends on the engine or the caller: `{spaces.select}` is that policy's condition (TRUE for the service),
+//! depends on the engine or the caller: `{spaces.select}` is that policy's condition (TRUE for the service; a
+//! statement that others run has one, also where it lets everything pass: with it comes the question for the session),
 //! `{spaces.later $3}` a new `updated_at` that is `$3` but never at or before the row's old one.
 
 use std::sync::OnceLock;
@@ -26,6 +27,8 @@ pub(super) trait Dialect {
     const OWN_TABLES: &'static str;
     /// `time` or, where that is no later than what the column `old` holds, a microsecond after that.
     fn later(time: &str, old: &str) -> String;
+    /// What a policy asks first: whether the caller's session stands. Nothing where the engine asks by itself.
+    const ADMITTED: Option<&'static str>;
     /// Whether the user has linked one of the identity keys that the column lists.
     fn holds_key(user: &str, column: &str) -> String;
 }
@@ -34,8 +37,10 @@ pub(super) trait Dialect {
 pub(super) struct Spelling {
     /// For the service: every policy is TRUE.
     trusted: String,
-    /// For everybody else, where the statement has policies: the caller's id is bound behind the other values.
+    /// For everybody else, where the statement has policies.
     restricted: Option<String>,
+    /// Whether those name the caller, whose id is then bound behind the other values.
+    binds_caller: bool,
 }
 
 /// The text to run, and whether the caller's id is to be bound behind the values.
@@ -72,12 +77,13 @@ impl Spelling {
         let caller = D::parameter(parameters(text) + 1);
         let restricted = spell::<D>(text, Some(&caller));
         let trusted = spell::<D>(text, None);
-        Spelling { restricted: (restricted != trusted).then_some(restricted), trusted }
+        let binds_caller = spell::<D>(text, Some("NULL")) != restricted;
+        Spelling { restricted: (restricted != trusted).then_some(restricted), trusted, binds_caller }
     }
 
     pub(super) fn runnable(&self, caller: Caller) -> Runnable<'_> {
         match (&self.restricted, caller) {
-            (Some(sql), Caller::Anonymous | Caller::User(_)) => Runnable { sql, binds_caller: true },
+            (Some(sql), Caller::Anonymous | Caller::User(_)) => Runnable { sql, binds_caller: self.binds_caller },
             _ => Runnable { sql: &self.trusted, binds_caller: false },
         }
     }
@@ -122,7 +128,10 @@ fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
         Action::ALL.into_iter().find(|known| known.name() == action).map(|action| (table, action))
     });
     match (found, caller) {
-        (Some((table, action)), Some(caller)) => rule(table, action).sql(table, Spell { caller, holds_key: D::holds_key }),
+        (Some((table, action)), Some(caller)) => {
+            let condition = rule(table, action).sql(table, Spell { caller, holds_key: D::holds_key });
+            D::ADMITTED.map_or(condition.clone(), |admitted| format!("({admitted} AND {condition})"))
+        }
         (Some(_), None) => "TRUE".to_owned(),
         // A test spells every statement; one that nobody can read would fail there and must not run as if it could.
         (None, _) => format!("<no such policy: {inside}>"),
@@ -137,6 +146,7 @@ mod tests {
     struct Plain;
     impl Dialect for Plain {
         const OWN_TABLES: &'static str = "own_";
+        const ADMITTED: Option<&'static str> = Some("admitted()");
         fn parameter(number: usize) -> String {
             format!("?{number}")
         }
@@ -154,8 +164,16 @@ mod tests {
         let service = spelling.runnable(Caller::Service);
         assert_eq!((service.sql, service.binds_caller), ("DELETE FROM spaces WHERE id = ?1 AND TRUE", false));
         let user = spelling.runnable(Caller::User(Uuid::nil()));
-        assert_eq!(user.sql, "DELETE FROM spaces WHERE id = ?1 AND spaces.owner_id = ?2");
+        assert_eq!(user.sql, "DELETE FROM spaces WHERE id = ?1 AND (admitted() AND spaces.owner_id = ?2)");
         assert!(user.binds_caller && spelling.runnable(Caller::Anonymous).binds_caller);
+    }
+
+    #[test]
+    fn what_everyone_may_see_binds_no_caller_and_still_asks_for_the_session() {
+        let spelling = Spelling::of::<Plain>("SELECT id FROM community_domains WHERE {community_domains.select}");
+        let user = spelling.runnable(Caller::User(Uuid::nil()));
+        assert_eq!(user.sql, "SELECT id FROM community_domains WHERE (admitted() AND TRUE)");
+        assert!(!user.binds_caller);
     }
 
     #[test]

@@ -57,13 +57,13 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(concat!(
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id, fidgets.created_at NULLS LAST, fidgets.id",
 ));
 
-// A public space and its owner's address are everyone's to see (SPEC 4.5): no policy is left to ask.
+// A public space and its owner's address are everyone's to see (SPEC 4.5).
 pub(super) static GET_PUBLIC_SPACES: Statement = Statement::new(concat!(
     "SELECT ",
     space!(),
     ", users.id, users.email
      FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
-     WHERE spaces.is_public = true
+     WHERE spaces.is_public = true AND {spaces.select}
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
 ));
 

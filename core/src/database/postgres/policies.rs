@@ -113,14 +113,10 @@ fn script(roles: Roles) -> String {
 
 fn write_policies(sql: &mut String, table: Table) {
     let name = format!("public.{}", quoted(table.name()));
-    // The restrictive policy names no column, so it is asked once a statement, and before any row: a session that is over
-    // is an error also where there is no row to find.
     let _ = writeln!(
         sql,
         "ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;
          ALTER TABLE {name} FORCE ROW LEVEL SECURITY;
-         DROP POLICY IF EXISTS townsquare_admitted ON {name};
-         CREATE POLICY townsquare_admitted ON {name} AS RESTRICTIVE USING (townsquare.admitted());
          DROP POLICY IF EXISTS townsquare_service ON {name};
          CREATE POLICY townsquare_service ON {name} TO CURRENT_USER USING ((SELECT townsquare.is_service()));"
     );

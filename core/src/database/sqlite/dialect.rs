@@ -6,6 +6,7 @@ pub(super) struct SqliteDialect;
 
 impl Dialect for SqliteDialect {
     const OWN_TABLES: &'static str = "townsquare_";
+    const ADMITTED: Option<&'static str> = None;
 
     fn parameter(number: usize) -> String {
         format!("?{number}")
