@@ -42,11 +42,24 @@ fn reopening_keeps_every_row(store: &Store) {
 /// Back to the first migration: the second has to come again.
 fn an_older_database_is_brought_up_to_date(store: &Store) {
     let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
+    // What belongs to sign-in goes first: it refers to the users.
+    let own = ["spent_tokens", "sessions", "credentials", "identities", "failures"];
+    for table in own {
+        store.outside.run(&match store.engine {
+            Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),
+            Engine::Postgres => format!("DROP TABLE townsquare.{table} CASCADE"),
+        });
+    }
+    let cascade = if store.engine == Engine::Postgres { " CASCADE" } else { "" };
     for table in tables {
-        store.outside.run(&format!("DROP TABLE {table}"));
+        store.outside.run(&format!("DROP TABLE {table}{cascade}"));
     }
     if store.engine == Engine::Postgres {
         store.outside.run("DROP FUNCTION get_active_community_config");
+        store.outside.run("DROP TABLE townsquare.policies");
+        for function in ["caller_id()", "is_service()", "admitted()", "holds_key(UUID, TEXT[])"] {
+            store.outside.run(&format!("DROP FUNCTION townsquare.{function}"));
+        }
     }
     store.outside.run(&format!("DELETE FROM {} WHERE version > 1", own_table(store)));
     let client = store.another();
