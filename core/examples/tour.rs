@@ -44,24 +44,34 @@ fn discover(client: &Client) -> Result<(), townsquare::Error> {
     Ok(())
 }
 
-/// What a community does: spaces with widgets in them, private until they are published.
+/// What a community does: people sign up, and make spaces that are theirs until they publish them.
 fn build(client: &Client) -> Result<(), townsquare::Error> {
-    // Trusted code of the host; everybody else is held to the policies.
-    let service = client.as_service();
-    let space = service.spaces().create_space(NewSpace::named("Harbor").description("Boards and tides"))?;
+    client.auth().on_auth_state_change(|event, session| {
+        println!("  event {}: {}", event.as_str(), session.map_or_else(|| "nobody".to_owned(), |held| held.user.email));
+    });
+    client.auth().sign_up("ann@town.example", "correct horse battery")?;
+    if let Err(error) = client.auth().sign_in("ann@town.example", "guessed") {
+        println!("A stranger who guesses: {error}");
+    }
+    let ann = client.auth().sign_in("ann@town.example", "correct horse battery")?;
+    let space = client.spaces().create_space(NewSpace::named("Harbor").description("Boards and tides"))?;
     let fidgets = vec![
         NewFidget::of_type("chess").position(vec![0, 0, 4, 4]),
         NewFidget::of_type("tides").position(vec![4, 0, 2, 2]),
     ];
-    let fidgets = service.fidgets().create_fidgets(space.id, fidgets)?;
-    println!("Space {:?} with {} fidgets", space.name, fidgets.len());
+    let fidgets = client.fidgets().create_fidgets(space.id, fidgets)?;
+    println!("Space {:?} of {} with {} fidgets", space.name, ann.user.email, fidgets.len());
+
+    client.auth().sign_out()?;
     match client.spaces().get_space(space.id) {
         Ok(_) => println!("  seen by everybody: that would be a bug"),
         Err(error) => println!("  to a visitor, while it is private: {error}"),
     }
-    service.spaces().update_space(space.id, SpacePatch::new().published())?;
+    // Trusted code of the host is past the policies.
+    client.as_service().spaces().update_space(space.id, SpacePatch::new().published())?;
     for public in client.spaces().get_public_spaces(20, 0)? {
-        println!("  published: {} — {}", public.name, public.description.as_deref().unwrap_or_default());
+        let owner = public.owner.and_then(|owner| owner.email).unwrap_or_default();
+        println!("  published: {} by {owner}", public.space.name);
     }
     Ok(())
 }
