@@ -228,13 +228,16 @@ fn several_words_answer_as_scoring_every_document_does() {
     }));
     for _ in 0..200 {
         let query = Query::read(&text(4));
-        let evaluation = Evaluation::new(&index.postings, groups(&query, &index.vocabulary, &index.postings));
+        let paths = query.paths(&index.vocabulary);
+        let groups = groups(&query, &paths, &index.vocabulary, &index.postings);
+        let words = groups.len();
+        let evaluation = Evaluation::new(&index.postings, groups, words);
         let (mut best, mut expected) = (Best::new(20), Best::new(20));
         evaluation.all_words(&mut best, &|_| true);
         evaluation.some_words(&mut best, &|_| true);
         for id in 0..400 {
             for tier in [Tier::AllWords, Tier::SomeWords] {
-                if let Some(score @ 1..) = evaluation.score(id, tier) {
+                if let Some(score @ 1..) = evaluation.score(id, 0, tier) {
                     expected.offer(Rank::new(tier, score, id), &|_| true);
                 }
             }
