@@ -7,11 +7,12 @@
 
 use std::{hint::black_box, ops::Range};
 
-use super::fields::WHOLE_NAME;
+use super::fields::{Impact, WHOLE_NAME};
 use super::heads::MANY;
 use super::postings::{DocumentId, Place, Postings, Signature};
 use super::query::{Expansion, Group};
 use super::ranking::{Best, Closeness, Rank, Tier};
+use super::vocabulary::Term;
 
 /// What one search may meet, lists and documents, before it settles for what it has.
 const MOST_FOR_ALL_WORDS: usize = 1 << 16;
@@ -112,11 +113,17 @@ impl Evaluation<'_> {
         let group = &self.words[driver].group;
         let mut batch = [(0, 0); BATCH];
         let mut length = 0;
-        for expansion in &group.expansions {
+        for (expansion, (all_places, _)) in group.expansions.iter().zip(&self.words[driver].places) {
+            let mut fetched = all_places.start;
             for term in expansion.terms.clone() {
                 let (ids, impacts) = self.postings.list(term);
+                let places = self.postings.places(&(term..term + 1));
                 let (mut level, mut own) = (0, 0);
-                for (&id, &impact) in ids.iter().zip(impacts) {
+                for (place, (&id, &impact)) in places.zip(ids.iter().zip(impacts)) {
+                    if place >= fetched {
+                        fetched = all_places.end.min(place + BATCH as Place);
+                        self.postings.fetch(place..fetched);
+                    }
                     progress.budget = progress.budget.saturating_sub(1);
                     if impact != level {
                         (level, own) = (impact, group.rarity * expansion.closeness.strength(impact));
@@ -147,7 +154,7 @@ impl Evaluation<'_> {
         for word in &self.words[driver + 1..] {
             let may_have = self.postings.may_have(id, &word.stretches);
             let may_be_strong = self.postings.may_have(id, &word.strong);
-            most += if may_be_strong { word.most } else { word.most_if_weak };
+            most += u32::from(may_have) * if may_be_strong { word.most } else { word.most_if_weak };
             has_all &= may_have;
         }
         (has_all | (progress.tier != Tier::AllWords)) & progress.best.beats(Rank::new(progress.tier, most, id))
@@ -158,7 +165,7 @@ impl Evaluation<'_> {
         // All rows are asked of memory before the first is read, so that it is waited for once and not for each.
         for (id, _) in batch {
             let row = self.postings.row(*id);
-            black_box((row.first(), row.get(row.len() / 2), row.last()));
+            black_box([row.first().copied(), row.get(row.len() / 2).copied(), row.last().copied()]);
         }
         for (id, own) in batch {
             if let Some(others) = self.score(*id, driver + 1, progress.tier) {
@@ -184,36 +191,37 @@ impl Evaluation<'_> {
 
 impl Word {
     fn new(group: Group, postings: &Postings) -> Word {
-        let places: Vec<_> = group
-            .expansions
-            .iter()
-            .map(|Expansion { terms, closeness }| (postings.places(terms), *closeness))
-            .collect();
-        let mut bounds = Vec::new();
-        for (expansion, (places, closeness)) in group.expansions.iter().zip(&places) {
-            let (_, impacts) = postings.lists(&expansion.terms);
-            if expansion.terms.len() == 1 {
-                // The list of a common term has several stretches, each weaker than the one before.
-                bounds.extend(
-                    postings
-                        .each_stretch(places)
-                        .map(|(stretch, first)| (stretch, group.rarity * closeness.strength(postings.impact(first)))),
-                );
-            } else {
-                let greatest = if impacts.len() <= MANY { impacts.iter().max() } else { Some(&WHOLE_NAME) };
-                let most = group.rarity * closeness.strength(greatest.copied().unwrap_or_default());
-                bounds.push((postings.stretches(places), most));
+        let mut word = Word {
+            places: Vec::with_capacity(group.expansions.len()),
+            most: 0,
+            stretches: Signature::default(),
+            strong: Signature::default(),
+            most_if_weak: 0,
+            group,
+        };
+        for Expansion { terms, closeness } in &word.group.expansions {
+            word.places.push((postings.places(terms), *closeness));
+            let most = word.group.rarity * closeness.strength(greatest(terms, postings));
+            word.most = word.most.max(most);
+        }
+        for (Expansion { terms, closeness }, (places, _)) in word.group.expansions.iter().zip(&word.places) {
+            let stretches = postings.stretches(places);
+            word.stretches.add_all(stretches);
+            if terms.len() > 1 {
+                word.strong.add_all(stretches);
+                continue;
+            }
+            // The list of a common term has several stretches, each weaker than the one before.
+            for (stretch, first) in postings.each_stretch(places) {
+                let most = word.group.rarity * closeness.strength(postings.impact(first));
+                if most > word.most / 2 {
+                    word.strong.add(stretch);
+                } else {
+                    word.most_if_weak = word.most_if_weak.max(most);
+                }
             }
         }
-        bounds.sort_by_key(|(_, most)| std::cmp::Reverse(*most));
-        let most = bounds.first().map_or(0, |(_, most)| *most);
-        // Where to cut: what it saves on each document, times how many it saves it on.
-        let saved = |cut: &usize| (most - bounds[*cut].1) as usize * (bounds.len() - cut);
-        let cut = (1..bounds.len()).max_by_key(saved).unwrap_or(bounds.len());
-        let all =
-            |bounds: &[(Signature, u32)]| bounds.iter().fold(Signature::default(), |all, (some, _)| all.or(*some));
-        let most_if_weak = bounds.get(cut).map_or(0, |(_, most)| *most);
-        Word { places, most, stretches: all(&bounds), strong: all(&bounds[..cut]), most_if_weak, group }
+        word
     }
 
     /// The strongest that a row has of it; 0 of none.
@@ -227,4 +235,15 @@ impl Word {
         }
         strongest
     }
+}
+
+/// No impact of these terms is greater.
+fn greatest(terms: &Range<Term>, postings: &Postings) -> Impact {
+    let (_, impacts) = postings.lists(terms);
+    let greatest = match terms.len() {
+        1 => impacts.first(),
+        _ if impacts.len() <= MANY => impacts.iter().max(),
+        _ => Some(&WHOLE_NAME),
+    };
+    greatest.copied().unwrap_or_default()
 }

@@ -5,7 +5,7 @@
 //! and the row of a document in the forward index is the sorted places of its postings: one number tells term and
 //! impact. All are flat arrays: nine bytes a posting, 32 a document, no allocation for a term.
 
-use std::ops::Range;
+use std::{hint::black_box, ops::Range};
 
 use super::fields::Impact;
 use super::vocabulary::Term;
@@ -108,6 +108,13 @@ impl Postings {
         &self.rows[self.documents[id].row as usize..self.documents[id + 1].row as usize]
     }
 
+    /// Asks memory for what [`Postings::may_have`] reads of the documents at these places, all at once: to wait for them
+    /// one by one would take most of a search.
+    pub(super) fn fetch(&self, places: Range<Place>) {
+        let ids = &self.ids[places.start as usize..places.end as usize];
+        black_box(ids.iter().fold(0, |all, id| all ^ self.documents[*id as usize].row));
+    }
+
     /// Whether a document may have postings in the stretches of `wanted`.
     pub(super) fn may_have(&self, id: DocumentId, wanted: &Signature) -> bool {
         let Signature(stretches) = &self.documents[id as usize].signature;
@@ -125,16 +132,14 @@ impl Postings {
     }
 
     /// The stretches that `places` are in, one by one, each with the first of the places in it.
-    pub(super) fn each_stretch(&self, places: &Range<Place>) -> impl Iterator<Item = (Signature, Place)> {
+    pub(super) fn each_stretch(&self, places: &Range<Place>) -> impl Iterator<Item = (usize, Place)> {
         let mut first = places.start;
         let end = places.end;
         std::iter::from_fn(move || {
             let place = first;
             let stretch = (place < end).then(|| stretch(place, self.ids.len()))?;
             first = first_of_stretch(stretch + 1, self.ids.len());
-            let mut signature = Signature::default();
-            signature.add(stretch);
-            Some((signature, place))
+            Some((stretch, place))
         })
     }
 }
@@ -165,14 +170,13 @@ fn first_of_stretch(stretch: usize, places: usize) -> Place {
 impl Signature {
     const BITS: u32 = 7 * u32::BITS;
 
-    fn add(&mut self, stretch: usize) {
+    pub(super) fn add(&mut self, stretch: usize) {
         self.0[stretch / 32] |= 1 << (stretch % 32);
     }
 
-    pub(super) fn or(mut self, other: Signature) -> Signature {
-        for (bits, others) in self.0.iter_mut().zip(other.0) {
+    pub(super) fn add_all(&mut self, others: Signature) {
+        for (bits, others) in self.0.iter_mut().zip(others.0) {
             *bits |= others;
         }
-        self
     }
 }
