@@ -45,7 +45,7 @@ pub fn writer(file: &Path) -> Connection {
     let connection = Connection::open(file).expect("opens");
     connection
         .execute_batch(
-            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384;
              PRAGMA wal_autocheckpoint = 8000",
         )
         .expect("pragmas");

@@ -56,7 +56,7 @@ pub(super) fn reader(file: &Path, busy_timeout: Duration) -> Result<Connection> 
     let open = || {
         let connection = rusqlite::Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(busy_timeout)?;
-        connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8192;")?;
+        connection.execute_batch("PRAGMA query_only = ON;")?;
         connection.set_prepared_statement_cache_capacity(Connection::STATEMENTS);
         Ok(connection)
     };
@@ -137,7 +137,7 @@ fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite:
     connection.execute_batch(&format!(
         "PRAGMA synchronous = {synchronous};
          PRAGMA foreign_keys = ON;
-         PRAGMA cache_size = -65536;
+         PRAGMA cache_size = -16384;
          PRAGMA wal_autocheckpoint = 8000;
          PRAGMA trusted_schema = OFF;"
     ))
