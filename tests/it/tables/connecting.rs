@@ -30,9 +30,11 @@ fn a_missing_grant_is_named() {
     administrator.run(&format!("CREATE ROLE {guest} LOGIN"));
     let error = refused(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
     assert!(error.to_string().contains("permission denied for database"), "{error}");
+    assert_eq!(error.code(), Some("42501"));
     administrator.run(&format!("GRANT CREATE ON DATABASE {database} TO {guest}"));
     let error = refused(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
     assert!(error.to_string().contains("permission denied for schema public"), "{error}");
+    assert_eq!(error.code(), Some("42501"));
     administrator.run(&format!("GRANT CREATE ON SCHEMA public TO {guest}"));
     works(&server.url(&guest, &database));
     drop(administrator);
