@@ -2,13 +2,23 @@
 
 use std::{path::Path, process::Command};
 
+use tokio::runtime::{Builder, Runtime};
 use townsquare::{Client, Config, ErrorKind, NewSpace, blocking::wait};
 use townsquare_tests::{
+    on_engine,
     postgres::{PLAIN_ROLE, Server, server},
     skip::skip,
+    store::Store,
     temp::TempFolder,
     town::refused,
 };
+
+on_engine!(
+    postgres,
+    Postgres,
+    tasks_of_runtimes_that_come_and_go_are_served,
+    a_thread_that_waits_is_served_wherever_it_stands,
+);
 
 fn open(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
@@ -19,6 +29,43 @@ fn works(url: &str) {
     let client = wait(Client::open(open(url))).unwrap_or_else(|error| panic!("{url}: {error}"));
     wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
     wait(client.close());
+}
+
+/// With one thread, and with no more than it must have.
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_io().build().expect("a runtime")
+}
+
+/// A connection belongs to the runtime that hears its socket: none is lent to another, and none is kept for ever.
+fn tasks_of_runtimes_that_come_and_go_are_served(store: &Store) {
+    let space = store.space();
+    let (server, database) = store.database();
+    let administrator = server.administrator("postgres");
+    let open = format!("pg_stat_activity WHERE datname = '{database}' AND application_name = 'townsquare'");
+    for _ in 0..40 {
+        let (runtime, client, id) = (runtime(), store.service.clone(), space.id);
+        let task = runtime.spawn(async move {
+            client.spaces().create_spaces(vec![NewSpace::named("x")]).await?;
+            client.spaces().get_space(id).await
+        });
+        assert_eq!(runtime.block_on(task).expect("no panic").expect("read"), space);
+        drop(runtime);
+        assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("read"), space);
+        assert!(administrator.count(&open) <= 32, "connections of runtimes that are no more");
+    }
+    assert_eq!(store.outside.count("spaces"), 41);
+}
+
+fn a_thread_that_waits_is_served_wherever_it_stands(store: &Store) {
+    let (space, runtime) = (store.space(), runtime());
+    let (client, id) = (store.service.clone(), space.id);
+    // The runtime's one thread waits, so the runtime stands still.
+    let task = runtime.spawn(async move { wait(client.spaces().get_space(id)) });
+    assert_eq!(runtime.block_on(task).expect("no panic").expect("read"), space);
+    let still = Builder::new_current_thread().build().expect("a runtime");
+    let within = still.block_on(async { wait(store.service.spaces().get_space(id)) });
+    assert_eq!(within.expect("read"), space);
+    assert_eq!(still.block_on(store.service.spaces().get_space(id)).expect("read"), space);
 }
 
 #[test]
