@@ -1,8 +1,8 @@
 //! What do the tables cost on PostgreSQL, next to sqlx alone on the same server over the same socket?
 //!
 //! The floor has its connections at hand and its statements prepared, sends the same statements and makes the same
-//! values of the rows. It is asked in two ways: by a thread that waits in its own runtime, where nothing has to wake
-//! anything, and by a task of a runtime with threads, as in a service.
+//! values of the rows. It is asked in three ways: by a task of a runtime with threads, as in a service; by the main
+//! function of one; and by a thread that waits in a runtime of its own, where nothing has to wake anything.
 
 #![forbid(unsafe_code)]
 
@@ -73,6 +73,15 @@ fn reading(
     });
     group.finish();
     let tasks = threads();
+    let mut group = criterion.benchmark_group("postgres/get_space, main of a service");
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter(|| tasks.block_on(service.inner().spaces().get_space(next())).expect("a space"));
+    });
+    let mut held = tasks.block_on(connect(server));
+    group.bench_function("floor: sqlx", |bencher| {
+        bencher.iter(|| tasks.block_on(get_space(&mut held, next())));
+    });
+    group.finish();
     let mut group = criterion.benchmark_group("postgres/get_space, a task of a service");
     let mut turn = ids.iter().step_by(7).copied().cycle();
     group.bench_function("townsquare", |bencher| {
