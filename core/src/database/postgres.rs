@@ -18,7 +18,12 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 
-use self::{dialect::Postgresql, entered::Entered, errors::translate, pool::Pool};
+use self::{
+    dialect::Postgresql,
+    entered::{Entered, Home},
+    errors::translate,
+    pool::Pool,
+};
 use super::{OpenOptions, Row, Statement, Transaction, Under, Value, Work, row::Columns};
 use crate::{
     config::Secret,
@@ -32,7 +37,7 @@ pub(super) struct Postgres(Arc<Parts>);
 
 struct Parts {
     pool: Pool,
-    runtime: Handle,
+    home: Home,
 }
 
 /// The connection of a transaction under way.
@@ -49,8 +54,8 @@ impl Postgres {
             // The driver's words may quote the URL, and with it a password.
             .map_err(|_| Error::config("Option database_url is not a PostgreSQL URL that can be read"))?;
         let connect = connect.application_name("townsquare").statement_cache_capacity(512);
-        let pool = Pool::new(connect, options.busy_timeout);
-        let opened = Postgres(Arc::new(Parts { pool, runtime }));
+        let pool = Pool::new(connect, options.busy_timeout, runtime.clone());
+        let opened = Postgres(Arc::new(Parts { pool, home: Home::new(runtime).await? }));
         opened.entered(migrate::run(&opened.0.pool, &options.clock)).await?;
         Ok(opened)
     }
@@ -114,7 +119,7 @@ impl Postgres {
     /// Says goodbye to the server on every idle connection; connections in use are closed when they come back.
     pub(super) fn close(&self) {
         let idle = self.0.pool.close();
-        self.0.runtime.block_on(async {
+        self.0.home.runtime().block_on(async {
             for connection in idle {
                 // The server notices a closed socket as well; this is politeness.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(1), connection.close()).await;
@@ -143,7 +148,7 @@ impl Postgres {
     }
 
     fn entered<F: Future>(&self, future: F) -> Entered<F> {
-        Entered::new(self.0.runtime.clone(), future)
+        Entered::new(self.0.home.clone(), future)
     }
 }
 

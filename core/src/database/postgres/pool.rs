@@ -1,7 +1,7 @@
 //! The connections to the server.
 //!
-//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time; one that is not given back is
-//! closed. The driver's own pool pings a connection each time it comes back, from a task of its own: that is a second
+//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time, inside the runtime that it was made
+//! in, which is the one that hears its socket; one that is not given back is closed. The driver's own pool pings a connection each time it comes back, from a task of its own: that is a second
 //! round trip for every read, so a stack and a semaphore stand here instead.
 
 use std::{
@@ -12,7 +12,10 @@ use std::{
 
 use parking_lot::Mutex;
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    runtime::{Handle, Id},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 use super::errors::translate;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,16 +23,21 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) struct Pool {
     connect: PgConnectOptions,
     patience: Duration,
+    /// A caller's runtime may have no timers.
+    timers: Handle,
     permits: Arc<Semaphore>,
-    /// `None` once closed.
-    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+    idle: Idle,
 }
+
+/// In the order in which they came back; `None` once closed.
+type Idle = Arc<Mutex<Option<Vec<(Id, PgConnection)>>>>;
 
 /// A connection in use.
 pub(super) struct Lent {
     connection: Option<PgConnection>,
+    runtime: Id,
     was_idle: bool,
-    idle: Arc<Mutex<Option<Vec<PgConnection>>>>,
+    idle: Idle,
     /// Held as long as the connection is.
     _permit: OwnedSemaphorePermit,
 }
@@ -38,21 +46,27 @@ impl Pool {
     /// Connections at once; a server has 100 by default, for everybody.
     const SIZE: usize = 32;
 
-    pub(super) fn new(connect: PgConnectOptions, patience: Duration) -> Pool {
+    pub(super) fn new(connect: PgConnectOptions, patience: Duration, timers: Handle) -> Pool {
         Pool {
             connect,
             patience,
+            timers,
             permits: Arc::new(Semaphore::new(Pool::SIZE)),
             idle: Arc::new(Mutex::new(Some(Vec::new()))),
         }
     }
 
-    /// A connection: the one used last, or a new one.
+    /// A connection of the runtime that the caller is inside: the one used last, or a new one.
     pub(super) async fn lend(&self) -> Result<Lent> {
         let permit = self.permit().await?;
-        let idle = self.idle.lock().as_mut().ok_or_else(Error::closed)?.pop();
-        match idle {
-            Some(connection) => Ok(self.lent(connection, true, permit)),
+        let runtime = Handle::current().id();
+        let last = {
+            let mut idle = self.idle.lock();
+            let idle = idle.as_mut().ok_or_else(Error::closed)?;
+            idle.iter().rposition(|(of, _)| *of == runtime).map(|place| idle.remove(place))
+        };
+        match last {
+            Some((_, connection)) => Ok(self.lent(connection, true, permit)),
             None => self.open(permit).await,
         }
     }
@@ -67,8 +81,10 @@ impl Pool {
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
-        let permit = Arc::clone(&self.permits).acquire_owned();
-        match tokio::time::timeout(self.patience, permit).await {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        match self.in_time(Arc::clone(&self.permits).acquire_owned()).await {
             Ok(permit) => permit.map_err(|_| Error::closed()),
             // 53300: too many connections.
             Err(_) => Err(Error::database(
@@ -80,7 +96,8 @@ impl Pool {
     }
 
     async fn open(&self, permit: OwnedSemaphorePermit) -> Result<Lent> {
-        match tokio::time::timeout(self.patience, self.connect.connect()).await {
+        self.make_room();
+        match self.in_time(self.connect.connect()).await {
             Ok(connection) => Ok(self.lent(connection.map_err(translate)?, false, permit)),
             // 08001: unable to establish a connection.
             Err(_) => Err(Error::database(
@@ -91,14 +108,32 @@ impl Pool {
         }
     }
 
+    /// Closes what lies idle too long in other runtimes, of which some may be no more.
+    fn make_room(&self) {
+        let mut superfluous = Vec::new();
+        if let Some(idle) = self.idle.lock().as_mut() {
+            let more = idle.len().saturating_sub(self.permits.available_permits());
+            superfluous.extend(idle.drain(..more));
+        }
+        // Outside the lock: each says goodbye to its socket.
+        drop(superfluous);
+    }
+
+    fn in_time<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
+        let _inside = self.timers.enter();
+        tokio::time::timeout(self.patience, future)
+    }
+
     fn lent(&self, connection: PgConnection, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {
-        Lent { connection: Some(connection), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
+        let runtime = Handle::current().id();
+        Lent { connection: Some(connection), runtime, was_idle, idle: Arc::clone(&self.idle), _permit: permit }
     }
 
     /// Lends no more; what lay idle.
     pub(super) fn close(&self) -> Vec<PgConnection> {
         self.permits.close();
-        self.idle.lock().take().unwrap_or_default()
+        let idle = self.idle.lock().take().unwrap_or_default();
+        idle.into_iter().map(|(_, connection)| connection).collect()
     }
 }
 
@@ -111,7 +146,7 @@ impl Lent {
     /// Back to the pool: it is in a known state, outside of a transaction.
     pub(super) fn give_back(mut self) {
         if let Some(idle) = self.idle.lock().as_mut() {
-            idle.extend(self.connection.take());
+            idle.extend(self.connection.take().map(|connection| (self.runtime, connection)));
         }
     }
 }
