@@ -1,4 +1,4 @@
-//! What the benches share: catalogs of any size, a client on one, the peers that need no lock file of their own.
+//! What the benches share: catalogs and tables of any size, a client on them, the peers that need no lock file of their own.
 //!
 //! Invariant: a catalog follows from its size alone, so every run and every machine is asked the same; and a peer is
 //! given the same records, the same fields and the same queries as the library, and never less time.
@@ -8,8 +8,12 @@
 pub mod catalog;
 pub mod contest;
 pub mod fts5;
+pub mod postgres;
 pub mod queries;
 pub mod random;
+pub mod raw;
+pub mod resident;
+pub mod spaces;
 pub mod town;
 pub mod townsfolk;
 pub mod upstream;

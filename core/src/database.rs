@@ -72,6 +72,7 @@ enum Under {
 
 /// How a database is opened.
 pub(crate) struct OpenOptions {
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "a server decides that for itself"))]
     pub(crate) durability: Durability,
     pub(crate) busy_timeout: Duration,
     pub(crate) clock: Clock,
@@ -116,6 +117,7 @@ impl Database {
     ///
     /// # Errors
     /// `InvalidInput` on PostgreSQL, which has tools of its own for that, and for a target that exists.
+    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "PostgreSQL is not copied to a file"))]
     pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
         match &self.engine {
             #[cfg(feature = "sqlite")]

@@ -260,6 +260,12 @@ impl Error {
         self.with(|parts| parts.retry_after = Some(wait))
     }
 
+    /// Caused by an error of ours that came first; the SQLSTATE is still its.
+    pub(crate) fn because_of(self, first: Error) -> Error {
+        let code = first.0.code.clone();
+        self.caused_by(first).with(|parts| parts.code = code)
+    }
+
     pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.with(|parts| parts.source = Some(Arc::new(source)))
     }

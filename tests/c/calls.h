@@ -8,7 +8,7 @@
 static tsq_error *err;
 
 /* Fails as expected: this status, an error object that agrees, and no output. Frees the error. */
-static int failed(tsq_status got, tsq_status expected, const void *out, const char *words) {
+static inline int failed(tsq_status got, tsq_status expected, const void *out, const char *words) {
     int as_expected = got == expected && out == NULL && err != NULL && tsq_error_kind(err) == expected &&
                       has(tsq_error_text(err), words);
     if (got != expected) {
@@ -19,7 +19,7 @@ static int failed(tsq_status got, tsq_status expected, const void *out, const ch
     return as_expected;
 }
 
-static int worked(tsq_status status) {
+static inline int worked(tsq_status status) {
     int as_expected = status == TSQ_OK && err == NULL;
     if (!as_expected) {
         fprintf(stderr, "  status %d: %.*s\n", (int)status, TSQ_ARG(tsq_error_text(err)));

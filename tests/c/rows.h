@@ -39,7 +39,7 @@ static tsq_client *open_client(const char *name) {
     return client;
 }
 
-static tsq_str_change set(const char *text) {
+static inline tsq_str_change set(const char *text) {
     tsq_str_change change;
     change.change = TSQ_SET;
     change.value = tsq_str_from(text);

@@ -5,6 +5,7 @@ mod callers;
 mod catalog;
 mod communities;
 mod concurrency;
+mod connecting;
 mod domains;
 mod errors;
 mod faults;

@@ -35,6 +35,8 @@ kill -QUIT "$(head -n 1 "$folder/data/postmaster.pid")" 2>/dev/null
 wait
 rm -rf "$folder""#;
 
+const MISSING: &str = "PostgreSQL is not installed (no initdb in `pg_config --bindir` or /usr/lib/postgresql/*/bin)";
+
 /// A running server.
 pub struct Server {
     port: u16,
@@ -56,15 +58,40 @@ pub fn server() -> Option<&'static Server> {
             let port = port.parse().expect("a port");
             return Some(Server { port, sockets: sockets.into(), _keeper: None, _folder: None });
         }
-        binaries().map(|binaries| start(&binaries))
+        Some(start(&binaries()?, |_| Vec::new()))
     });
     if server.is_none() {
-        skip("PostgreSQL is not installed (no initdb in `pg_config --bindir` or /usr/lib/postgresql/*/bin)");
+        skip(MISSING);
     }
     server.as_ref()
 }
 
 impl Server {
+    /// Another one, which speaks TLS with this certificate and its key; `None`, said aloud, where PostgreSQL is not
+    /// installed.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn with_tls(certificate: &Path, key: &Path) -> Option<Server> {
+        let Some(binaries) = binaries() else {
+            skip(MISSING);
+            return None;
+        };
+        let server = start(&binaries, |folder| {
+            // The server insists on a key that is its user's alone.
+            let own = [("ssl_cert_file", certificate), ("ssl_key_file", key)].map(|(setting, file)| {
+                let copy = folder.join(setting);
+                must(Command::new("install").args(["-m", "600"]).arg(file).arg(&copy));
+                if is_root() {
+                    must(Command::new("chown").arg("postgres").arg(&copy));
+                }
+                format!("{setting}={}", copy.display())
+            });
+            own.into_iter().chain(["ssl=on".to_owned()]).collect()
+        });
+        Some(server)
+    }
+
     /// The URL of a database for a role.
     pub fn url(&self, role: &str, database: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
@@ -128,7 +155,8 @@ fn binaries() -> Option<PathBuf> {
     named.into_iter().chain(installed).find(|folder| folder.join("initdb").is_file())
 }
 
-fn start(binaries: &Path) -> Server {
+/// `settings` are made in the server's folder, for the server alone.
+fn start(binaries: &Path, settings: impl FnOnce(&TempFolder) -> Vec<String>) -> Server {
     let folder = TempFolder::new();
     let data = folder.join("data");
     // PostgreSQL refuses to run as root.
@@ -157,6 +185,9 @@ fn start(binaries: &Path) -> Server {
     // What is tested dies by signals, not by power: the server need not flush.
     for setting in ["listen_addresses=127.0.0.1", "wal_level=logical", "max_connections=500", "fsync=off"] {
         keeper.args(["-c", setting]);
+    }
+    for setting in settings(&folder) {
+        keeper.arg("-c").arg(setting);
     }
     // In a group of its own: an interrupt at the terminal ends us, and by that the keeper.
     keeper.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -10,7 +10,7 @@ use std::{env, fs, process::Command, thread, time::Duration};
 
 use townsquare::{Config, Timeframe, blocking::Client};
 use townsquare_benches::{
-    catalog,
+    catalog, resident,
     town::{self, Folder},
     upstream,
 };
@@ -45,7 +45,7 @@ fn run(size: usize) {
 }
 
 fn measure(name: &str, url: &str) {
-    let bare = resident();
+    let bare = resident::now();
     let over = |now: u64| now.saturating_sub(bare) as f64 / 1e6;
     let folder = Folder::new();
     let config: Config = town::config(&folder).catalog_url(url).catalog_api_key("any");
@@ -53,14 +53,14 @@ fn measure(name: &str, url: &str) {
     let apps = client.discovery().get_trending_mini_apps(Timeframe::default(), 20).expect("the catalog loads");
     assert_eq!(apps.len(), 20);
     drop(apps);
-    let (peak, loaded) = (status("VmHWM"), resident());
+    let (peak, loaded) = (resident::peak(), resident::now());
     thread::sleep(SETTLED);
-    let settled = resident();
+    let settled = resident::now();
     // Several: an allocator needs a few rounds to show where it settles.
     for _ in 0..3 {
         client.discovery().refresh().expect("a good catalog");
     }
-    let refresh_peak = status("VmHWM");
+    let refresh_peak = resident::peak();
     thread::sleep(SETTLED);
     println!(
         "{name:<10} {:>8.1} {:>10.1} {:>8.1} {:>9.1} {:>15.1} {:>18.1}",
@@ -69,19 +69,7 @@ fn measure(name: &str, url: &str) {
         over(loaded),
         over(settled),
         over(refresh_peak),
-        over(resident())
+        over(resident::now())
     );
     client.close();
-}
-
-fn resident() -> u64 {
-    status("VmRSS")
-}
-
-/// A line of `/proc/self/status`, in bytes.
-fn status(name: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("a known line");
-    let kilobytes: u64 = line.trim().trim_end_matches(" kB").trim().parse().expect("a number");
-    kilobytes * 1024
 }

@@ -20,7 +20,12 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 
-use self::{dialect::Postgresql, entered::Entered, errors::translate, pool::Pool};
+use self::{
+    dialect::Postgresql,
+    entered::{Entered, Home},
+    errors::translate,
+    pool::Pool,
+};
 use super::{OpenOptions, Principal, Row, Statement, Transaction, Under, Value, Work, row::Columns};
 use crate::{
     config::Secret,
@@ -34,7 +39,7 @@ pub(super) struct Postgres(Arc<Parts>);
 
 struct Parts {
     pool: Pool,
-    runtime: Handle,
+    home: Home,
 }
 
 /// The connection of a transaction under way.
@@ -51,10 +56,11 @@ impl Postgres {
             // The driver's words may quote the URL, and with it a password.
             .map_err(|_| Error::config("Option database_url is not a PostgreSQL URL that can be read"))?;
         let connect = connect.application_name("townsquare").statement_cache_capacity(512);
-        let mut pool = Pool::new(connect, options.busy_timeout);
-        let roles = Entered::new(runtime.clone(), migrate::run(&pool, &options.clock)).await?;
+        let mut pool = Pool::new(connect, options.busy_timeout, runtime.clone());
+        let home = Home::new(runtime).await?;
+        let roles = Entered::new(home.clone(), migrate::run(&pool, &options.clock)).await?;
         pool.set_roles(roles);
-        Ok(Postgres(Arc::new(Parts { pool, runtime })))
+        Ok(Postgres(Arc::new(Parts { pool, home })))
     }
 
     pub(super) async fn fetch<T>(
@@ -116,7 +122,7 @@ impl Postgres {
     /// Says goodbye to the server on every idle connection; connections in use are closed when they come back.
     pub(super) fn close(&self) {
         let idle = self.0.pool.close();
-        self.0.runtime.block_on(async {
+        self.0.home.runtime().block_on(async {
             for connection in idle {
                 // The server notices a closed socket as well; this is politeness.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(1), connection.close()).await;
@@ -146,7 +152,7 @@ impl Postgres {
     }
 
     fn entered<F: Future>(&self, future: F) -> Entered<F> {
-        Entered::new(self.0.runtime.clone(), future)
+        Entered::new(self.0.home.clone(), future)
     }
 }
 

@@ -25,7 +25,7 @@ use heads::{Heads, look_through};
 use postings::{DocumentId, Postings};
 use query::{Query, groups, misspelt};
 use ranking::{Best, Rank, Tier};
-use vocabulary::{Spelling, Vocabulary};
+use vocabulary::{Path, Spelling, Vocabulary};
 
 /// What the index reads of an app.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,16 +80,17 @@ impl SearchIndex {
             return Vec::new();
         }
         let mut best = Best::new(limit.min(self.names.len()).max(1));
-        let together = self.vocabulary.spelling(&query.together);
+        let paths = query.paths(&self.vocabulary);
+        let together = query.spelt_together(&paths, &self.vocabulary);
         match query.words.as_slice() {
             // `GM GM` is one word too, but not run together.
             [word] if *word == query.together => self.one_word(word, together.as_ref(), &mut best, accept),
-            _ => self.several_words(&query, together.as_ref(), &mut best, accept),
+            _ => self.several_words(&query, &paths, together.as_ref(), &mut best, accept),
         }
         if best.first().is_none()
             && let Some(query) = query.taken_apart(&self.vocabulary, &self.postings)
         {
-            self.several_words(&query, None, &mut best, accept);
+            self.several_words(&query, &query.paths(&self.vocabulary), None, &mut best, accept);
         }
         if let Some(Spelling { range, is_term: true }) = together {
             self.named_as_typed(range.start, as_typed(text), &mut best, accept);
@@ -120,6 +121,7 @@ impl SearchIndex {
     fn several_words(
         &self,
         query: &Query,
+        paths: &[Option<Path>],
         together: Option<&Spelling>,
         best: &mut Best,
         accept: &dyn Fn(DocumentId) -> bool,
@@ -130,13 +132,10 @@ impl SearchIndex {
         if best.is_full() {
             return;
         }
-        let groups = groups(query, &self.vocabulary, &self.postings);
+        let groups = groups(query, paths, &self.vocabulary, &self.postings);
         let rarity: u32 = groups.iter().map(|group| group.rarity).sum();
-        let complete = groups.len() == query.words.len();
-        let evaluation = Evaluation::new(&self.postings, groups);
-        if complete {
-            evaluation.all_words(best, accept);
-        }
+        let evaluation = Evaluation::new(&self.postings, groups, query.words.len());
+        evaluation.all_words(best, accept);
         if best.first().is_none() {
             self.nearly_named(&query.together, rarity, best, accept);
         }

@@ -86,6 +86,31 @@ fn communities_from_c_as_cpp() {
     passes_in_town("communities.c", Cpp17, Off);
 }
 
+/// In the folder lies a ruin, a database without its table of spaces.
+fn passes_in_ruin(language: Language, sanitizers: Sanitizers) {
+    passes_in("faults.c", language, sanitizers, |folder| {
+        let ruin = folder.join("ruin");
+        Client::open(Config::new().data_dir(&ruin)).expect("a new database opens").close();
+        let database = rusqlite::Connection::open(ruin.join("townsquare.db")).expect("SQLite");
+        database.execute("DROP TABLE spaces", []).expect("a table can be dropped");
+    });
+}
+
+#[test]
+fn faults_from_c() {
+    passes_in_ruin(C11, Off);
+}
+
+#[test]
+fn faults_from_c_under_sanitizers() {
+    passes_in_ruin(C11, AddressAndUndefined);
+}
+
+#[test]
+fn faults_from_c_as_cpp() {
+    passes_in_ruin(Cpp17, Off);
+}
+
 #[test]
 fn tables_from_cpp() {
     passes_in_town("raii_tables.cpp", Cpp17, Off);

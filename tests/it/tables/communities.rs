@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use townsquare::{Change, CommunityPatch, ErrorKind, blocking::wait};
 use townsquare_tests::{
-    on_both_engines,
-    store::{Engine, Store, assert_fails, required},
+    on_both_engines, on_engine,
+    store::{Store, assert_fails, required},
     town::morning,
 };
 
@@ -22,10 +22,11 @@ on_both_engines!(
     the_table_guards_the_fifty_characters_against_other_writers,
     a_published_configuration_has_six_keys,
     an_unpublished_configuration_is_null,
-    the_function_in_the_database_says_the_same,
     navigation_is_set_alone,
     admin_keys_come_back_in_order,
 );
+
+on_engine!(postgres_alone, Postgres, the_function_in_the_database_says_the_same);
 
 fn a_new_community_takes_the_tables_defaults(store: &Store) {
     let made = store.community("town.example");
@@ -192,11 +193,8 @@ fn an_unpublished_configuration_is_null(store: &Store) {
     assert_eq!(read(""), None);
 }
 
+/// SQLite keeps no functions: there the operation is the function.
 fn the_function_in_the_database_says_the_same(store: &Store) {
-    if store.engine == Engine::Sqlite {
-        // SQLite keeps no functions: the operation is the function.
-        return;
-    }
     let call = |id: &str| store.outside.value(&format!("SELECT get_active_community_config('{id}')"));
     assert_eq!(call("town.example"), "NULL");
     store.community("town.example");

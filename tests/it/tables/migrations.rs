@@ -5,7 +5,6 @@ use std::fs;
 use townsquare::{Client, Config, ErrorKind, NewSpace, blocking::wait};
 use townsquare_tests::{
     on_both_engines,
-    postgres::{PLAIN_ROLE, server},
     store::{Engine, Fresh, Store},
     temp::TempFolder,
     town::refused,
@@ -137,52 +136,5 @@ fn a_postgres_database_with_tables_of_another_program_is_left_alone() {
             outside.count("pg_namespace WHERE nspname = 'townsquare'"),
             usize::from(before[0][0].as_deref() == Some("townsquare"))
         );
-    }
-}
-
-#[test]
-fn a_missing_grant_is_named() {
-    let Some(server) = server() else { return };
-    let database = server.new_database();
-    let administrator = server.administrator(&database);
-    let guest = format!("guest_of_{database}");
-    administrator.run(&format!("CREATE ROLE {guest} LOGIN"));
-    let error = refused(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
-    assert!(error.to_string().contains("permission denied for database"), "{error}");
-    administrator.run(&format!("GRANT CREATE ON DATABASE {database} TO {guest}"));
-    let error = refused(ErrorKind::Config, wait(Client::open(open(&server.url(&guest, &database)))));
-    assert!(error.to_string().contains("permission denied for schema public"), "{error}");
-    administrator.run(&format!("GRANT CREATE ON SCHEMA public TO {guest}"));
-    let client = wait(Client::open(open(&server.url(&guest, &database)))).expect("now it may");
-    wait(client.close());
-    drop(administrator);
-    server.drop_database(&database);
-    server.administrator("postgres").run(&format!("DROP ROLE {guest}"));
-}
-
-#[test]
-fn a_socket_is_as_good_as_a_port() {
-    let Some(server) = server() else { return };
-    let database = server.new_database();
-    let client = wait(Client::open(open(&server.socket_url(PLAIN_ROLE, &database)))).expect("opens");
-    wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
-    wait(client.close());
-    server.drop_database(&database);
-}
-
-#[test]
-fn a_server_that_is_not_there_is_refused_without_its_password() {
-    let Some(server) = server() else { return };
-    let urls = [
-        "postgres://u:MARKED@127.0.0.1:1/x".to_owned(),
-        format!("postgres://nobody_known:MARKED@127.0.0.1:{}/postgres", server.port()),
-        format!("postgres://{PLAIN_ROLE}:MARKED@127.0.0.1:{}/no_such_database", server.port()),
-        format!("postgres://{PLAIN_ROLE}:MARKED@127.0.0.1:{}/postgres?sslmode=require", server.port()),
-        "postgres://u:MARKED@[bad/x".to_owned(),
-    ];
-    for url in urls {
-        let error = refused(ErrorKind::Config, wait(Client::open(open(&url))));
-        assert!(error.message().contains("database_url"), "{error}");
-        assert!(!format!("{error} {error:?}").contains("MARKED"), "{error:?}");
     }
 }

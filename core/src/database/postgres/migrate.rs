@@ -85,15 +85,14 @@ async fn version(connection: &mut PgConnection) -> Result<Option<usize>> {
 
 fn unusable(error: Error) -> Error {
     let why = std::error::Error::source(&error).map_or_else(|| error.message().to_owned(), ToString::to_string);
-    Error::config(format!("Option database_url: cannot connect: {why}")).caused_by(error)
+    Error::config(format!("Option database_url: cannot connect: {why}")).because_of(error)
 }
 
 /// A refusal during migration: what the server says names the grant or the object.
 pub(super) fn not_permitted(error: sqlx::Error) -> Error {
     match error.as_database_error().map(|failure| failure.message().to_owned()) {
-        Some(message) => {
-            Error::config(format!("Option database_url: the database cannot be set up: {message}")).caused_by(error)
-        }
+        Some(message) => Error::config(format!("Option database_url: the database cannot be set up: {message}"))
+            .because_of(translate(error)),
         None => translate(error),
     }
 }

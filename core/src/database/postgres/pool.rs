@@ -1,8 +1,9 @@
 //! The connections to the server.
 //!
-//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time; one that is not given back is
-//! closed. The driver's own pool pings a connection each time it comes back, from a task of its own: that is a second
-//! round trip for every read, so a stack and a semaphore stand here instead.
+//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time, inside the runtime that it was made
+//! in, which is the one that hears its socket; one that is not given back is closed. The driver's own pool pings a
+//! connection each time it comes back, from a task of its own: that is a second round trip for every read, so a stack
+//! and a semaphore stand here instead.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -12,7 +13,10 @@ use std::{
 
 use parking_lot::Mutex;
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    runtime::{Handle, Id},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 use super::{
     errors::translate,
@@ -27,14 +31,19 @@ pub(super) struct Pool {
     connect: PgConnectOptions,
     patience: Duration,
     roles: Roles,
+    /// A caller's runtime may have no timers.
+    timers: Handle,
     permits: Arc<Semaphore>,
-    /// `None` once closed.
-    idle: Arc<Mutex<Option<Vec<Kept>>>>,
+    idle: Idle,
 }
 
-/// A connection, and for whom it works.
+/// In the order in which they came back; `None` once closed.
+type Idle = Arc<Mutex<Option<Vec<Kept>>>>;
+
+/// A connection, the runtime that hears its socket, and for whom it works.
 struct Kept {
     connection: PgConnection,
+    runtime: Id,
     working: Working,
 }
 
@@ -42,7 +51,7 @@ struct Kept {
 pub(super) struct Lent {
     kept: Option<Kept>,
     was_idle: bool,
-    idle: Arc<Mutex<Option<Vec<Kept>>>>,
+    idle: Idle,
     /// Held as long as the connection is.
     _permit: OwnedSemaphorePermit,
 }
@@ -51,11 +60,12 @@ impl Pool {
     /// Connections at once; a server has 100 by default, for everybody.
     const SIZE: usize = 32;
 
-    pub(super) fn new(connect: PgConnectOptions, patience: Duration) -> Pool {
+    pub(super) fn new(connect: PgConnectOptions, patience: Duration, timers: Handle) -> Pool {
         Pool {
             connect,
             patience,
             roles: Roles::One,
+            timers,
             permits: Arc::new(Semaphore::new(Pool::SIZE)),
             idle: Arc::new(Mutex::new(Some(Vec::new()))),
         }
@@ -66,14 +76,17 @@ impl Pool {
         self.roles = roles;
     }
 
-    /// A connection that works for `principal`: of those that do already the one used last, or any, or a new one.
+    /// A connection that works for `principal`, of the runtime that the caller is inside: of those that do already the one
+    /// used last, or any, or a new one.
     pub(super) async fn lend(&self, principal: &Principal) -> Result<Lent> {
         let permit = self.permit().await?;
+        let runtime = Handle::current().id();
         let found = {
             let mut idle = self.idle.lock();
             let idle = idle.as_mut().ok_or_else(Error::closed)?;
-            let fitting = idle.iter().rposition(|kept| kept.working.is_for(principal));
-            fitting.map(|place| idle.remove(place)).or_else(|| idle.pop())
+            let here = |kept: &Kept| kept.runtime == runtime;
+            let fitting = idle.iter().rposition(|kept| here(kept) && kept.working.is_for(principal));
+            fitting.or_else(|| idle.iter().rposition(here)).map(|place| idle.remove(place))
         };
         let Some(found) = found else { return self.new_for(principal, permit).await };
         let mut lent = self.lent(found, true, permit);
@@ -103,8 +116,10 @@ impl Pool {
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
-        let permit = Arc::clone(&self.permits).acquire_owned();
-        match tokio::time::timeout(self.patience, permit).await {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        match self.in_time(Arc::clone(&self.permits).acquire_owned()).await {
             Ok(permit) => permit.map_err(|_| Error::closed()),
             // 53300: too many connections.
             Err(_) => Err(Error::database(
@@ -116,11 +131,12 @@ impl Pool {
     }
 
     async fn open(&self, permit: OwnedSemaphorePermit) -> Result<Lent> {
-        match tokio::time::timeout(self.patience, self.connect.connect()).await {
+        self.make_room();
+        match self.in_time(self.connect.connect()).await {
             Ok(connection) => {
+                let (connection, runtime) = (connection.map_err(translate)?, Handle::current().id());
                 // Fresh from the server it has the role that logged in, and no settings: as the service needs it.
-                let kept = Kept { connection: connection.map_err(translate)?, working: Working::Service };
-                Ok(self.lent(kept, false, permit))
+                Ok(self.lent(Kept { connection, runtime, working: Working::Service }, false, permit))
             }
             // 08001: unable to establish a connection.
             Err(_) => Err(Error::database(
@@ -129,6 +145,22 @@ impl Pool {
                 format!("the server did not accept a connection within {:?}", self.patience),
             )),
         }
+    }
+
+    /// Closes what lies idle too long in other runtimes, of which some may be no more.
+    fn make_room(&self) {
+        let mut superfluous = Vec::new();
+        if let Some(idle) = self.idle.lock().as_mut() {
+            let more = idle.len().saturating_sub(self.permits.available_permits());
+            superfluous.extend(idle.drain(..more));
+        }
+        // Outside the lock: each says goodbye to its socket.
+        drop(superfluous);
+    }
+
+    fn in_time<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
+        let _inside = self.timers.enter();
+        tokio::time::timeout(self.patience, future)
     }
 
     fn lent(&self, kept: Kept, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {

@@ -56,7 +56,8 @@ pub(super) fn reader(file: &Path, busy_timeout: Duration) -> Result<Connection> 
     let open = || {
         let connection = rusqlite::Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(busy_timeout)?;
-        connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -8192;")?;
+        // With SQLite's own page cache of 2 MiB: many readers stay small, and a larger one gained nothing when measured.
+        connection.execute_batch("PRAGMA query_only = ON;")?;
         connection.set_prepared_statement_cache_capacity(Connection::STATEMENTS);
         Ok(connection)
     };
@@ -137,7 +138,7 @@ fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite:
     connection.execute_batch(&format!(
         "PRAGMA synchronous = {synchronous};
          PRAGMA foreign_keys = ON;
-         PRAGMA cache_size = -65536;
+         PRAGMA cache_size = -16384;
          PRAGMA wal_autocheckpoint = 8000;
          PRAGMA trusted_schema = OFF;"
     ))
@@ -145,5 +146,5 @@ fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite:
 
 fn unusable(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
-    Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).caused_by(error)
+    Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).because_of(error)
 }

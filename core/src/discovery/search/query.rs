@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::postings::Postings;
 use super::ranking::Closeness;
-use super::vocabulary::{Spelling, Term, Vocabulary};
+use super::vocabulary::{Path, Spelling, Term, Vocabulary};
 use super::words::{Kind, each_word, run_together};
 
 const MOST_LETTERS: usize = 256;
@@ -31,6 +31,19 @@ impl Query {
             }
         });
         Query { words, together: run_together(text) }
+    }
+
+    /// The way to each of the words.
+    pub(super) fn paths(&self, vocabulary: &Vocabulary) -> Vec<Option<Path>> {
+        self.words.iter().map(|word| vocabulary.path(word)).collect()
+    }
+
+    /// What the vocabulary has for all words run together, given the ways to each.
+    pub(super) fn spelt_together(&self, paths: &[Option<Path>], vocabulary: &Vocabulary) -> Option<Spelling> {
+        match self.together.strip_prefix(self.words.first()?.as_str()) {
+            Some(rest) => Some(vocabulary.longer(paths.first()?.as_ref()?, rest)?.spelling),
+            None => vocabulary.spelling(&self.together),
+        }
     }
 
     /// A query of one unknown word as two known ones: `replyguy` of an app that writes it `Reply Guy`.
@@ -78,13 +91,20 @@ impl Group {
 }
 
 /// A group for each word of a query of several words that anything stands for, in the order of the words.
-pub(super) fn groups(query: &Query, vocabulary: &Vocabulary, postings: &Postings) -> Vec<Group> {
+/// `paths` are the ways to the words.
+pub(super) fn groups(
+    query: &Query,
+    paths: &[Option<Path>],
+    vocabulary: &Vocabulary,
+    postings: &Postings,
+) -> Vec<Group> {
     let last = query.words.len().saturating_sub(1);
     let mut expansions: Vec<Vec<Expansion>> =
-        query.words.iter().enumerate().map(|(place, word)| spelt(vocabulary.spelling(word), place == last)).collect();
+        paths.iter().enumerate().map(|(place, path)| spelt(path.as_ref(), place == last)).collect();
     // `reply guy` is also asked of the apps that write it `replyguy`: one term for two words.
-    for (place, pair) in query.words.windows(2).enumerate() {
-        if let Some(Spelling { range, is_term: true }) = vocabulary.spelling(&pair.concat()) {
+    for (place, (path, next)) in paths.iter().zip(query.words.iter().skip(1)).enumerate() {
+        let both = path.as_ref().and_then(|path| vocabulary.longer(path, next));
+        if let Some(Spelling { range, is_term: true }) = both.map(|path| path.spelling) {
             let compound = Expansion { terms: range.start..range.start + 1, closeness: Closeness::COMPOUND };
             expansions[place].push(compound.clone());
             expansions[place + 1].push(compound);
@@ -110,8 +130,8 @@ pub(super) fn misspelt(word: &str, most: usize, vocabulary: &Vocabulary) -> impl
         .map(|(term, errors)| Expansion { terms: term..term + 1, closeness: Closeness::misspelt(errors) })
 }
 
-fn spelt(spelling: Option<Spelling>, is_prefix: bool) -> Vec<Expansion> {
-    let Some(Spelling { mut range, is_term }) = spelling else { return Vec::new() };
+fn spelt(path: Option<&Path>, is_prefix: bool) -> Vec<Expansion> {
+    let Some(Spelling { mut range, is_term }) = path.map(|path| path.spelling.clone()) else { return Vec::new() };
     let mut expansions = Vec::with_capacity(2);
     if is_term {
         expansions.push(Expansion { terms: range.start..range.start + 1, closeness: Closeness::EXACT });

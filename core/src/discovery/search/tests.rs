@@ -228,18 +228,25 @@ fn several_words_answer_as_scoring_every_document_does() {
     }));
     for _ in 0..200 {
         let query = Query::read(&text(4));
-        let evaluation = Evaluation::new(&index.postings, groups(&query, &index.vocabulary, &index.postings));
-        let (mut best, mut expected) = (Best::new(20), Best::new(20));
-        evaluation.all_words(&mut best, &|_| true);
-        evaluation.some_words(&mut best, &|_| true);
-        for id in 0..400 {
-            for tier in [Tier::AllWords, Tier::SomeWords] {
-                if let Some(score @ 1..) = evaluation.score(id, tier) {
-                    expected.offer(Rank::new(tier, score, id), &|_| true);
+        let paths = query.paths(&index.vocabulary);
+        let groups = || groups(&query, &paths, &index.vocabulary, &index.postings);
+        // With every word known, with one that nothing stands for, and with a filter.
+        for (unknown, every) in [(0, 1), (1, 1), (0, 3)] {
+            let evaluation = Evaluation::new(&index.postings, groups(), groups().len() + unknown);
+            let tiers = if unknown == 0 { &[Tier::AllWords, Tier::SomeWords][..] } else { &[Tier::SomeWords] };
+            let accept = |id| id % every == 0;
+            let (mut best, mut expected) = (Best::new(20), Best::new(20));
+            evaluation.all_words(&mut best, &accept);
+            evaluation.some_words(&mut best, &accept);
+            for id in 0..400 {
+                for tier in tiers {
+                    if let Some(score @ 1..) = evaluation.score(id, 0, *tier) {
+                        expected.offer(Rank::new(*tier, score, id), &accept);
+                    }
                 }
             }
+            assert_eq!(best.into_ranks(), expected.into_ranks(), "{:?}", query.words);
         }
-        assert_eq!(best.into_ranks(), expected.into_ranks(), "{:?}", query.words);
     }
 }
 

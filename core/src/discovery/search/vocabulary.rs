@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use fst::raw::Fst;
+use fst::raw::{CompiledAddr, Fst};
 use fst::{Map, MapBuilder};
 
 use super::edits::{Edits, LONGEST_PATTERN};
@@ -31,6 +31,12 @@ pub(super) struct Spelling {
     pub(super) is_term: bool,
 }
 
+/// A word followed to its end, from where it can be followed on.
+pub(super) struct Path {
+    pub(super) spelling: Spelling,
+    node: CompiledAddr,
+}
+
 impl Vocabulary {
     /// `sorted` must be in byte order without repeats.
     pub(super) fn build(sorted: &[&str]) -> Vocabulary {
@@ -50,13 +56,25 @@ impl Vocabulary {
         }
     }
 
-    /// The terms that start with `word`, in one walk: outputs grow in byte order, so what is summed up
-    /// on the way is the first rank below a node, and the next branch on the way starts where it ends.
     pub(super) fn spelling(&self, word: &str) -> Option<Spelling> {
+        Some(self.path(word)?.spelling)
+    }
+
+    /// The way to `word`, when some term starts with it.
+    pub(super) fn path(&self, word: &str) -> Option<Path> {
+        let root = self.forward.as_fst().root();
+        let range = 0..Term::try_from(self.forward.len()).ok()?;
+        let start = Path { spelling: Spelling { range, is_term: root.is_final() }, node: root.addr() };
+        self.longer(&start, word)
+    }
+
+    /// From `path` on by `more`, in one walk: outputs grow in byte order, so what is summed up on the way
+    /// is the first rank below a node, and the next branch on the way starts where it ends.
+    pub(super) fn longer(&self, path: &Path, more: &str) -> Option<Path> {
         let transducer = self.forward.as_fst();
-        let mut node = transducer.root();
-        let (mut first, mut end) = (0, self.forward.len() as u64);
-        for &byte in word.as_bytes() {
+        let mut node = transducer.node(path.node);
+        let (mut first, mut end) = (u64::from(path.spelling.range.start), u64::from(path.spelling.range.end));
+        for &byte in more.as_bytes() {
             let taken = node.find_input(byte)?;
             if taken + 1 < node.len() {
                 end = first + node.transition(taken + 1).out.value();
@@ -66,7 +84,10 @@ impl Vocabulary {
             node = transducer.node(transition.addr);
         }
         let rank = |value: u64| Term::try_from(value).ok();
-        Some(Spelling { range: rank(first)?..rank(end)?, is_term: node.is_final() })
+        Some(Path {
+            spelling: Spelling { range: rank(first)?..rank(end)?, is_term: node.is_final() },
+            node: node.addr(),
+        })
     }
 
     /// The terms at most `most` errors from `word` (fewer for a short one): those one error away, else two.

@@ -74,8 +74,8 @@ fn class(c: char) -> Class {
 /// Calls `emit` for each word of `text`, in reading order; a part comes before its word, a compound after its words.
 pub(super) fn each_word(text: &str, emit: impl FnMut(Kind, &str)) {
     let folded = without_marks(text);
-    let mut chunk =
-        Chunk { emit, compound: String::new(), words: 0, word: String::new(), part: 0, parts: 0, run: None };
+    let buffer = || String::with_capacity(LONGEST_WORD + 4);
+    let mut chunk = Chunk { emit, compound: buffer(), words: 0, word: buffer(), part: 0, parts: 0, run: None };
     let mut letters = folded.chars().map(|c| (c, class(c))).peekable();
     let mut previous = Class::Space;
     while let Some((c, kind)) = letters.next() {
@@ -107,7 +107,7 @@ pub(super) fn each_word(text: &str, emit: impl FnMut(Kind, &str)) {
 /// The words of `text` run together, which is what two spellings of one name have in common:
 /// `DegenFans`, `degen fans` and `Degen-Fans!`. Symbols count only where there is nothing else.
 pub(super) fn run_together(text: &str) -> String {
-    let (mut joined, mut symbols) = (String::new(), String::new());
+    let (mut joined, mut symbols) = (String::with_capacity(LONGEST_WORD.min(text.len())), String::new());
     for c in without_marks(text).chars() {
         match class(c) {
             Class::Lower | Class::Upper | Class::Digit | Class::Ideograph => push_bounded(c, &mut joined),

@@ -1,0 +1,97 @@
+//! What do the tables cost on SQLite, next to rusqlite on the same file, with the same durability?
+//!
+//! Reads: one space by id, and the first page of the public ones, at three sizes that should agree; in Rust and C.
+//! Writes: one durable insert at a time, then 32 threads that insert at once. The floor writes to a database of its
+//! own that the library made.
+
+#![deny(unsafe_code)]
+
+// The callers of a C interface are unsafe by nature; here they stand in for a C program.
+#[allow(unsafe_code)]
+mod c;
+
+use std::{
+    hint::black_box,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use townsquare::{NewSpace, Uuid};
+use townsquare_benches::{
+    raw, sized,
+    spaces::{open, sqlite_url, town},
+    town::Folder,
+};
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    reading(&mut criterion);
+    writing(&mut criterion);
+    criterion.final_summary();
+}
+
+fn reading(criterion: &mut Criterion) {
+    for size in sized([1_000, 100_000, 1_000_000], [100, 200, 300]) {
+        let folder = Folder::new();
+        let file = folder.join("town.db");
+        let (client, ids) = town(&file, size);
+        let (service, spaces, raw) = (client.as_service(), client.spaces(), raw::reader(&file));
+        let c = c::Client::on(&file);
+        let mut group = criterion.benchmark_group(format!("sqlite/{size}/get_space"));
+        of_each(&mut group, "Rust", &ids, |id| service.spaces().get_space(id).expect("a space").name.len());
+        of_each(&mut group, "C", &ids, |id| c.get_space(id));
+        of_each(&mut group, "floor: rusqlite", &ids, |id| raw::get_space(&raw, &id).name.len());
+        group.finish();
+        let mut group = criterion.benchmark_group(format!("sqlite/{size}/get_public_spaces(20)"));
+        group.bench_function("Rust", |bencher| bencher.iter(|| spaces.get_public_spaces(20, 0).expect("a page")));
+        group.bench_function("C", |bencher| bencher.iter(|| c.get_public_spaces(20)));
+        group.bench_function("floor: rusqlite", |bencher| bencher.iter(|| raw::get_public_spaces(&raw)));
+        group.finish();
+        drop(c);
+        client.close();
+    }
+}
+
+/// Asks for one space after the other, far enough apart to share no page.
+fn of_each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, ids: &[Uuid], read: impl Fn(Uuid) -> usize) {
+    let mut turn = ids.iter().step_by(7).cycle();
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| black_box(read(*turn.next().expect("endless"))));
+    });
+}
+
+fn writing(criterion: &mut Criterion) {
+    let folder = Folder::new();
+    let client = open(&sqlite_url(&folder.join("town.db")));
+    let service = client.as_service();
+    open(&sqlite_url(&folder.join("raw.db"))).close();
+    let raw = Mutex::new(raw::writer(&folder.join("raw.db")));
+    let insert = || drop(service.spaces().create_space(NewSpace::named("A space")).expect("a space"));
+    let raw_insert = || drop(raw::create_space(&raw.lock().expect("whole")));
+    let mut group = criterion.benchmark_group("sqlite/durable insert");
+    group.bench_function("one/townsquare", |bencher| bencher.iter(insert));
+    group.bench_function("one/floor: rusqlite", |bencher| bencher.iter(raw_insert));
+    group.bench_function("32 writers, each/townsquare", |bencher| {
+        bencher.iter_custom(|times| together(32, times, insert));
+    });
+    group.bench_function("32 writers, each/rusqlite behind a mutex", |bencher| {
+        bencher.iter_custom(|times| together(32, times, raw_insert));
+    });
+    group.finish();
+    client.close();
+}
+
+/// The time that `times` calls take when `threads` share them.
+fn together(threads: u64, times: u64, call: impl Fn() + Sync) -> Duration {
+    let started = Instant::now();
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let share = times / threads + u64::from(number < times % threads);
+            let call = &call;
+            scope.spawn(move || (0..share).for_each(|_| call()));
+        }
+    });
+    started.elapsed()
+}

@@ -1,0 +1,199 @@
+//! What do the tables cost on PostgreSQL, next to sqlx alone on the same server over the same socket?
+//!
+//! The floor has its connections at hand and its statements prepared, sends the same statements and makes the same
+//! values of the rows. It is asked in three ways: by a task of a runtime with threads, as in a service; by the main
+//! function of one; and by a thread that waits in a runtime of its own, where nothing has to wake anything.
+
+#![forbid(unsafe_code)]
+
+use std::{
+    future::Future,
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use criterion::Criterion;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _, postgres::PgRow};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Mutex,
+};
+use townsquare::{Client, NewSpace, Timestamp, Uuid};
+use townsquare_benches::{
+    postgres::Server,
+    raw::RawSpace,
+    sized,
+    spaces::{fill, open, owners},
+};
+
+/// Writers at once; the library's pool has as many connections.
+const WRITERS: usize = 32;
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    let Some(server) = Server::start() else { return };
+    let client = open(&server.url());
+    let alone = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (insert, owners) = owners(1_000);
+    let mut connection = alone.block_on(connect(&server));
+    alone.block_on(connection.execute(AssertSqlSafe(insert))).expect("users");
+    let ids = fill(&client, &owners, sized(100_000, 100));
+    alone.block_on(connection.execute("ANALYZE")).expect("statistics");
+    reading(&mut criterion, &server, &client.as_service(), &ids, &alone, connection);
+    writing(&mut criterion, &server, client.as_service().inner());
+    client.close();
+    criterion.final_summary();
+}
+
+fn threads() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+async fn connect(server: &Server) -> PgConnection {
+    PgConnection::connect(&server.url()).await.expect("the server runs")
+}
+
+fn reading(
+    criterion: &mut Criterion,
+    server: &Server,
+    service: &townsquare::blocking::Client,
+    ids: &[Uuid],
+    alone: &Runtime,
+    mut connection: PgConnection,
+) {
+    let mut turn = ids.iter().step_by(7).copied().cycle();
+    let mut next = || turn.next().expect("endless");
+    let mut group = criterion.benchmark_group("postgres/get_space, a thread that waits");
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter(|| service.spaces().get_space(next()).expect("a space"));
+    });
+    group.bench_function("floor: sqlx", |bencher| {
+        bencher.iter(|| alone.block_on(get_space(&mut connection, next())));
+    });
+    group.finish();
+    let tasks = threads();
+    let mut group = criterion.benchmark_group("postgres/get_space, main of a service");
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter(|| tasks.block_on(service.inner().spaces().get_space(next())).expect("a space"));
+    });
+    let mut held = tasks.block_on(connect(server));
+    group.bench_function("floor: sqlx", |bencher| {
+        bencher.iter(|| tasks.block_on(get_space(&mut held, next())));
+    });
+    group.finish();
+    let mut group = criterion.benchmark_group("postgres/get_space, a task of a service");
+    let mut turn = ids.iter().step_by(7).copied().cycle();
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter_custom(|times| {
+            let ids: Vec<_> = turn.by_ref().take(times as usize).collect();
+            let client = service.inner().clone();
+            timed(&tasks, async move {
+                for id in ids {
+                    black_box(client.spaces().get_space(id).await.expect("a space"));
+                }
+            })
+        });
+    });
+    let connection = Arc::new(Mutex::new(tasks.block_on(connect(server))));
+    group.bench_function("floor: sqlx", |bencher| {
+        bencher.iter_custom(|times| {
+            let ids: Vec<_> = turn.by_ref().take(times as usize).collect();
+            let connection = Arc::clone(&connection);
+            timed(&tasks, async move {
+                let mut connection = connection.lock().await;
+                for id in ids {
+                    black_box(get_space(&mut connection, id).await);
+                }
+            })
+        });
+    });
+    group.finish();
+}
+
+fn writing(criterion: &mut Criterion, server: &Server, service: &Client) {
+    let tasks = threads();
+    let mut group = criterion.benchmark_group("postgres/32 writers, each insert");
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter_custom(|times| {
+            let writers = shares(times).map(|share| {
+                let client = service.clone();
+                async move {
+                    for _ in 0..share {
+                        black_box(client.spaces().create_space(NewSpace::named("A space")).await.expect("a space"));
+                    }
+                }
+            });
+            timed(&tasks, all(writers.collect()))
+        });
+    });
+    let connect = || Arc::new(Mutex::new(tasks.block_on(connect(server))));
+    let connections: Vec<_> = (0..WRITERS).map(|_| connect()).collect();
+    group.bench_function("floor: sqlx", |bencher| {
+        bencher.iter_custom(|times| {
+            let writers = shares(times).zip(&connections).map(|(share, connection)| {
+                let connection = Arc::clone(connection);
+                async move {
+                    let mut connection = connection.lock().await;
+                    for _ in 0..share {
+                        black_box(create_space(&mut connection).await);
+                    }
+                }
+            });
+            timed(&tasks, all(writers.collect()))
+        });
+    });
+    group.finish();
+}
+
+/// What each writer has to do of so many inserts.
+fn shares(times: u64) -> impl Iterator<Item = u64> {
+    let writers = WRITERS as u64;
+    (0..writers).map(move |number| times / writers + u64::from(number < times % writers))
+}
+
+async fn all(tasks: Vec<impl Future<Output = ()> + Send + 'static>) {
+    let started: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
+    for task in started {
+        task.await.expect("no panic");
+    }
+}
+
+/// How long a task takes on the threads of a runtime.
+fn timed(runtime: &Runtime, task: impl Future<Output = ()> + Send + 'static) -> Duration {
+    let started = Instant::now();
+    runtime.block_on(runtime.spawn(task)).expect("no panic");
+    started.elapsed()
+}
+
+async fn get_space(connection: &mut PgConnection, id: Uuid) -> RawSpace {
+    let sql = "SELECT id, name, description, owner_id, is_public, created_at, updated_at FROM spaces WHERE id = $1";
+    space(&sqlx::query(sql).bind(id).fetch_one(connection).await.expect("a row"))
+}
+
+async fn create_space(connection: &mut PgConnection) -> RawSpace {
+    let sql = "INSERT INTO spaces (id, name, description, owner_id, is_public, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, now(), now())
+        RETURNING id, name, description, owner_id, is_public, created_at, updated_at";
+    let insert =
+        sqlx::query(sql).bind(Uuid::new_v4()).bind("A space").bind(None::<&str>).bind(None::<Uuid>).bind(false);
+    space(&insert.fetch_one(connection).await.expect("a row"))
+}
+
+fn space(row: &PgRow) -> RawSpace {
+    RawSpace {
+        id: row.get(0),
+        name: row.get(1),
+        description: row.get(2),
+        owner_id: row.get(3),
+        is_public: row.get(4),
+        created_at: time(row, 5),
+        updated_at: time(row, 6),
+        owner: None,
+    }
+}
+
+/// On the wire a time is a number of microseconds since 2000.
+fn time(row: &PgRow, column: usize) -> Timestamp {
+    Timestamp::from_microsecond(row.get_unchecked::<i64, _>(column) + 946_684_800_000_000).expect("in range")
+}

@@ -1,0 +1,58 @@
+//! Databases full of spaces.
+//!
+//! Invariant: a space has an owner and a description, as those have that people make; so a page joins, and every
+//! column of it holds something.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use townsquare::{Config, NewSpace, Uuid, blocking::Client};
+
+/// A client without a catalog.
+///
+/// # Panics
+/// When the library fails.
+pub fn open(url: &str) -> Client {
+    Client::open(Config::new().database_url(url).catalog_api_key("")).expect("the client opens")
+}
+
+/// The URL of a SQLite file.
+pub fn sqlite_url(file: &Path) -> String {
+    format!("sqlite:{}", file.display())
+}
+
+/// Owners for the spaces: an `INSERT` that both engines take, and their ids.
+pub fn owners(count: u128) -> (String, Vec<Uuid>) {
+    let ids: Vec<_> = (1..=count).map(Uuid::from_u128).collect();
+    let rows: Vec<_> = ids.iter().map(|id| format!("('{id}', '{}@town.example')", id.simple())).collect();
+    (format!("INSERT INTO users (id, email) VALUES {}", rows.join(", ")), ids)
+}
+
+/// Creates so many public spaces, the owners in turn; the ids of all.
+///
+/// # Panics
+/// When the disk is full or the library fails.
+pub fn fill(client: &Client, owners: &[Uuid], size: usize) -> Vec<Uuid> {
+    let (service, mut ids) = (client.as_service(), Vec::with_capacity(size));
+    while ids.len() < size {
+        let spaces = (ids.len()..size.min(ids.len() + 10_000)).map(|number| {
+            let space = NewSpace::named(format!("Space {number}")).description("What it is about, in a few words");
+            space.owned_by(owners[number % owners.len()]).public()
+        });
+        let created = service.spaces().create_spaces(spaces.collect()).expect("spaces");
+        ids.extend(created.iter().map(|space| space.id));
+    }
+    ids
+}
+
+/// A new SQLite database with so many public spaces of a thousand owners; a client on it, and the ids.
+///
+/// # Panics
+/// When the disk is full or the library fails.
+pub fn town(file: &Path, size: usize) -> (Client, Vec<Uuid>) {
+    let client = open(&sqlite_url(file));
+    let (insert, owners) = owners(1_000);
+    Connection::open(file).and_then(|raw| raw.execute_batch(&insert)).expect("users");
+    let ids = fill(&client, &owners, size);
+    (client, ids)
+}
