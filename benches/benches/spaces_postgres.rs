@@ -40,7 +40,10 @@ fn main() {
     alone.block_on(connection.execute(AssertSqlSafe(insert))).expect("users");
     let ids = fill(&client, &owners, sized(100_000, 100));
     alone.block_on(connection.execute("ANALYZE")).expect("statistics");
-    reading(&mut criterion, &server, &client.as_service(), &ids, &alone, connection);
+    client.auth().sign_up("ann@town.example", "correct horse battery").expect("an account");
+    let session = client.auth().sign_in("ann@town.example", "correct horse battery").expect("a session");
+    let user = client.as_user(&session.access_token).expect("a handle");
+    reading(&mut criterion, &server, [&client.as_service(), &user], &ids, &alone, connection);
     writing(&mut criterion, &server, client.as_service().inner());
     client.close();
     criterion.final_summary();
@@ -57,7 +60,7 @@ async fn connect(server: &Server) -> PgConnection {
 fn reading(
     criterion: &mut Criterion,
     server: &Server,
-    service: &townsquare::blocking::Client,
+    [service, user]: [&townsquare::blocking::Client; 2],
     ids: &[Uuid],
     alone: &Runtime,
     mut connection: PgConnection,
@@ -65,18 +68,22 @@ fn reading(
     let mut turn = ids.iter().step_by(7).copied().cycle();
     let mut next = || turn.next().expect("endless");
     let mut group = criterion.benchmark_group("postgres/get_space, a thread that waits");
-    group.bench_function("townsquare", |bencher| {
-        bencher.iter(|| service.spaces().get_space(next()).expect("a space"));
-    });
+    for (name, caller) in [("townsquare", service), ("townsquare, as a user", user)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| caller.spaces().get_space(next()).expect("a space"));
+        });
+    }
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter(|| alone.block_on(get_space(&mut connection, next())));
     });
     group.finish();
     let tasks = threads();
     let mut group = criterion.benchmark_group("postgres/get_space, main of a service");
-    group.bench_function("townsquare", |bencher| {
-        bencher.iter(|| tasks.block_on(service.inner().spaces().get_space(next())).expect("a space"));
-    });
+    for (name, caller) in [("townsquare", service), ("townsquare, as a user", user)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| tasks.block_on(caller.inner().spaces().get_space(next())).expect("a space"));
+        });
+    }
     let mut held = tasks.block_on(connect(server));
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter(|| tasks.block_on(get_space(&mut held, next())));
@@ -84,17 +91,19 @@ fn reading(
     group.finish();
     let mut group = criterion.benchmark_group("postgres/get_space, a task of a service");
     let mut turn = ids.iter().step_by(7).copied().cycle();
-    group.bench_function("townsquare", |bencher| {
-        bencher.iter_custom(|times| {
-            let ids: Vec<_> = turn.by_ref().take(times as usize).collect();
-            let client = service.inner().clone();
-            timed(&tasks, async move {
-                for id in ids {
-                    black_box(client.spaces().get_space(id).await.expect("a space"));
-                }
-            })
+    for (name, caller) in [("townsquare", service), ("townsquare, as a user", user)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|times| {
+                let ids: Vec<_> = turn.by_ref().take(times as usize).collect();
+                let client = caller.inner().clone();
+                timed(&tasks, async move {
+                    for id in ids {
+                        black_box(client.spaces().get_space(id).await.expect("a space"));
+                    }
+                })
+            });
         });
-    });
+    }
     let connection = Arc::new(Mutex::new(tasks.block_on(connect(server))));
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter_custom(|times| {

@@ -23,7 +23,7 @@ kill -INT "$(head -n 1 "$folder/data/postmaster.pid")" 2>/dev/null
 wait
 rm -rf "$folder""#;
 
-/// The role that owns the database; it may do nothing else.
+/// The role that owns the database; all else it may do is to become the library's restricted role.
 const ROLE: &str = "townsfolk";
 
 /// How long a server may take to start.
@@ -78,6 +78,7 @@ impl Server {
             thread::sleep(Duration::from_millis(50));
         }
         must(&mut server.psql(&binaries, &format!("CREATE ROLE {ROLE} LOGIN")));
+        must(&mut server.psql(&binaries, &format!("CREATE ROLE townsquare_caller; GRANT townsquare_caller TO {ROLE}")));
         must(&mut server.psql(&binaries, &format!("CREATE DATABASE town OWNER {ROLE}")));
         Some(server)
     }

@@ -1,0 +1,91 @@
+//! What does it cost to let people in, and to know who is calling?
+//!
+//! A sign-in stands next to Argon2 alone with the same parameters; a call of a signed-in user next to the same call of the
+//! service. At the end, the time of a wrong password next to that of an unknown address: whoever can tell them apart
+//! knows who has an account.
+
+#![forbid(unsafe_code)]
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use argon2::Argon2;
+use criterion::Criterion;
+use townsquare::blocking::Client;
+use townsquare_benches::{
+    sized,
+    spaces::town,
+    town::Folder,
+};
+
+const EMAIL: &str = "ann@town.example";
+const PASSWORD: &str = "correct horse battery";
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    let folder = Folder::new();
+    let file = folder.join("town.db");
+    let (client, ids) = town(&file, sized(100_000, 100));
+    client.auth().sign_up(EMAIL, PASSWORD).expect("an account");
+    let session = client.auth().sign_in(EMAIL, PASSWORD).expect("a session");
+    let (user, service) = (client.as_user(&session.access_token).expect("a handle"), client.as_service());
+
+    let mut group = criterion.benchmark_group("auth/sign_in");
+    group.sample_size(sized(30, 10));
+    // On a handle that keeps its caller, as a server signs its users in.
+    group.bench_function("townsquare", |bencher| bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right")));
+    group.bench_function("floor: Argon2", |bencher| bencher.iter(argon2));
+    group.finish();
+
+    let mut group = criterion.benchmark_group("auth/get_space");
+    for (name, caller) in [("a user", &user), ("the service", &service)] {
+        let mut turn = ids.iter().step_by(7).cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| caller.spaces().get_space(*turn.next().expect("endless")).expect("a space"));
+        });
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("auth/as_user");
+    group.bench_function("a token", |bencher| bencher.iter(|| client.as_user(&session.access_token).expect("stands")));
+    group.finish();
+    criterion.final_summary();
+    tell_apart(&client);
+    client.close();
+}
+
+fn argon2() -> [u8; 32] {
+    let mut hash = [0; 32];
+    Argon2::default().hash_password_into(black_box(PASSWORD).as_bytes(), b"salt of 16 bytes", &mut hash).expect("hashes");
+    hash
+}
+
+/// Tries wrong passwords of known and of unknown addresses in turns, never one address so often that it has to wait.
+#[allow(clippy::print_stdout, reason = "the figures are the answer")]
+fn tell_apart(client: &Client) {
+    let addresses = sized(40, 2);
+    let email = |kind: &str, number: usize| format!("{kind}-{number}@town.example");
+    for number in 0..addresses {
+        client.auth().sign_up(&email("known", number), PASSWORD).expect("an account");
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..sized(8, 1) {
+        for number in 0..addresses {
+            for (kind, times) in ["known", "unknown"].iter().zip(&mut times) {
+                let started = Instant::now();
+                client.auth().sign_in(&email(kind, number), "a wrong password").expect_err("wrong");
+                times.push(started.elapsed());
+            }
+        }
+    }
+    for (kind, times) in ["a wrong password", "an unknown address"].iter().zip(&mut times) {
+        times.sort_unstable();
+        let at = |part: usize| milliseconds(times[(times.len() - 1) * part / 100]);
+        println!("{kind}: p10 {:.2} ms, p50 {:.2} ms, p90 {:.2} ms of {}", at(10), at(50), at(90), times.len());
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
