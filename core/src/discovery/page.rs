@@ -7,7 +7,7 @@
 mod lenient;
 mod row;
 
-use std::{borrow::Borrow, collections::HashSet, hash, sync::Arc};
+use std::{borrow::Borrow, collections::HashSet, hash};
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -90,7 +90,7 @@ impl Page {
 /// The pages of one list put together: every app once, in the order of its first row.
 #[derive(Default)]
 pub(crate) struct Listing {
-    pub(crate) records: Vec<Arc<MiniAppRecord>>,
+    pub(crate) records: Vec<MiniAppRecord>,
     pub(crate) received: usize,
     pub(crate) skipped: usize,
     pub(crate) duplicates: usize,
@@ -105,29 +105,28 @@ impl Listing {
         self.skipped += page.skipped;
         self.has_chains |= page.has_chains;
         for record in page.records {
-            if self.seen.contains(&*record.id) {
+            if self.seen.contains(record.id()) {
                 self.duplicates += 1;
                 continue;
             }
-            let record = Arc::new(record);
-            self.seen.insert(ById(Arc::clone(&record)));
+            self.seen.insert(ById(record.clone()));
             self.records.push(record);
         }
     }
 }
 
 /// A record that is looked up by its id.
-struct ById(Arc<MiniAppRecord>);
+struct ById(MiniAppRecord);
 
 impl Borrow<str> for ById {
     fn borrow(&self) -> &str {
-        &self.0.id
+        self.0.id()
     }
 }
 
 impl PartialEq for ById {
     fn eq(&self, other: &ById) -> bool {
-        self.0.id == other.0.id
+        self.0.id() == other.0.id()
     }
 }
 
@@ -135,7 +134,7 @@ impl Eq for ById {}
 
 impl hash::Hash for ById {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        (*self.0.id).hash(state);
+        self.0.id().hash(state);
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
         );
         assert_eq!((page.received, page.skipped, page.records.len()), (6, 5, 1));
         assert_eq!(page.next_cursor.as_deref(), Some("c"));
-        assert_eq!(&*page.records[0].name, "B");
+        assert_eq!(page.records[0].name(), "B");
     }
 
     #[test]
@@ -181,7 +180,7 @@ mod tests {
         ];
         let mut listing = Listing::default();
         listing.add(parse(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(","))));
-        let names: Vec<_> = listing.records.iter().map(|record| &*record.name).collect();
+        let names: Vec<_> = listing.records.iter().map(|record| record.name()).collect();
         assert_eq!((names, listing.duplicates), (vec!["first", "b"], 1));
     }
 }

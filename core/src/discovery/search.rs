@@ -27,11 +27,13 @@ use query::{Query, groups, misspelt};
 use ranking::{Best, Rank, Tier};
 use vocabulary::{Spelling, Vocabulary};
 
+use crate::model::Texts;
+
 /// What the index reads of an app.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Document<'a> {
     pub(crate) name: &'a str,
-    pub(crate) tags: &'a [Box<str>],
+    pub(crate) tags: Texts<'a>,
     pub(crate) category: Option<&'a str>,
     pub(crate) subtitle: Option<&'a str>,
     pub(crate) tagline: Option<&'a str>,

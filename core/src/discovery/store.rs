@@ -87,13 +87,13 @@ impl Store {
 
     async fn read(&self, found: Found) -> Result<Option<Edition>> {
         let header: Header = serde_json::from_str(&found.header).map_err(|_| damaged("its header does not read"))?;
-        let mut records: Vec<Arc<MiniAppRecord>> = Vec::new();
+        let mut records: Vec<MiniAppRecord> = Vec::new();
         for part in 0..found.parts {
             let values = [found.generation.as_str().into(), part.into()];
             let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = texts.into_iter().next() else { return Ok(None) };
             let read = blocking(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
-            records.extend(read.map_err(|_| damaged("a part does not read"))?.into_iter().map(Arc::new));
+            records.extend(read.map_err(|_| damaged("a part does not read"))?);
         }
         Edition::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
     }
@@ -104,10 +104,7 @@ impl Store {
         let mut parts = 0i64;
         for chunk in edition.records.chunks(PART) {
             let chunk = chunk.to_vec();
-            let text = blocking(move || {
-                let records: Vec<&MiniAppRecord> = chunk.iter().map(|record| &**record).collect();
-                serde_json::to_string(&records)
-            });
+            let text = blocking(move || serde_json::to_string(&chunk));
             let text = text.await?.map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
             let (generation, source, part) = (Arc::clone(&generation), Arc::clone(&self.source), parts);
             let write = self.database.write(move |transaction| {
