@@ -35,6 +35,7 @@ mod model;
 mod config;
 mod filter;
 mod policy;
+mod worker;
 
 mod database;
 mod upstream;

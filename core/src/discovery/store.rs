@@ -15,6 +15,7 @@ use crate::{
     database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
     model::MiniAppRecord,
+    worker::Worker,
 };
 
 /// The catalogs of one source.
@@ -24,6 +25,7 @@ pub(super) struct Store {
     pub(super) database: Scope,
     pub(super) source: Arc<str>,
     pub(super) clock: Clock,
+    pub(super) worker: Arc<Worker>,
     /// This process's client, as holder of leases.
     pub(super) holder: Uuid,
 }
@@ -92,7 +94,7 @@ impl Store {
             let values = [found.generation.as_str().into(), part.into()];
             let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = texts.into_iter().next() else { return Ok(None) };
-            let read = blocking(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            let read = self.worker.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
             records.extend(read.map_err(|_| damaged("a part does not read"))?);
         }
         Edition::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
@@ -104,11 +106,15 @@ impl Store {
         let mut parts = 0i64;
         for chunk in edition.records.chunks(PART) {
             let chunk = chunk.to_vec();
-            let text = blocking(move || serde_json::to_string(&chunk));
-            let text = text.await?.map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
+            let text = self
+                .worker
+                .run(move || serde_json::to_string(&chunk))
+                .await?
+                .map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
             let (generation, source, part) = (Arc::clone(&generation), Arc::clone(&self.source), parts);
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
+                    transaction.forget_pages();
                     let values = [(&*generation).into(), part.into(), (&*source).into(), text.into()];
                     transaction.execute(&WRITE_PART, &values).await
                 })
@@ -129,6 +135,7 @@ impl Store {
                     header.into(),
                     now.into(),
                 ];
+                transaction.forget_pages();
                 transaction.execute(&WRITE_HEADER, &values).await?;
                 transaction.execute(&SWEEP, &[(&*source).into()]).await
             })
@@ -164,13 +171,6 @@ impl Found {
     pub(super) fn ranked(&self) -> usize {
         serde_json::from_str::<Header>(&self.header).map_or(0, |header| header.ranked)
     }
-}
-
-/// Runs what takes long without waiting off the workers.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        if error.is_cancelled() { Error::closed() } else { internal("A background task panicked").caused_by(error) }
-    })
 }
 
 fn damaged(how: &str) -> Error {

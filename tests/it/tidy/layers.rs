@@ -16,6 +16,7 @@ const MODULES: &[(&str, u8, &str)] = &[
     ("config", 1, "config"),
     ("policy", 1, "policy"),
     ("filter", 1, "filter"),
+    ("worker", 1, "worker"),
     // What a catalog is, without a thought of where it comes from.
     ("discovery::terms", 1, "discovery, pure"),
     ("discovery::page", 1, "discovery, pure"),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     packed::{Packer, Unpacker},
-    record::{Author, MiniAppRecord, present, unpack_parts, unpack_time},
+    record::{Author, MiniAppRecord, present, unpack_parts},
 };
 
 /// The fields of a [`MiniAppRecord`], which documents them.
@@ -85,8 +85,6 @@ impl From<&Fields<'_>> for MiniAppRecord {
         packer.text(&author.username);
         packer.text(author.display_name.as_deref().unwrap_or_default());
         packer.text(author.pfp_url.as_deref().unwrap_or_default());
-        packer.number(fields.last_fetched.as_second() as u64);
-        packer.number(fields.last_fetched.subsec_nanosecond() as u64);
         packer.number(fields.author.is_some().into());
         packer.number(author.fid);
         packer.number(author.follower_count);
@@ -96,13 +94,13 @@ impl From<&Fields<'_>> for MiniAppRecord {
         packer.list(&fields.networks);
         packer.list(&fields.tags);
         packer.list(&fields.screenshots);
-        MiniAppRecord(packer.finish())
+        MiniAppRecord { packed: packer.finish(), last_fetched: fields.last_fetched.as_microsecond() }
     }
 }
 
 impl<'a> From<&'a MiniAppRecord> for Fields<'a> {
     fn from(record: &'a MiniAppRecord) -> Fields<'a> {
-        let mut packed = Unpacker::new(&record.0);
+        let mut packed = Unpacker::new(&record.packed);
         let [home_url, id, domain] = unpack_parts(&mut packed);
         let home = packed.text();
         let mut fields = Fields {
@@ -121,10 +119,10 @@ impl<'a> From<&'a MiniAppRecord> for Fields<'a> {
             image_url: optional(packed.text()),
             splash_image_url: optional(packed.text()),
             splash_background_color: optional(packed.text()),
+            last_fetched: record.last_fetched(),
             ..Fields::default()
         };
         let of_author = [packed.text(), packed.text(), packed.text()];
-        fields.last_fetched = unpack_time(&mut packed);
         fields.author = Author::unpack(of_author, &mut packed).map(Publisher::from);
         let mut list = || (0..packed.number()).map(|_| packed.text().into()).collect();
         (fields.networks, fields.tags, fields.screenshots) = (list(), list(), list());
@@ -201,7 +199,7 @@ mod tests {
             image_url: Some("image".into()),
             splash_image_url: Some("splash".into()),
             splash_background_color: Some("colour".into()),
-            last_fetched: Timestamp::new(-5, -7).expect("a time"),
+            last_fetched: Timestamp::from_microsecond(-5).expect("a time"),
         }
     }
 
@@ -242,7 +240,10 @@ mod tests {
         }
         let lists: [Texts<'_>; 3] = [record.networks(), record.tags(), record.screenshots()];
         for (read, packed) in lists.into_iter().zip([&fields.networks, &fields.tags, &fields.screenshots]) {
-            assert_eq!((read.len(), read.collect::<Vec<_>>()), (packed.len(), packed.iter().collect()));
+            assert_eq!(
+                (read.len(), read.collect::<Vec<_>>()),
+                (packed.len(), packed.iter().map(AsRef::as_ref).collect())
+            );
         }
         assert_eq!(record.last_fetched(), fields.last_fetched);
         assert_eq!(record.author().map(Publisher::from), fields.author);

@@ -12,7 +12,11 @@ use super::packed::Unpacker;
 
 /// What the catalog says about a mini app. A clone shares it.
 #[derive(Clone, PartialEq)]
-pub struct MiniAppRecord(pub(super) Arc<str>);
+pub struct MiniAppRecord {
+    pub(super) packed: Arc<str>,
+    /// In microseconds. Beside the text: it is all that a refresh changes in most records, and the rest is shared.
+    pub(super) last_fetched: i64,
+}
 
 /// Where in the packed record things are: [`Fields`](super::fields::Fields) packs them in this order.
 pub(super) mod place {
@@ -39,8 +43,7 @@ pub(super) mod place {
     /// The author's username, display name and picture.
     pub(super) const AUTHOR: usize = 13;
 
-    /// Numbers behind those: the time in two, then the author's.
-    pub(super) const TIME: usize = 2;
+    /// Numbers behind those, the author's.
     pub(super) const AUTHOR_NUMBERS: usize = 6;
 
     /// Lists behind those.
@@ -124,7 +127,6 @@ impl MiniAppRecord {
         let mut packed = self.texts();
         packed.skip_texts(place::AUTHOR);
         let texts = [packed.text(), packed.text(), packed.text()];
-        packed.skip_numbers(place::TIME);
         Author::unpack(texts, &mut packed)
     }
 
@@ -173,19 +175,27 @@ impl MiniAppRecord {
         self.optional(place::SPLASH_BACKGROUND_COLOR)
     }
 
-    /// When this record was fetched.
+    /// When this record was fetched, to the microsecond.
     pub fn last_fetched(&self) -> Timestamp {
-        unpack_time(&mut self.numbers())
+        // Only what was a time is kept.
+        Timestamp::from_microsecond(self.last_fetched).unwrap_or_default()
+    }
+
+    /// Takes over the text of an earlier record that says the same, so that there is one of it.
+    pub(crate) fn share(&mut self, earlier: &MiniAppRecord) {
+        if self.packed == earlier.packed {
+            self.packed = Arc::clone(&earlier.packed);
+        }
     }
 
     fn home(&self, part: usize) -> &str {
-        let mut packed = Unpacker::new(&self.0);
+        let mut packed = Unpacker::new(&self.packed);
         let parts = unpack_parts(&mut packed);
         &packed.text()[parts[part].clone()]
     }
 
     fn texts(&self) -> Unpacker<'_> {
-        let mut packed = Unpacker::new(&self.0);
+        let mut packed = Unpacker::new(&self.packed);
         packed.skip_numbers(2 * place::PARTS);
         packed
     }
@@ -208,7 +218,7 @@ impl MiniAppRecord {
 
     fn list(&self, place: usize) -> Texts<'_> {
         let mut packed = self.numbers();
-        packed.skip_numbers(place::TIME + place::AUTHOR_NUMBERS);
+        packed.skip_numbers(place::AUTHOR_NUMBERS);
         for _ in 0..place {
             let len = packed.number() as usize;
             packed.skip_texts(len);
@@ -242,12 +252,6 @@ pub(super) fn unpack_parts(packed: &mut Unpacker<'_>) -> [Range<usize>; place::P
         let start = packed.number() as usize;
         start..start + packed.number() as usize
     })
-}
-
-pub(super) fn unpack_time(packed: &mut Unpacker<'_>) -> Timestamp {
-    let (seconds, nanoseconds) = (packed.number() as i64, packed.number() as i32);
-    // Only what was a time is packed.
-    Timestamp::new(seconds, nanoseconds).unwrap_or_default()
 }
 
 /// An absent text is packed as an empty one.
