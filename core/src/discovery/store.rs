@@ -1,8 +1,8 @@
 //! The catalog in the database: for the fallback, and for the other processes on it (DESIGN 6).
 //!
 //! Invariant: a header names a generation whose parts are all there. A new generation is written part by part, in
-//! short transactions that hold up nobody, and takes effect with its header, in one; an older edition never replaces
-//! a newer one.
+//! short transactions that hold up nobody, and takes effect with its header, in one; then the parts of older ones go,
+//! as slowly. An older edition never replaces a newer one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,6 +40,8 @@ pub(super) struct Found {
 
 /// Records in one part.
 const PART: usize = 1_000;
+/// Parts removed at once.
+const SWEPT: i64 = 10;
 
 static FIND: Statement =
     Statement::new("SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1");
@@ -55,8 +57,9 @@ static WRITE_HEADER: Statement = Statement::new(
         fetched_at = excluded.fetched_at, header = excluded.header
     WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6",
 );
+static LAST_PART: Statement = Statement::new("SELECT max(part) FROM townsquare.catalog_parts WHERE source = $1");
 static SWEEP: Statement = Statement::new(
-    "DELETE FROM townsquare.catalog_parts WHERE source = $1
+    "DELETE FROM townsquare.catalog_parts WHERE source = $1 AND part >= $2 AND part < $3
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
 );
 static TAKE_LEASE: Statement = Statement::new(
@@ -135,12 +138,29 @@ impl Store {
                     header.into(),
                     now.into(),
                 ];
-                transaction.forget_pages();
-                transaction.execute(&WRITE_HEADER, &values).await?;
-                transaction.execute(&SWEEP, &[(&*source).into()]).await
+                transaction.execute(&WRITE_HEADER, &values).await
             })
         });
-        write.await.map(drop)
+        write.await?;
+        self.sweep().await
+    }
+
+    /// Removes the parts that no header names, some at a time: nobody waits long for it, and no cache fills with them.
+    async fn sweep(&self) -> Result<()> {
+        let last = self.database.fetch(&LAST_PART, &[(&*self.source).into()], |row| row.get_optional::<i64>(0)).await?;
+        let end = last.into_iter().flatten().next().map_or(0, |last| last + 1);
+        for start in (0..end).step_by(SWEPT as usize) {
+            let source = Arc::clone(&self.source);
+            let write = self.database.write(move |transaction| {
+                Box::pin(async move {
+                    transaction.forget_pages();
+                    let values = [(&*source).into(), start.into(), (start + SWEPT).into()];
+                    transaction.execute(&SWEEP, &values).await
+                })
+            });
+            write.await?;
+        }
+        Ok(())
     }
 
     /// Claims the next fetch for this process; false when another one is at it.
