@@ -35,10 +35,10 @@ mod model;
 mod config;
 mod filter;
 mod policy;
-mod worker;
 
 mod database;
 mod upstream;
+mod worker;
 
 mod communities;
 mod discovery;

@@ -1,4 +1,4 @@
-//! A thread for long work that makes and drops much, such as reading a catalog.
+//! The catalog's thread: for long work that makes and drops much.
 //!
 //! Invariant: pieces of work run one at a time, in the order they came, on one thread that lives until `close`: memory
 //! that one leaves free there, the next one takes. (Allocators keep memory by thread. Pieces that run now on this, now

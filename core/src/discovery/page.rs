@@ -169,7 +169,7 @@ mod tests {
             row("https://a.example/", "second"),
         ];
         let (listing, _) = listing(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(",")));
-        let names: Vec<_> = listing.records.iter().map(|record| record.name()).collect();
+        let names: Vec<_> = listing.records.iter().map(MiniAppRecord::name).collect();
         assert_eq!((names, listing.duplicates), (vec!["first", "b"], 1));
     }
 

@@ -262,8 +262,10 @@ impl Catalog {
     /// Fetches a list; what is in it as it was, is shared with the catalog in use.
     async fn fetch(&self, view: &View) -> Result<Listing> {
         let current = self.current.load_full();
-        let listing =
-            current.map_or_else(Listing::default, |current| Listing::after(&current.snapshot.edition().records));
+        let empty = move || {
+            current.map_or_else(Listing::default, |current| Listing::after(&current.snapshot.edition().records))
+        };
+        let listing = self.worker.run(empty).await?;
         self.upstream.fetch(view, listing, &self.worker).await
     }
 
