@@ -43,11 +43,8 @@ async fn every_field_is_read_from_its_place() {
     assert_eq!(app.splash_image_url(), Some("https://full.example/splash.png"));
     assert_eq!(app.splash_background_color(), Some("#ff8800"));
     let author = app.author().expect("an author");
-    assert_eq!(
-        (author.fid, &*author.username, author.display_name.as_deref()),
-        (42, "fullhouse", Some("Full of House"))
-    );
-    assert_eq!(author.pfp_url.as_deref(), Some("https://pictures.example/42.png"));
+    assert_eq!((author.fid, author.username, author.display_name), (42, "fullhouse", Some("Full of House")));
+    assert_eq!(author.pfp_url, Some("https://pictures.example/42.png"));
     assert_eq!((author.follower_count, author.score, author.is_power_user), (1234, Some(0.75), true));
     assert_eq!((app.engagement().follower_count, app.engagement().trending_rank), (1234, Some(1)));
     assert_eq!(app.last_fetched(), morning());
