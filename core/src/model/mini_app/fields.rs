@@ -68,7 +68,6 @@ impl From<&Fields<'_>> for MiniAppRecord {
             packer.number(part.len() as u64);
         }
         packer.text(&home);
-        packer.text(&fields.name);
         packer.text(fields.description.as_deref().unwrap_or_default());
         packer.text(&fields.icon_url);
         packer.text(fields.category.as_deref().unwrap_or_default());
@@ -94,7 +93,7 @@ impl From<&Fields<'_>> for MiniAppRecord {
         packer.list(&fields.networks);
         packer.list(&fields.tags);
         packer.list(&fields.screenshots);
-        MiniAppRecord { packed: packer.finish(), last_fetched: fields.last_fetched.as_microsecond() }
+        MiniAppRecord { packed: packer.finish(&fields.name), last_fetched: fields.last_fetched.as_microsecond() }
     }
 }
 
@@ -107,7 +106,7 @@ impl<'a> From<&'a MiniAppRecord> for Fields<'a> {
             id: home[id].into(),
             domain: home[domain].into(),
             home_url: home[home_url].into(),
-            name: packed.text().into(),
+            name: record.name().into(),
             description: optional(packed.text()),
             icon_url: packed.text().into(),
             category: optional(packed.text()),

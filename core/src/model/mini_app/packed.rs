@@ -1,4 +1,4 @@
-//! Numbers and texts in one shared text: a head of numbers, then the texts, end to end.
+//! Numbers and texts in one shared text: the text most asked for, a head of numbers, then the other texts, end to end.
 //!
 //! Invariant: what a [`Packer`] took, an [`Unpacker`] gives back in the same order. A number is written in digits of
 //! six bits, each an ASCII character, so the whole is text and a part of it is a slice: nothing is copied and nothing
@@ -36,8 +36,11 @@ impl Packer {
         texts.iter().for_each(|text| self.text(text.as_ref()));
     }
 
-    pub(super) fn finish(self) -> Arc<str> {
-        let mut packed = String::with_capacity(self.head.len() + self.texts.len() + 2);
+    /// All of it, with `first` in front.
+    pub(super) fn finish(self, first: &str) -> Arc<str> {
+        let mut packed = String::with_capacity(first.len() + self.head.len() + self.texts.len() + 4);
+        write(&mut packed, first.len() as u64);
+        packed.push_str(first);
         write(&mut packed, self.head.len() as u64);
         packed.push_str(&self.head);
         packed.push_str(&self.texts);
@@ -54,10 +57,15 @@ pub(super) struct Unpacker<'a> {
 
 impl<'a> Unpacker<'a> {
     pub(super) fn new(packed: &'a str) -> Unpacker<'a> {
-        let mut head = packed.as_bytes();
-        let length = read(&mut head) as usize;
-        let texts = packed.len() - head.len() + length;
-        Unpacker { head: &head[..length], texts: &packed[texts..] }
+        let (_, packed) = split(packed);
+        let (head, texts) = split(packed);
+        Unpacker { head: head.as_bytes(), texts }
+    }
+
+    /// The text in front, found by one number.
+    #[inline]
+    pub(super) fn first(packed: &str) -> &str {
+        split(packed).0
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -83,6 +91,14 @@ impl<'a> Unpacker<'a> {
     }
 }
 
+/// A text behind its length, and what follows.
+#[inline]
+fn split(packed: &str) -> (&str, &str) {
+    let mut rest = packed.as_bytes();
+    let length = read(&mut rest) as usize;
+    packed[packed.len() - rest.len()..].split_at(length)
+}
+
 fn write(into: &mut String, mut number: u64) {
     while number > u64::from(VALUE) {
         into.push(char::from(number as u8 & VALUE | MORE));
@@ -92,6 +108,7 @@ fn write(into: &mut String, mut number: u64) {
 }
 
 /// The number that `digits` starts with; they go on behind it.
+#[inline]
 fn read(digits: &mut &[u8]) -> u64 {
     let (mut number, mut shift) = (0, 0);
     while let Some((&digit, rest)) = digits.split_first() {
@@ -120,7 +137,8 @@ mod tests {
         }
         texts.iter().for_each(|text| packer.text(text));
         packer.list(&texts);
-        let packed = packer.finish();
+        let packed = packer.finish(&long);
+        assert_eq!(Unpacker::first(&packed), long);
         let mut unpacker = Unpacker::new(&packed);
         assert_eq!(numbers.map(|_| unpacker.number()), numbers);
         unpacker.skip_texts(2);

@@ -18,7 +18,7 @@ pub struct MiniAppRecord {
     pub(super) last_fetched: i64,
 }
 
-/// Where in the packed record things are: [`Fields`](super::fields::Fields) packs them in this order.
+/// Where in the packed record things are, the name in front: [`Fields`](super::fields::Fields) packs them in this order.
 pub(super) mod place {
     /// Parts of the first text, each a first byte and a length.
     pub(in super::super) const PARTS: usize = 3;
@@ -27,21 +27,20 @@ pub(super) mod place {
     pub(super) const DOMAIN: usize = 2;
 
     /// Texts behind them; the one with those parts is the first.
-    pub(super) const TEXTS: usize = 16;
-    pub(super) const NAME: usize = 1;
-    pub(super) const DESCRIPTION: usize = 2;
-    pub(super) const ICON_URL: usize = 3;
-    pub(super) const CATEGORY: usize = 4;
-    pub(super) const HERO_IMAGE_URL: usize = 5;
-    pub(super) const TAGLINE: usize = 6;
-    pub(super) const SUBTITLE: usize = 7;
-    pub(super) const VERSION: usize = 8;
-    pub(super) const BUTTON_TITLE: usize = 9;
-    pub(super) const IMAGE_URL: usize = 10;
-    pub(super) const SPLASH_IMAGE_URL: usize = 11;
-    pub(super) const SPLASH_BACKGROUND_COLOR: usize = 12;
+    pub(super) const TEXTS: usize = 15;
+    pub(super) const DESCRIPTION: usize = 1;
+    pub(super) const ICON_URL: usize = 2;
+    pub(super) const CATEGORY: usize = 3;
+    pub(super) const HERO_IMAGE_URL: usize = 4;
+    pub(super) const TAGLINE: usize = 5;
+    pub(super) const SUBTITLE: usize = 6;
+    pub(super) const VERSION: usize = 7;
+    pub(super) const BUTTON_TITLE: usize = 8;
+    pub(super) const IMAGE_URL: usize = 9;
+    pub(super) const SPLASH_IMAGE_URL: usize = 10;
+    pub(super) const SPLASH_BACKGROUND_COLOR: usize = 11;
     /// The author's username, display name and picture.
-    pub(super) const AUTHOR: usize = 13;
+    pub(super) const AUTHOR: usize = 12;
 
     /// Numbers behind those, the author's.
     pub(super) const AUTHOR_NUMBERS: usize = 6;
@@ -88,8 +87,9 @@ impl MiniAppRecord {
     }
 
     /// Display name, at most 200 characters.
+    #[inline]
     pub fn name(&self) -> &str {
-        self.text(place::NAME)
+        Unpacker::first(&self.packed)
     }
 
     /// At most 2,000 characters.
