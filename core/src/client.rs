@@ -37,7 +37,7 @@ use crate::{
 ///
 /// let client = Client::open(Config::new().data_dir("town")).await?;
 /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20).await? {
-///     println!("{} — {}", app.name, app.home_url);
+///     println!("{} — {}", app.name(), app.home_url());
 /// }
 /// client.close().await;
 /// # Ok(())

@@ -9,10 +9,10 @@
 //! let client = Client::open(Config::new().data_dir("town").catalog_api_key("key"))?;
 //! let apps = client.discovery();
 //! for app in &apps.get_trending_mini_apps(Timeframe::Hours24, 20)? {
-//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name);
+//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name());
 //! }
 //! for app in &apps.search_mini_apps("chess", 10)? {
-//!     println!("{} {}", app.name, app.home_url);
+//!     println!("{} {}", app.name(), app.home_url());
 //! }
 //! client.close();
 //! # Ok::<(), townsquare::Error>(())
@@ -38,6 +38,7 @@ mod policy;
 
 mod database;
 mod upstream;
+mod worker;
 
 mod communities;
 mod discovery;
@@ -67,7 +68,7 @@ pub use crate::{
         ActiveCommunityConfig, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
         DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,
         NewRegistration, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceRegistration, SpaceType,
-        SpaceWithFidgets, Timeframe,
+        SpaceWithFidgets, Texts, Timeframe,
     },
     spaces::{DEFAULT_PAGE, Fidgets, Spaces},
 };
