@@ -14,11 +14,7 @@ use std::{
 use argon2::Argon2;
 use criterion::Criterion;
 use townsquare::blocking::Client;
-use townsquare_benches::{
-    sized,
-    spaces::town,
-    town::Folder,
-};
+use townsquare_benches::{sized, spaces::town, town::Folder};
 
 const EMAIL: &str = "ann@town.example";
 const PASSWORD: &str = "correct horse battery";
@@ -35,7 +31,9 @@ fn main() {
     let mut group = criterion.benchmark_group("auth/sign_in");
     group.sample_size(sized(30, 10));
     // On a handle that keeps its caller, as a server signs its users in.
-    group.bench_function("townsquare", |bencher| bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right")));
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right"))
+    });
     group.bench_function("floor: Argon2", |bencher| bencher.iter(argon2));
     group.finish();
 
@@ -57,7 +55,9 @@ fn main() {
 
 fn argon2() -> [u8; 32] {
     let mut hash = [0; 32];
-    Argon2::default().hash_password_into(black_box(PASSWORD).as_bytes(), b"salt of 16 bytes", &mut hash).expect("hashes");
+    Argon2::default()
+        .hash_password_into(black_box(PASSWORD).as_bytes(), b"salt of 16 bytes", &mut hash)
+        .expect("hashes");
     hash
 }
 

@@ -84,11 +84,11 @@ fn table(title: &str, apps: &MiniApps) {
         println!(
             "  {:>4}  {:<24} {:<16} {:<14} {:>9}  {}",
             engagement.trending_rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
-            app.name.chars().take(24).collect::<String>(),
-            app.category.as_deref().unwrap_or("-"),
-            app.author.as_ref().map_or("-", |author| &author.username),
+            app.name().chars().take(24).collect::<String>(),
+            app.category().unwrap_or("-"),
+            app.author().map_or("-", |author| author.username),
             engagement.follower_count,
-            if app.networks.is_empty() { "any".to_owned() } else { app.networks.join(", ") },
+            if app.networks().is_empty() { "any".to_owned() } else { app.networks().collect::<Vec<_>>().join(", ") },
         );
     }
     println!();

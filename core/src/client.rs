@@ -37,7 +37,7 @@ use crate::{
 ///
 /// let client = Client::open(Config::new().data_dir("town")).await?;
 /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20).await? {
-///     println!("{} — {}", app.name, app.home_url);
+///     println!("{} — {}", app.name(), app.home_url());
 /// }
 /// client.close().await;
 /// # Ok(())
@@ -81,7 +81,8 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, session_file, clock } = resolved;
+        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, session_file, clock } =
+            resolved;
         let upstream = Upstream::new(&catalog, clock.clone())?;
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let handle = runtime.handle().clone();

@@ -243,6 +243,17 @@ impl Transaction {
         }
     }
 
+    /// Says that nobody will read soon what this transaction writes: an engine that caches it in this process's memory
+    /// does not keep it.
+    pub(crate) fn forget_pages(&mut self) {
+        match &mut self.0 {
+            #[cfg(feature = "sqlite")]
+            Under::Sqlite(writing) => writing.forget_pages(),
+            #[cfg(feature = "postgres")]
+            Under::Postgres(_) => {}
+        }
+    }
+
     /// Runs a statement; the number of rows it changed.
     pub(crate) async fn execute(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
         match &mut self.0 {

@@ -9,10 +9,10 @@
 //! let client = Client::open(Config::new().data_dir("town").catalog_api_key("key"))?;
 //! let apps = client.discovery();
 //! for app in &apps.get_trending_mini_apps(Timeframe::Hours24, 20)? {
-//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name);
+//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name());
 //! }
 //! for app in &apps.search_mini_apps("chess", 10)? {
-//!     println!("{} {}", app.name, app.home_url);
+//!     println!("{} {}", app.name(), app.home_url());
 //! }
 //! client.close();
 //! # Ok::<(), townsquare::Error>(())
@@ -40,6 +40,7 @@ mod signed;
 mod database;
 mod dispatch;
 mod upstream;
+mod worker;
 
 mod auth;
 mod communities;
@@ -69,10 +70,10 @@ pub use crate::{
     error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
     filter::MAX_LIMIT,
     model::{
-        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
-        DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,
-        NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration, SpaceType,
-        SpaceWithFidgets, Timeframe, User, UserPatch,
+        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain,
+        CommunityPatch, DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps,
+        NewFidget, NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration,
+        SpaceType, SpaceWithFidgets, Texts, Timeframe, User, UserPatch,
     },
     spaces::{DEFAULT_PAGE, Fidgets, Spaces},
 };

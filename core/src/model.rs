@@ -13,6 +13,9 @@ pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
-pub use mini_app::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Timeframe};
+pub use mini_app::{
+    Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts, Timeframe,
+};
+pub(crate) use mini_app::{Fields, Publisher};
 pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
 pub use user::{AuthEvent, Session, User, UserPatch};

@@ -12,12 +12,10 @@ use self::{http::Http, retry::Attempts};
 use crate::{
     clock::Clock,
     config::{CatalogLocation, CatalogOptions},
-    discovery::{
-        edition::View,
-        page::{Listing, Page},
-    },
-    error::{Error, ErrorKind, Result},
+    discovery::{edition::View, page::Listing},
+    error::{Error, Result},
     model::{CatalogSource, Timeframe},
+    worker::Worker,
 };
 
 /// Where catalogs are fetched from. Cheap to clone.
@@ -93,15 +91,15 @@ impl Upstream {
         }
     }
 
-    /// Fetches one list.
+    /// Fetches one list and adds it to `listing`, an empty one.
     ///
     /// # Errors
     /// `Unavailable` saying why; with `retry_after` when the upstream named a time.
-    pub(crate) async fn fetch(&self, view: &View) -> Result<Listing> {
+    pub(crate) async fn fetch(&self, view: &View, mut listing: Listing, worker: &Worker) -> Result<Listing> {
         match &*self.origin {
-            Origin::Nothing => Ok(Listing::default()),
+            Origin::Nothing => Ok(listing),
             Origin::Http { http, limits } => {
-                let pages = self.pages(http, limits, view);
+                let pages = self.pages(http, limits, view, listing, worker);
                 match tokio::time::timeout(limits.list_timeout, pages).await {
                     Ok(result) => result,
                     Err(_) => Err(Error::unavailable(format!(
@@ -112,22 +110,24 @@ impl Upstream {
             }
             Origin::File { path, max_bytes } => {
                 let (path, max_bytes, now) = (path.clone(), *max_bytes, self.clock.now());
-                let read = move || -> Result<Listing> {
-                    let mut listing = Listing::default();
-                    listing.add(Page::parse(&read_file(&path, max_bytes)?, now)?);
-                    Ok(listing)
-                };
-                tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(aborted(error)))
+                let read = move || listing.add(&read_file(&path, max_bytes)?, now).map(|_| listing);
+                worker.run(read).await?
             }
         }
     }
 
-    async fn pages(&self, http: &Http, limits: &Limits, view: &View) -> Result<Listing> {
+    async fn pages(
+        &self,
+        http: &Http,
+        limits: &Limits,
+        view: &View,
+        mut listing: Listing,
+        worker: &Worker,
+    ) -> Result<Listing> {
         let (timeframe, network) = match view {
             View::Order(timeframe) => (*timeframe, None),
             View::Network(network) => (Timeframe::default(), Some(&**network)),
         };
-        let mut listing = Listing::default();
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..limits.max_pages {
             let cursor = cursors.last().map(String::as_str);
@@ -140,10 +140,9 @@ impl Upstream {
             };
             let now = self.clock.now();
             // A page of 32 MiB takes a while to read; workers have connections to serve.
-            let parse = move || Page::parse(&body, now);
-            let mut page = tokio::task::spawn_blocking(parse).await.unwrap_or_else(|error| Err(aborted(error)))?;
-            let next = page.next_cursor.take();
-            listing.add(page);
+            let add = move || listing.add(&body, now).map(|next| (listing, next));
+            let next;
+            (listing, next) = worker.run(add).await??;
             match next {
                 None => break,
                 Some(next) if cursors.contains(&next) => {
@@ -169,12 +168,4 @@ fn read_file(path: &std::path::Path, max_bytes: u64) -> Result<Vec<u8>> {
         return Err(Error::unavailable(format!("The catalog file is larger than {max_bytes} bytes")));
     }
     Ok(body)
-}
-
-fn aborted(error: tokio::task::JoinError) -> Error {
-    if error.is_cancelled() {
-        Error::closed()
-    } else {
-        Error::new(ErrorKind::Internal, "Reading the catalog panicked").caused_by(error)
-    }
 }

@@ -97,11 +97,6 @@ impl<'py> FromPyObject<'_, 'py> for Body {
     }
 }
 
-/// Borrowed strings, for a `list[str]`.
-pub(crate) fn strings(list: &[Box<str>]) -> Vec<&str> {
-    list.iter().map(AsRef::as_ref).collect()
-}
-
 /// A JSON text that reads as a Python value.
 pub(crate) struct Json(String);
 

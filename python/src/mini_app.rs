@@ -8,58 +8,55 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyList},
 };
-use townsquare::MiniApps;
+use townsquare::{MiniAppRecord, MiniApps};
 
-use crate::{
-    convert::{Json, strings},
-    record::record,
-};
+use crate::{convert::Json, record::record};
 
 record! {
     /// A mini app of the catalog, with its place in the order it was listed in.
-    MiniApp(townsquare::MiniApp) as app, hashed by app.id, shown by [id, name, category] {
+    MiniApp(townsquare::MiniApp) as app, hashed by app.id(), shown by [id, name, category] {
         /// The home URL without its scheme: one app, one id.
-        id: &*app.id,
+        id: app.id(),
         /// Host of the home URL.
-        domain: &*app.domain,
+        domain: app.domain(),
         /// Display name, at most 200 characters.
-        name: &*app.name,
+        name: app.name(),
         /// At most 2,000 characters.
-        description: app.description.as_deref(),
+        description: app.description(),
         /// Icon or, without one, the app's image; empty when the catalog has neither.
-        icon_url: &*app.icon_url,
+        icon_url: app.icon_url(),
         /// Where the app is opened: http or https.
-        home_url: &*app.home_url,
+        home_url: app.home_url(),
         /// One of the catalog's categories, or the app's own word.
-        category: app.category.as_deref(),
+        category: app.category(),
         /// Networks the app asks for; empty when it runs on any.
-        networks: strings(&app.networks),
+        networks: app.networks().collect::<Vec<_>>(),
         /// Search tags.
-        tags: strings(&app.tags),
+        tags: app.tags().collect::<Vec<_>>(),
         /// Who published it.
-        author: app.author.clone().map(Author),
+        author: Publisher::of(app).map(Author),
         /// Followers and trending rank.
         engagement: Engagement(app.engagement()),
         /// URLs of screenshots.
-        screenshots: strings(&app.screenshots),
+        screenshots: app.screenshots().collect::<Vec<_>>(),
         /// URL of a wide picture.
-        hero_image_url: app.hero_image_url.as_deref(),
+        hero_image_url: app.hero_image_url(),
         /// A line of promotion.
-        tagline: app.tagline.as_deref(),
+        tagline: app.tagline(),
         /// A line of explanation.
-        subtitle: app.subtitle.as_deref(),
+        subtitle: app.subtitle(),
         /// Version of the app's manifest.
-        version: &*app.version,
+        version: app.version(),
         /// The text of the button that opens the app.
-        button_title: app.button_title.as_deref(),
+        button_title: app.button_title(),
         /// URL of the picture shown in a feed.
-        image_url: app.image_url.as_deref(),
+        image_url: app.image_url(),
         /// URL of the picture shown while the app loads.
-        splash_image_url: app.splash_image_url.as_deref(),
+        splash_image_url: app.splash_image_url(),
         /// Colour behind that picture.
-        splash_background_color: app.splash_background_color.as_deref(),
+        splash_background_color: app.splash_background_color(),
         /// When this record was fetched, UTC.
-        last_fetched: app.last_fetched,
+        last_fetched: app.last_fetched(),
     }
     also {
         /// The endpoint's JSON shape, camelCase.
@@ -75,28 +72,48 @@ record! {
     }
 }
 
+/// An author, by the app it is read from: a record that has one.
+#[derive(Clone)]
+pub(crate) struct Publisher(MiniAppRecord);
+
+impl Publisher {
+    fn of(app: &MiniAppRecord) -> Option<Publisher> {
+        app.author().map(|_| Publisher(app.clone()))
+    }
+
+    fn read<'a, T>(&'a self, field: impl FnOnce(townsquare::Author<'a>) -> T) -> Option<T> {
+        self.0.author().map(field)
+    }
+}
+
+impl PartialEq for Publisher {
+    fn eq(&self, other: &Publisher) -> bool {
+        self.0.author() == other.0.author()
+    }
+}
+
 record! {
     /// The publisher of a mini app.
-    Author(townsquare::Author) as author, hashed by author.fid, shown by [fid, username] {
+    Author(Publisher) as author, hashed by author.read(|author| author.fid), shown by [fid, username] {
         /// Farcaster id.
-        fid: author.fid,
+        fid: author.read(|author| author.fid),
         /// Handle, without `@`.
-        username: &*author.username,
+        username: author.read(|author| author.username),
         /// Name as shown.
-        display_name: author.display_name.as_deref(),
+        display_name: author.read(|author| author.display_name),
         /// URL of the profile picture.
-        pfp_url: author.pfp_url.as_deref(),
+        pfp_url: author.read(|author| author.pfp_url),
         /// How many follow the author.
-        follower_count: author.follower_count,
+        follower_count: author.read(|author| author.follower_count),
         /// The catalog's quality score, 0 to 1.
-        score: author.score,
+        score: author.read(|author| author.score),
         /// The power badge of older catalogs.
-        is_power_user: author.is_power_user,
+        is_power_user: author.read(|author| author.is_power_user),
     }
     also {
         /// The `author` of `MiniApp.to_dict()`.
         fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-            Json::of(&self.0)?.into_pyobject(py)
+            Json::of(&self.0.0.author())?.into_pyobject(py)
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn hours(hours: i64) -> SignedDuration {
 
 /// The ids of a list of apps, in its order.
 pub fn ids(apps: &[MiniApp]) -> Vec<&str> {
-    apps.iter().map(|app| &*app.id).collect()
+    apps.iter().map(|app| app.id()).collect()
 }
 
 /// The error of a call that must fail with this kind.

@@ -70,7 +70,7 @@ fn categories(group: &mut BenchmarkGroup<'_, WallTime>, town: &Town) {
 
 fn floor(group: &mut BenchmarkGroup<'_, WallTime>, apps: &Result<MiniApps>) {
     let apps = apps.as_ref().expect("the catalog answers");
-    let all: Vec<Arc<str>> = apps.iter().map(|app| Arc::from(&*app.name)).collect();
+    let all: Vec<Arc<str>> = apps.iter().map(|app| Arc::from(app.name())).collect();
     group.bench_function("floor: 20 Arcs", |bencher| {
         bencher
             .iter(|| black_box(black_box(&all)[..].to_vec()).iter().map(|name| black_box(name.len())).sum::<usize>());
@@ -79,7 +79,7 @@ fn floor(group: &mut BenchmarkGroup<'_, WallTime>, apps: &Result<MiniApps>) {
 
 /// Reads the name of each.
 fn names(apps: &Result<MiniApps>) -> usize {
-    apps.as_ref().expect("the catalog answers").iter().map(|app| black_box(&*app.name).len()).sum()
+    apps.as_ref().expect("the catalog answers").iter().map(|app| black_box(app.name()).len()).sum()
 }
 
 /// Polls a future that memory can answer: the first poll is the whole of it.

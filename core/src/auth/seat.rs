@@ -151,9 +151,5 @@ impl Drop for Seat {
 
 /// What shows statements that the session's user is calling.
 fn pass(session: &Session) -> Pass {
-    Pass {
-        user_id: session.user.id,
-        access_hash: token::hash(&session.access_token),
-        expires_at: session.expires_at,
-    }
+    Pass { user_id: session.user.id, access_hash: token::hash(&session.access_token), expires_at: session.expires_at }
 }

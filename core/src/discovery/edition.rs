@@ -4,10 +4,7 @@
 //! what the database keeps; a snapshot can be rebuilt from it alone. Apps of the default order come first and in
 //! that order, so an app's number below `ranked` is its trending rank.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -48,7 +45,7 @@ pub(crate) struct Header {
 #[derive(Clone)]
 pub(crate) struct Edition {
     pub(crate) header: Header,
-    pub(crate) records: Vec<Arc<MiniAppRecord>>,
+    pub(crate) records: Vec<MiniAppRecord>,
 }
 
 impl Edition {
@@ -71,7 +68,7 @@ impl Edition {
     }
 
     /// Puts an edition together from what the database kept; `None` when its numbers name records that are not there.
-    pub(crate) fn restore(header: Header, records: Vec<Arc<MiniAppRecord>>) -> Option<Edition> {
+    pub(crate) fn restore(header: Header, records: Vec<MiniAppRecord>) -> Option<Edition> {
         let count = records.len();
         let mut lists = header.orders.values().chain(header.members.values()).flatten();
         let is_whole = header.ranked <= count && lists.all(|&number| (number as usize) < count);
@@ -83,14 +80,13 @@ impl Edition {
         if lists.is_empty() {
             return;
         }
-        let numbered = (0u32..).zip(&self.records).map(|(number, record)| (Arc::clone(record), number));
         let mut numbers: HashMap<Box<str>, u32> =
-            numbered.map(|(record, number)| (record.id.clone(), number)).collect();
+            (0u32..).zip(&self.records).map(|(number, record)| (record.id().into(), number)).collect();
         for (view, listing) in lists {
             let mut order = Vec::with_capacity(listing.records.len());
             for record in listing.records {
                 let next = self.records.len() as u32;
-                let number = *numbers.entry(record.id.clone()).or_insert(next);
+                let number = *numbers.entry(record.id().into()).or_insert(next);
                 if number == next {
                     self.records.push(record);
                 }

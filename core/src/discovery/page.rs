@@ -7,30 +7,17 @@
 mod lenient;
 mod row;
 
-use std::{borrow::Borrow, collections::HashSet, hash, sync::Arc};
+use std::{borrow::Borrow, collections::HashSet, hash};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{error::Category, value::RawValue};
 
 use self::lenient::{Object, Scalar};
 use crate::{
     error::{Error, Result},
     model::MiniAppRecord,
 };
-
-/// One page of the upstream catalog.
-pub(crate) struct Page {
-    pub(crate) records: Vec<MiniAppRecord>,
-    /// Rows the page held.
-    pub(crate) received: usize,
-    /// Rows of those without a record: malformed or marked `noindex`.
-    pub(crate) skipped: usize,
-    /// Whether any row says which chains it needs.
-    pub(crate) has_chains: bool,
-    /// Where the next page starts.
-    pub(crate) next_cursor: Option<String>,
-}
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -46,88 +33,88 @@ struct Next<'a> {
     cursor: Scalar<'a>,
 }
 
-impl Page {
-    /// Reads a body that was fetched at `fetched_at`.
-    ///
-    /// # Errors
-    /// `Unavailable` when the body is not JSON or holds no list `frames`.
-    pub(crate) fn parse(body: &[u8], fetched_at: Timestamp) -> Result<Page> {
-        let text = String::from_utf8_lossy(body);
-        let body: Body<'_> = serde_json::from_str(&text).map_err(|error| {
+impl<'a> Body<'a> {
+    fn read(text: &'a str) -> Result<Body<'a>> {
+        serde_json::from_str(text).map_err(|error| {
             let html = text.trim_start().starts_with('<');
             Error::unavailable(match (html, error.classify()) {
                 (true, _) => "The catalog answered with HTML instead of JSON",
-                (_, serde_json::error::Category::Eof) => "The catalog's answer is cut off",
-                (_, serde_json::error::Category::Data) => "The catalog's answer has no list of frames",
+                (_, Category::Eof) => "The catalog's answer is cut off",
+                (_, Category::Data) => "The catalog's answer has no list of frames",
                 _ => "The catalog's answer is not JSON",
             })
-        })?;
-        let mut page = Page {
-            records: Vec::with_capacity(body.frames.len()),
-            received: body.frames.len(),
-            skipped: 0,
-            has_chains: false,
-            next_cursor: body
-                .next
-                .0
-                .and_then(|next| next.cursor.into_text())
-                .filter(|cursor| !cursor.is_empty())
-                .map(Into::into),
-        };
-        for frame in body.frames {
-            match row::read(frame.get(), fetched_at) {
-                Some(read) => {
-                    page.has_chains |= read.has_chains;
-                    page.records.push(read.record);
-                }
-                None => page.skipped += 1,
-            }
-        }
-        Ok(page)
+        })
     }
 }
 
 /// The pages of one list put together: every app once, in the order of its first row.
 #[derive(Default)]
 pub(crate) struct Listing {
-    pub(crate) records: Vec<Arc<MiniAppRecord>>,
+    pub(crate) records: Vec<MiniAppRecord>,
+    /// Rows the pages held.
     pub(crate) received: usize,
+    /// Rows of those without a record: malformed or marked `noindex`.
     pub(crate) skipped: usize,
     pub(crate) duplicates: usize,
+    /// Whether any row says which chains it needs.
     pub(crate) has_chains: bool,
     seen: HashSet<ById>,
+    earlier: HashSet<ById>,
 }
 
 impl Listing {
-    /// Appends a page; pages overlap, so repeated rows are counted and dropped.
-    pub(crate) fn add(&mut self, page: Page) {
-        self.received += page.received;
-        self.skipped += page.skipped;
-        self.has_chains |= page.has_chains;
-        for record in page.records {
-            if self.seen.contains(&*record.id) {
-                self.duplicates += 1;
-                continue;
+    /// A list that shares with the records of an earlier one what has not changed since.
+    pub(crate) fn after(earlier: &[MiniAppRecord]) -> Listing {
+        Listing { earlier: earlier.iter().cloned().map(ById).collect(), ..Listing::default() }
+    }
+
+    /// Appends a page that was fetched at `fetched_at`; returns where the next one starts. Pages overlap, so repeated
+    /// rows are counted and dropped.
+    ///
+    /// # Errors
+    /// `Unavailable` when the body is not JSON or holds no list `frames`.
+    pub(crate) fn add(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>> {
+        let text = String::from_utf8_lossy(body);
+        let Body { frames, next } = Body::read(&text)?;
+        self.received += frames.len();
+        for frame in frames {
+            match row::read(frame.get(), fetched_at) {
+                Some(read) => {
+                    self.has_chains |= read.has_chains;
+                    self.add_record(read.record);
+                }
+                None => self.skipped += 1,
             }
-            let record = Arc::new(record);
-            self.seen.insert(ById(Arc::clone(&record)));
-            self.records.push(record);
         }
+        let cursor = next.0.and_then(|next| next.cursor.into_text());
+        Ok(cursor.filter(|cursor| !cursor.is_empty()).map(Into::into))
+    }
+
+    fn add_record(&mut self, mut record: MiniAppRecord) {
+        if self.seen.contains(record.id()) {
+            self.duplicates += 1;
+            return;
+        }
+        if let Some(ById(earlier)) = self.earlier.get(record.id()) {
+            record.share(earlier);
+        }
+        self.seen.insert(ById(record.clone()));
+        self.records.push(record);
     }
 }
 
 /// A record that is looked up by its id.
-struct ById(Arc<MiniAppRecord>);
+struct ById(MiniAppRecord);
 
 impl Borrow<str> for ById {
     fn borrow(&self) -> &str {
-        &self.0.id
+        self.0.id()
     }
 }
 
 impl PartialEq for ById {
     fn eq(&self, other: &ById) -> bool {
-        self.0.id == other.0.id
+        self.0.id() == other.0.id()
     }
 }
 
@@ -135,7 +122,7 @@ impl Eq for ById {}
 
 impl hash::Hash for ById {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        (*self.0.id).hash(state);
+        self.0.id().hash(state);
     }
 }
 
@@ -143,19 +130,21 @@ impl hash::Hash for ById {
 mod tests {
     use super::*;
 
-    fn parse(body: &str) -> Page {
-        Page::parse(body.as_bytes(), Timestamp::UNIX_EPOCH).expect("a page")
+    fn listing(body: &str) -> (Listing, Option<String>) {
+        let mut listing = Listing::default();
+        let next = listing.add(body.as_bytes(), Timestamp::UNIX_EPOCH).expect("a page");
+        (listing, next)
     }
 
     #[test]
     fn a_bad_row_costs_only_itself() {
-        let page = parse(
+        let (listing, next) = listing(
             r#"{"frames":[1,null,["a"],{"frames_url":"ftp://x"},{"title":"\ud800","frames_url":"https://a.example"},
                 {"frames_url":"https://b.example","title":"B"}],"next":{"cursor":"c"}}"#,
         );
-        assert_eq!((page.received, page.skipped, page.records.len()), (6, 5, 1));
-        assert_eq!(page.next_cursor.as_deref(), Some("c"));
-        assert_eq!(&*page.records[0].name, "B");
+        assert_eq!((listing.received, listing.skipped, listing.records.len()), (6, 5, 1));
+        assert_eq!(next.as_deref(), Some("c"));
+        assert_eq!(listing.records[0].name(), "B");
     }
 
     #[test]
@@ -166,7 +155,7 @@ mod tests {
             (r#"{"message":"x"}"#, "no list"),
             ("nonsense", "not JSON"),
         ] {
-            let error = Page::parse(body.as_bytes(), Timestamp::UNIX_EPOCH).err().expect(body);
+            let error = Listing::default().add(body.as_bytes(), Timestamp::UNIX_EPOCH).expect_err(body);
             assert!(error.message().contains(words), "{body}: {error}");
         }
     }
@@ -179,9 +168,21 @@ mod tests {
             row("https://b.example", "b"),
             row("https://a.example/", "second"),
         ];
-        let mut listing = Listing::default();
-        listing.add(parse(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(","))));
-        let names: Vec<_> = listing.records.iter().map(|record| &*record.name).collect();
+        let (listing, _) = listing(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(",")));
+        let names: Vec<_> = listing.records.iter().map(MiniAppRecord::name).collect();
         assert_eq!((names, listing.duplicates), (vec!["first", "b"], 1));
+    }
+
+    #[test]
+    fn what_has_not_changed_is_shared_with_the_earlier_list() {
+        let row = |url: &str, name: &str| format!(r#"{{"frames_url":"https://{url}","title":"{name}"}}"#);
+        let page = |rows: [String; 2]| format!(r#"{{"frames":[{}]}}"#, rows.join(","));
+        let (earlier, _) = listing(&page([row("a.example", "a"), row("b.example", "b")]));
+        let mut listing = Listing::after(&earlier.records);
+        let later = Timestamp::from_second(60).expect("a time");
+        listing.add(page([row("b.example", "b"), row("a.example", "new")]).as_bytes(), later).expect("a page");
+        let names = |listing: &Listing| listing.records.iter().map(|record| record.name().as_ptr()).collect::<Vec<_>>();
+        assert_eq!(names(&listing)[0], names(&earlier)[1]);
+        assert_eq!((listing.records[1].name(), listing.records[0].last_fetched()), ("new", later));
     }
 }

@@ -35,6 +35,7 @@ use crate::{
     error::{Error, Result},
     model::{CatalogSource, DiscoveryStats, Timeframe},
     upstream::Upstream,
+    worker::Worker,
 };
 
 /// The catalog of a client with everything that keeps it fresh.
@@ -44,6 +45,8 @@ pub(super) struct Catalog {
     is_closed: AtomicBool,
     upstream: Upstream,
     store: Store,
+    /// Reads, builds and writes catalogs.
+    worker: Arc<Worker>,
     interval: Duration,
     /// How long other processes leave a fetch to the one that is at it.
     lease: Duration,
@@ -104,7 +107,14 @@ impl Catalog {
         clock: Clock,
         runtime: Handle,
     ) -> Arc<Catalog> {
-        let store = Store { database, source: upstream.name().into(), clock: clock.clone(), holder: Uuid::new_v4() };
+        let worker = Arc::new(Worker::default());
+        let store = Store {
+            database,
+            source: upstream.name().into(),
+            clock: clock.clone(),
+            worker: Arc::clone(&worker),
+            holder: Uuid::new_v4(),
+        };
         // Without a key the catalog is empty and stays so: no call, no error (SPEC 1.5).
         let nothing = (!upstream.is_reachable()).then(|| {
             let edition = Edition::new(Listing::default(), clock.now(), true);
@@ -117,6 +127,7 @@ impl Catalog {
             is_closed: AtomicBool::new(false),
             upstream,
             store,
+            worker,
             interval,
             lease,
             clock,
@@ -256,6 +267,7 @@ impl Catalog {
         // A flight under way ends with the runtime, and with it the wait of everybody who hoped for it.
         self.state.lock().flight = None;
         self.current.store(None);
+        self.worker.close();
     }
 
     fn check_open(&self) -> Result<()> {

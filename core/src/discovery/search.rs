@@ -14,6 +14,7 @@ mod interner;
 mod postings;
 mod query;
 mod ranking;
+mod scratch;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
@@ -25,13 +26,16 @@ use heads::{Heads, look_through};
 use postings::{DocumentId, Postings};
 use query::{Query, groups, misspelt};
 use ranking::{Best, Rank, Tier};
+use scratch::scratch;
 use vocabulary::{Path, Spelling, Vocabulary};
+
+use crate::model::Texts;
 
 /// What the index reads of an app.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Document<'a> {
     pub(crate) name: &'a str,
-    pub(crate) tags: &'a [Box<str>],
+    pub(crate) tags: Texts<'a>,
     pub(crate) category: Option<&'a str>,
     pub(crate) subtitle: Option<&'a str>,
     pub(crate) tagline: Option<&'a str>,
@@ -40,6 +44,9 @@ pub(crate) struct Document<'a> {
     pub(crate) description: Option<&'a str>,
     pub(crate) domain: &'a str,
 }
+
+/// What nearly every app has of different terms.
+const FEWEST_TERMS: usize = 16;
 
 pub(crate) struct SearchIndex {
     vocabulary: Vocabulary,
@@ -54,7 +61,8 @@ impl SearchIndex {
     pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> SearchIndex {
         let mut reader = Reader::new();
         // Ids and places are u32: four thousand million postings are some hundred million apps.
-        let (mut starts, mut pairs, mut names) = (vec![0], Vec::new(), Vec::new());
+        let apps = documents.size_hint().0;
+        let (mut starts, mut pairs, mut names) = (vec![0], scratch(apps * FEWEST_TERMS), Vec::new());
         for document in documents {
             reader.read(&document, &mut pairs);
             starts.push(pairs.len() as u32);

@@ -5,7 +5,7 @@
 
 mod order;
 
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use std::{collections::HashMap, num::NonZeroU32};
 
 use self::order::Order;
 use super::{
@@ -186,29 +186,31 @@ impl Snapshot {
         let mask = self.networks.masks[id as usize];
         mask & wanted.mask != 0
             || (mask & Networks::RARE != 0
-                && self.edition.records[id as usize].networks.iter().any(|name| wanted.rare.contains(name)))
+                && self.edition.records[id as usize]
+                    .networks()
+                    .any(|name| wanted.rare.iter().any(|rare| **rare == *name)))
     }
 
     /// An app with its rank in the default order.
     fn app(&self, id: u32) -> MiniApp {
         let is_ranked = (id as usize) < self.edition.header.ranked;
         let rank = if is_ranked { NonZeroU32::new(id + 1) } else { None };
-        MiniApp::new(Arc::clone(&self.edition.records[id as usize]), rank)
+        MiniApp::new(self.edition.records[id as usize].clone(), rank)
     }
 }
 
 impl Categories {
     const NONE: u32 = u32::MAX;
 
-    fn of(records: &[Arc<MiniAppRecord>]) -> Categories {
+    fn of(records: &[MiniAppRecord]) -> Categories {
         let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
         let of = records.iter().map(|record| {
-            let Some(category) = &record.category else { return Categories::NONE };
+            let Some(category) = record.category() else { return Categories::NONE };
             if let Some(&number) = numbers.get(category) {
                 return number;
             }
             let number = numbers.len() as u32;
-            numbers.insert(category.clone(), number);
+            numbers.insert(category.into(), number);
             number
         });
         Categories { of: of.collect(), numbers }
@@ -225,15 +227,14 @@ impl Networks {
 
     fn of(edition: &Edition) -> Networks {
         let mut networks = Networks { bits: HashMap::new(), masks: vec![0; edition.records.len()].into() };
-        let named = edition.records.iter().flat_map(|record| &record.networks);
+        let named = edition.records.iter().flat_map(MiniAppRecord::networks);
         for name in named.filter(|name| terms::known_network(name).is_some()) {
             networks.bit(name);
         }
         for (id, record) in edition.records.iter().enumerate() {
-            networks.masks[id] = match &*record.networks {
-                [] => Networks::ANY,
-                named => named.iter().fold(0, |mask, name| mask | networks.bit(name)),
-            };
+            let named = record.networks();
+            networks.masks[id] =
+                if named.is_empty() { Networks::ANY } else { named.fold(0, |mask, name| mask | networks.bit(name)) };
         }
         for (network, members) in &edition.header.members {
             let bit = networks.bit(network);
@@ -253,17 +254,17 @@ impl Networks {
 }
 
 fn document(record: &MiniAppRecord) -> Document<'_> {
-    let author = record.author.as_ref();
+    let author = record.author();
     Document {
-        name: &record.name,
-        tags: &record.tags,
-        category: record.category.as_deref(),
-        subtitle: record.subtitle.as_deref(),
-        tagline: record.tagline.as_deref(),
-        author_username: author.map(|author| &*author.username),
-        author_display_name: author.and_then(|author| author.display_name.as_deref()),
-        description: record.description.as_deref(),
-        domain: &record.domain,
+        name: record.name(),
+        tags: record.tags(),
+        category: record.category(),
+        subtitle: record.subtitle(),
+        tagline: record.tagline(),
+        author_username: author.map(|author| author.username),
+        author_display_name: author.and_then(|author| author.display_name),
+        description: record.description(),
+        domain: record.domain(),
     }
 }
 

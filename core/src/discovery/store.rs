@@ -1,8 +1,8 @@
 //! The catalog in the database: for the fallback, and for the other processes on it (DESIGN 6).
 //!
 //! Invariant: a header names a generation whose parts are all there. A new generation is written part by part, in
-//! short transactions that hold up nobody, and takes effect with its header, in one; an older edition never replaces
-//! a newer one.
+//! short transactions that hold up nobody, and takes effect with its header, in one; then the parts of older ones go,
+//! as slowly. An older edition never replaces a newer one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +15,7 @@ use crate::{
     database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
     model::MiniAppRecord,
+    worker::Worker,
 };
 
 /// The catalogs of one source.
@@ -24,6 +25,7 @@ pub(super) struct Store {
     pub(super) database: Scope,
     pub(super) source: Arc<str>,
     pub(super) clock: Clock,
+    pub(super) worker: Arc<Worker>,
     /// This process's client, as holder of leases.
     pub(super) holder: Uuid,
 }
@@ -38,6 +40,8 @@ pub(super) struct Found {
 
 /// Records in one part.
 const PART: usize = 1_000;
+/// Parts removed at once.
+const SWEPT: i64 = 10;
 
 static FIND: Statement =
     Statement::new("SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1");
@@ -53,8 +57,9 @@ static WRITE_HEADER: Statement = Statement::new(
         fetched_at = excluded.fetched_at, header = excluded.header
     WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6",
 );
+static LAST_PART: Statement = Statement::new("SELECT max(part) FROM townsquare.catalog_parts WHERE source = $1");
 static SWEEP: Statement = Statement::new(
-    "DELETE FROM townsquare.catalog_parts WHERE source = $1
+    "DELETE FROM townsquare.catalog_parts WHERE source = $1 AND part >= $2 AND part < $3
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
 );
 static TAKE_LEASE: Statement = Statement::new(
@@ -87,13 +92,13 @@ impl Store {
 
     async fn read(&self, found: Found) -> Result<Option<Edition>> {
         let header: Header = serde_json::from_str(&found.header).map_err(|_| damaged("its header does not read"))?;
-        let mut records: Vec<Arc<MiniAppRecord>> = Vec::new();
+        let mut records: Vec<MiniAppRecord> = Vec::new();
         for part in 0..found.parts {
             let values = [found.generation.as_str().into(), part.into()];
             let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = texts.into_iter().next() else { return Ok(None) };
-            let read = blocking(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
-            records.extend(read.map_err(|_| damaged("a part does not read"))?.into_iter().map(Arc::new));
+            let read = self.worker.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            records.extend(read.map_err(|_| damaged("a part does not read"))?);
         }
         Edition::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
     }
@@ -104,14 +109,15 @@ impl Store {
         let mut parts = 0i64;
         for chunk in edition.records.chunks(PART) {
             let chunk = chunk.to_vec();
-            let text = blocking(move || {
-                let records: Vec<&MiniAppRecord> = chunk.iter().map(|record| &**record).collect();
-                serde_json::to_string(&records)
-            });
-            let text = text.await?.map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
+            let text = self
+                .worker
+                .run(move || serde_json::to_string(&chunk))
+                .await?
+                .map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
             let (generation, source, part) = (Arc::clone(&generation), Arc::clone(&self.source), parts);
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
+                    transaction.forget_pages();
                     let values = [(&*generation).into(), part.into(), (&*source).into(), text.into()];
                     transaction.execute(&WRITE_PART, &values).await
                 })
@@ -132,11 +138,29 @@ impl Store {
                     header.into(),
                     now.into(),
                 ];
-                transaction.execute(&WRITE_HEADER, &values).await?;
-                transaction.execute(&SWEEP, &[(&*source).into()]).await
+                transaction.execute(&WRITE_HEADER, &values).await
             })
         });
-        write.await.map(drop)
+        write.await?;
+        self.sweep().await
+    }
+
+    /// Removes the parts that no header names, some at a time: nobody waits long for it, and no cache fills with them.
+    async fn sweep(&self) -> Result<()> {
+        let last = self.database.fetch(&LAST_PART, &[(&*self.source).into()], |row| row.get_optional::<i64>(0)).await?;
+        let end = last.into_iter().flatten().next().map_or(0, |last| last + 1);
+        for start in (0..end).step_by(SWEPT as usize) {
+            let source = Arc::clone(&self.source);
+            let write = self.database.write(move |transaction| {
+                Box::pin(async move {
+                    transaction.forget_pages();
+                    let values = [(&*source).into(), start.into(), (start + SWEPT).into()];
+                    transaction.execute(&SWEEP, &values).await
+                })
+            });
+            write.await?;
+        }
+        Ok(())
     }
 
     /// Claims the next fetch for this process; false when another one is at it.
@@ -167,13 +191,6 @@ impl Found {
     pub(super) fn ranked(&self) -> usize {
         serde_json::from_str::<Header>(&self.header).map_or(0, |header| header.ranked)
     }
-}
-
-/// Runs what takes long without waiting off the workers.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        if error.is_cancelled() { Error::closed() } else { internal("A background task panicked").caused_by(error) }
-    })
 }
 
 fn damaged(how: &str) -> Error {

@@ -3,13 +3,20 @@
 //! Invariant: a list borrows the catalog it came from by one reference count, so a list of 20 costs what a list of
 //! 1,000 does; and a single app taken out of a list keeps only itself alive.
 
-use std::{fmt, num::NonZeroU32, ops::Deref, ops::Range, str::FromStr, sync::Arc};
+mod fields;
+mod packed;
+mod record;
+
+use std::{borrow::Cow, fmt, num::NonZeroU32, ops::Deref, ops::Range, str::FromStr, sync::Arc};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::Value;
 
 use crate::error::Error;
+
+pub(crate) use self::fields::{Fields, Publisher};
+pub use self::record::{Author, MiniAppRecord, Texts};
 
 /// One mini app of the catalog, with its place in the order it was listed in.
 ///
@@ -17,78 +24,8 @@ use crate::error::Error;
 /// (UPSTREAM 2).
 #[derive(Clone, PartialEq)]
 pub struct MiniApp {
-    record: Arc<MiniAppRecord>,
+    record: MiniAppRecord,
     trending_rank: Option<NonZeroU32>,
-}
-
-/// What the catalog says about a mini app.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct MiniAppRecord {
-    /// The normalised home URL without its scheme: one app, one id.
-    pub id: Box<str>,
-    /// Host of the home URL.
-    pub domain: Box<str>,
-    /// Display name, at most 200 characters.
-    pub name: Box<str>,
-    /// At most 2,000 characters.
-    pub description: Option<Box<str>>,
-    /// Icon or, without one, the app's image; empty when the catalog has neither.
-    pub icon_url: Box<str>,
-    /// Where the app is opened: http or https.
-    pub home_url: Box<str>,
-    /// One of the upstream's categories, or the row's own word.
-    pub category: Option<Box<str>>,
-    /// Names of the networks the app asks for; empty when it names none and so runs on any.
-    pub networks: Box<[Box<str>]>,
-    /// Search tags.
-    pub tags: Box<[Box<str>]>,
-    /// Who published it, when the catalog says so.
-    pub author: Option<Author>,
-    /// URLs of screenshots.
-    pub screenshots: Box<[Box<str>]>,
-    /// URL of a wide picture.
-    pub hero_image_url: Option<Box<str>>,
-    /// A line of promotion.
-    pub tagline: Option<Box<str>>,
-    /// A line of explanation.
-    pub subtitle: Option<Box<str>>,
-    /// Version of the app's manifest.
-    pub version: Box<str>,
-    /// The text of the button that opens the app.
-    pub button_title: Option<Box<str>>,
-    /// URL of the picture shown in a feed.
-    pub image_url: Option<Box<str>>,
-    /// URL of the picture shown while the app loads.
-    pub splash_image_url: Option<Box<str>>,
-    /// Colour behind that picture, as the catalog has it (`#rrggbb`).
-    pub splash_background_color: Option<Box<str>>,
-    /// When this record was fetched.
-    pub last_fetched: Timestamp,
-}
-
-/// The publisher of a mini app.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Author {
-    /// Farcaster id.
-    pub fid: u64,
-    /// Handle, without `@`.
-    pub username: Box<str>,
-    /// Name as shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display_name: Option<Box<str>>,
-    /// URL of the profile picture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pfp_url: Option<Box<str>>,
-    /// How many follow the author.
-    pub follower_count: u64,
-    /// Upstream's quality score, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// The power badge of older bodies; false without one.
-    pub is_power_user: bool,
 }
 
 /// How an app is doing.
@@ -102,14 +39,14 @@ pub struct Engagement {
 }
 
 impl MiniApp {
-    pub(crate) fn new(record: Arc<MiniAppRecord>, trending_rank: Option<NonZeroU32>) -> MiniApp {
+    pub(crate) fn new(record: MiniAppRecord, trending_rank: Option<NonZeroU32>) -> MiniApp {
         MiniApp { record, trending_rank }
     }
 
     /// Followers and trending rank.
     pub fn engagement(&self) -> Engagement {
         Engagement {
-            follower_count: self.author.as_ref().map_or(0, |author| author.follower_count),
+            follower_count: self.author().map_or(0, |author| author.follower_count),
             trending_rank: self.trending_rank.map(NonZeroU32::get),
         }
     }
@@ -146,7 +83,7 @@ impl Serialize for MiniApp {
         #[serde(rename_all = "camelCase")]
         struct Metadata<'a> {
             version: &'a str,
-            screenshots: &'a [Box<str>],
+            screenshots: &'a [Cow<'a, str>],
             #[serde(skip_serializing_if = "Option::is_none")]
             button_title: Option<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,34 +99,35 @@ impl Serialize for MiniApp {
             #[serde(skip_serializing_if = "Option::is_none")]
             splash_background_color: Option<&'a str>,
         }
+        let fields = Fields::from(&self.record);
         let Engagement { follower_count, trending_rank } = self.engagement();
         let mut app = serializer.serialize_struct("App", 13)?;
-        app.serialize_field("id", &self.id)?;
-        app.serialize_field("domain", &self.domain)?;
-        app.serialize_field("name", &self.name)?;
-        optional(&mut app, "description", self.description.as_ref())?;
-        app.serialize_field("iconUrl", &self.icon_url)?;
-        app.serialize_field("homeUrl", &self.home_url)?;
-        optional(&mut app, "category", self.category.as_ref())?;
-        app.serialize_field("networks", &self.networks)?;
-        app.serialize_field("tags", &self.tags)?;
-        optional(&mut app, "author", self.author.as_ref())?;
+        app.serialize_field("id", &fields.id)?;
+        app.serialize_field("domain", &fields.domain)?;
+        app.serialize_field("name", &fields.name)?;
+        optional(&mut app, "description", fields.description.as_ref())?;
+        app.serialize_field("iconUrl", &fields.icon_url)?;
+        app.serialize_field("homeUrl", &fields.home_url)?;
+        optional(&mut app, "category", fields.category.as_ref())?;
+        app.serialize_field("networks", &fields.networks)?;
+        app.serialize_field("tags", &fields.tags)?;
+        optional(&mut app, "author", fields.author.as_ref())?;
         app.serialize_field("engagement", &EngagementJson { follower_count, trending_rank })?;
         app.serialize_field(
             "metadata",
             &Metadata {
-                version: &self.version,
-                screenshots: &self.screenshots,
-                button_title: self.button_title.as_deref(),
-                hero_image: self.hero_image_url.as_deref(),
-                tagline: self.tagline.as_deref(),
-                subtitle: self.subtitle.as_deref(),
-                image: self.image_url.as_deref(),
-                splash_image: self.splash_image_url.as_deref(),
-                splash_background_color: self.splash_background_color.as_deref(),
+                version: &fields.version,
+                screenshots: &fields.screenshots,
+                button_title: fields.button_title.as_deref(),
+                hero_image: fields.hero_image_url.as_deref(),
+                tagline: fields.tagline.as_deref(),
+                subtitle: fields.subtitle.as_deref(),
+                image: fields.image_url.as_deref(),
+                splash_image: fields.splash_image_url.as_deref(),
+                splash_background_color: fields.splash_background_color.as_deref(),
             },
         )?;
-        app.serialize_field("lastFetched", &self.last_fetched)?;
+        app.serialize_field("lastFetched", &fields.last_fetched)?;
         app.end()
     }
 }

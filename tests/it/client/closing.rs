@@ -98,7 +98,7 @@ async fn lists_outlive_their_client() {
     drop(client);
     drop(town);
     assert_eq!(listed.len(), 60);
-    assert!(listed.iter().all(|app| !app.name.is_empty()));
+    assert!(listed.iter().all(|app| !app.name().is_empty()));
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ async fn each_category_lists_its_apps_in_trending_order() {
         let listed = client.discovery().get_mini_apps_by_category([category], 1000).await.expect("a list");
         let expected: Vec<_> = catalog.apps().filter(|app| app.category == Some(category)).map(|app| app.id).collect();
         assert_eq!(ids(&listed), expected, "{category}");
-        assert!(listed.iter().all(|app| app.category.as_deref() == Some(category)));
+        assert!(listed.iter().all(|app| app.category() == Some(category)));
     }
     assert_eq!(town.upstream.lists(), 1, "the catalog in memory knows its categories");
 }
@@ -51,7 +51,7 @@ async fn a_category_is_folded_to_the_lists_spelling_by_case_only() {
     let client = town.open().await;
     let discovery = client.discovery();
     let all = discovery.get_trending_mini_apps(Timeframe::Hours24, 50).await.expect("a list");
-    let categories: Vec<_> = all.iter().map(|app| app.category.as_deref().unwrap_or_default()).collect();
+    let categories: Vec<_> = all.iter().map(|app| app.category().unwrap_or_default()).collect();
     assert_eq!(categories, ["games", "games", "games", "game", "gaming", "art-creativity", "Games & Entertainment"]);
     for (wanted, count) in [("games", 3), ("game", 1), ("gaming", 1), ("Games & Entertainment", 1)] {
         assert_eq!(discovery.get_mini_apps_by_category([wanted], 50).await.expect("a list").len(), count, "{wanted}");

@@ -263,7 +263,7 @@ async fn a_timeframe_that_cannot_be_fetched_is_told_until_it_can() {
     town.hands.advance(FIFTEEN_MINUTES);
     discovery.refresh().await.expect("refreshed");
     let listed = discovery.get_trending_mini_apps(Timeframe::Days7, 1).await.expect("a list");
-    assert_eq!(*listed[0].id, *Catalog::of(APPS).app(APPS - 1).id, "in its own order again");
+    assert_eq!(listed[0].id(), Catalog::of(APPS).app(APPS - 1).id, "in its own order again");
     assert_eq!(discovery.stats().expect("open").last_error, None);
 }
 

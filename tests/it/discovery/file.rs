@@ -32,7 +32,7 @@ impl Kept {
 
     async fn list(&self) -> Vec<String> {
         let listed = self.client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
-        listed.iter().map(|app| app.id.to_string()).collect()
+        listed.iter().map(|app| app.id().to_owned()).collect()
     }
 }
 

@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 async fn first(client: &Client) -> String {
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-    listed[0].id.to_string()
+    listed[0].id().to_owned()
 }
 
 fn stats(client: &Client) -> DiscoveryStats {

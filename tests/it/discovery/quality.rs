@@ -75,7 +75,7 @@ async fn measure(what: &str, file: &Path) {
             let answer = client.discovery().search_mini_apps(&query, question.within as u32).await.expect("a list");
             asked += 1;
             // An app of the same name is as good: nobody could mean only one of them by it.
-            found += usize::from(answer.iter().any(|app| *app.name == **name));
+            found += usize::from(answer.iter().any(|app| app.name() == &**name));
         }
         let percent = 100.0 * f64::from(found as u32) / f64::from(asked.max(1) as u32);
         let line =

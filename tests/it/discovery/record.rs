@@ -29,28 +29,25 @@ fn with(change: impl FnOnce(&mut Value)) -> Value {
 #[tokio::test]
 async fn every_field_is_read_from_its_place() {
     let app = read_one(full_frame("full.example")).await;
-    assert_eq!((&*app.id, &*app.domain), ("full.example/home", "full.example"));
-    assert_eq!((&*app.name, app.description.as_deref()), ("Full House", Some("The description")));
-    assert_eq!((&*app.icon_url, &*app.home_url), ("https://full.example/icon.png", "https://full.example/home"));
-    assert_eq!(app.category.as_deref(), Some("games"));
-    assert_eq!(app.networks.iter().map(|name| &**name).collect::<Vec<_>>(), ["base", "optimism"]);
-    assert_eq!(app.tags.iter().map(|tag| &**tag).collect::<Vec<_>>(), ["one", "two"]);
-    let shots: Vec<_> = app.screenshots.iter().map(|url| &**url).collect();
+    assert_eq!((app.id(), app.domain()), ("full.example/home", "full.example"));
+    assert_eq!((app.name(), app.description()), ("Full House", Some("The description")));
+    assert_eq!((app.icon_url(), app.home_url()), ("https://full.example/icon.png", "https://full.example/home"));
+    assert_eq!(app.category(), Some("games"));
+    assert_eq!(app.networks().collect::<Vec<_>>(), ["base", "optimism"]);
+    assert_eq!(app.tags().collect::<Vec<_>>(), ["one", "two"]);
+    let shots: Vec<_> = app.screenshots().collect();
     assert_eq!(shots, ["https://full.example/1.png", "https://full.example/2.png"]);
-    assert_eq!(app.hero_image_url.as_deref(), Some("https://full.example/hero.png"));
-    assert_eq!((app.tagline.as_deref(), app.subtitle.as_deref()), (Some("The tagline"), Some("The subtitle")));
-    assert_eq!((&*app.version, app.button_title.as_deref()), ("1", Some("Open it")));
-    assert_eq!(app.splash_image_url.as_deref(), Some("https://full.example/splash.png"));
-    assert_eq!(app.splash_background_color.as_deref(), Some("#ff8800"));
-    let author = app.author.as_ref().expect("an author");
-    assert_eq!(
-        (author.fid, &*author.username, author.display_name.as_deref()),
-        (42, "fullhouse", Some("Full of House"))
-    );
-    assert_eq!(author.pfp_url.as_deref(), Some("https://pictures.example/42.png"));
+    assert_eq!(app.hero_image_url(), Some("https://full.example/hero.png"));
+    assert_eq!((app.tagline(), app.subtitle()), (Some("The tagline"), Some("The subtitle")));
+    assert_eq!((app.version(), app.button_title()), ("1", Some("Open it")));
+    assert_eq!(app.splash_image_url(), Some("https://full.example/splash.png"));
+    assert_eq!(app.splash_background_color(), Some("#ff8800"));
+    let author = app.author().expect("an author");
+    assert_eq!((author.fid, author.username, author.display_name), (42, "fullhouse", Some("Full of House")));
+    assert_eq!(author.pfp_url, Some("https://pictures.example/42.png"));
     assert_eq!((author.follower_count, author.score, author.is_power_user), (1234, Some(0.75), true));
     assert_eq!((app.engagement().follower_count, app.engagement().trending_rank), (1234, Some(1)));
-    assert_eq!(app.last_fetched, morning());
+    assert_eq!(app.last_fetched(), morning());
 }
 
 #[tokio::test]
@@ -89,10 +86,10 @@ async fn the_json_shape_is_the_endpoints_app() {
 async fn a_row_of_the_required_parts_only_is_an_app() {
     let frame = json!({ "version": "next", "image": "https://bare.example/i.png", "frames_url": "https://bare.example/f", "title": "Go" });
     let app = read_one(frame).await;
-    assert_eq!((&*app.id, &*app.name, &*app.home_url), ("bare.example/f", "Go", "https://bare.example/f"));
-    assert_eq!((&*app.icon_url, &*app.version), ("https://bare.example/i.png", "next"));
-    assert_eq!((&app.author, &app.category, &app.description), (&None, &None, &None));
-    assert!(app.networks.is_empty() && app.tags.is_empty() && app.screenshots.is_empty());
+    assert_eq!((app.id(), app.name(), app.home_url()), ("bare.example/f", "Go", "https://bare.example/f"));
+    assert_eq!((app.icon_url(), app.version()), ("https://bare.example/i.png", "next"));
+    assert_eq!((app.author(), app.category(), app.description()), (None, None, None));
+    assert!(app.networks().is_empty() && app.tags().is_empty() && app.screenshots().is_empty());
     assert_eq!(app.engagement().follower_count, 0);
     let json = app.to_json();
     for absent in ["description", "category"] {
@@ -104,10 +101,10 @@ async fn a_row_of_the_required_parts_only_is_an_app() {
 async fn the_miniapp_manifest_wins_over_the_frame_manifest() {
     let old = json!({ "version": "0", "name": "Old", "home_url": "https://old.example", "icon_url": "https://old.example/i.png", "primary_category": "social" });
     let app = read_one(with(|frame| frame["manifest"]["frame"] = old.clone())).await;
-    assert_eq!((&*app.name, &*app.home_url, &*app.version), ("Full House", "https://full.example/home", "1"));
+    assert_eq!((app.name(), app.home_url(), app.version()), ("Full House", "https://full.example/home", "1"));
     let app = read_one(with(|frame| frame["manifest"] = json!({ "frame": old }))).await;
-    assert_eq!((&*app.name, &*app.id, &*app.version), ("Old", "old.example", "0"));
-    assert_eq!(app.category.as_deref(), Some("social"));
+    assert_eq!((app.name(), app.id(), app.version()), ("Old", "old.example", "0"));
+    assert_eq!(app.category(), Some("social"));
 }
 
 #[tokio::test]
@@ -118,14 +115,14 @@ async fn missing_parts_fall_back() {
             frame.pointer_mut(miniapp).and_then(Value::as_object_mut).expect("an object").remove(part);
         })
     };
-    assert_eq!(&*read_one(without("name")).await.name, "Button", "name falls back to the title");
-    assert_eq!(&*read_one(without("icon_url")).await.icon_url, "https://full.example/image.png", "icon to image");
+    assert_eq!(read_one(without("name")).await.name(), "Button", "name falls back to the title");
+    assert_eq!(read_one(without("icon_url")).await.icon_url(), "https://full.example/image.png", "icon to image");
     let app = read_one(without("home_url")).await;
-    assert_eq!((&*app.home_url, &*app.id), ("https://full.example/frame", "full.example/frame"), "home to frames_url");
-    assert_eq!(&*read_one(without("version")).await.version, "next", "manifest's version to the frame's");
+    assert_eq!((app.home_url(), app.id()), ("https://full.example/frame", "full.example/frame"), "home to frames_url");
+    assert_eq!(read_one(without("version")).await.version(), "next", "manifest's version to the frame's");
     let author =
         read_one(with(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge")))).await;
-    assert!(!author.author.as_ref().expect("an author").is_power_user);
+    assert!(!author.author().expect("an author").is_power_user);
 }
 
 #[tokio::test]
@@ -144,7 +141,7 @@ async fn an_id_is_the_normalised_home_url_without_its_scheme() {
     ];
     for (home, id) in cases {
         let app = read_one(with(|frame| frame["manifest"]["miniapp"]["home_url"] = home.into())).await;
-        assert_eq!((&*app.id, &*app.domain), (id, "full.example"), "{home}");
+        assert_eq!((app.id(), app.domain()), (id, "full.example"), "{home}");
     }
 }
 
@@ -159,7 +156,7 @@ async fn two_spellings_of_one_home_are_one_app() {
     ];
     let frames = homes.iter().map(|home| with(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
     let (_town, client, apps) = read(frames).await;
-    assert_eq!(apps.iter().map(|app| &*app.id).collect::<Vec<_>>(), ["a.example/x", "a.example/X"]);
+    assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["a.example/x", "a.example/X"]);
     assert_eq!(client.discovery().stats().expect("open").duplicates, 3);
 }
 
@@ -181,7 +178,7 @@ async fn a_home_that_is_no_web_page_makes_the_row_bad() {
         })
     });
     let (_town, client, apps) = read(frames.chain([full_frame("good.example")])).await;
-    assert_eq!(apps.iter().map(|app| &*app.id).collect::<Vec<_>>(), ["good.example/home"]);
+    assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["good.example/home"]);
     let stats = client.discovery().stats().expect("open");
     assert_eq!((stats.received, stats.skipped, stats.duplicates, stats.total), (8, 7, 0, 1));
 }
@@ -199,11 +196,11 @@ async fn other_urls_that_are_no_web_addresses_are_dropped() {
         frame["author"]["pfp_url"] = bad.into();
     }))
     .await;
-    assert_eq!(&*app.icon_url, "https://full.example/image.png");
-    assert_eq!((&app.hero_image_url, &app.splash_image_url), (&None, &None));
-    let shots: Vec<_> = app.screenshots.iter().map(|url| &**url).collect();
+    assert_eq!(app.icon_url(), "https://full.example/image.png");
+    assert_eq!((app.hero_image_url(), app.splash_image_url()), (None, None));
+    let shots: Vec<_> = app.screenshots().collect();
     assert_eq!(shots, ["https://full.example/ok.png", "http://full.example/2.png"]);
-    assert_eq!(app.author.as_ref().expect("an author").pfp_url, None);
+    assert_eq!(app.author().expect("an author").pfp_url, None);
     assert!(!format!("{app:?}").contains("javascript"));
 }
 
@@ -213,7 +210,7 @@ async fn apps_that_ask_not_to_be_indexed_are_left_out_and_counted() {
     let mut shown = full_frame("shown.example");
     shown["manifest"]["miniapp"]["noindex"] = false.into();
     let (_town, client, apps) = read([hidden, shown]).await;
-    assert_eq!(apps.iter().map(|app| &*app.id).collect::<Vec<_>>(), ["shown.example/home"]);
+    assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["shown.example/home"]);
     assert_eq!(client.discovery().stats().expect("open").skipped, 1);
 }
 
@@ -223,16 +220,16 @@ async fn texts_are_trimmed_and_bounded_by_characters() {
     for (kept, sent) in [(200, 200), (200, 201), (200, 5000), (199, 199)] {
         let app =
             read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into())).await;
-        assert_eq!(*app.name, long(kept), "{sent}");
+        assert_eq!(app.name(), long(kept), "{sent}");
     }
     for (kept, sent) in [(2000, 2000), (2000, 2001), (171, 171)] {
         let app = read_one(with(|frame| frame["manifest"]["miniapp"]["description"] = long(sent).into())).await;
-        assert_eq!(app.description.as_deref(), Some(&*long(kept)), "{sent}");
+        assert_eq!(app.description(), Some(&*long(kept)), "{sent}");
     }
     let blank = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "   ".into())).await;
-    assert_eq!(&*blank.name, "Button", "a blank name is none");
+    assert_eq!(blank.name(), "Button", "a blank name is none");
     let kept = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "a  b\u{202e}\u{0}<b>&amp;".into())).await;
-    assert_eq!(&*kept.name, "a  b\u{202e}\u{0}<b>&amp;", "otherwise kept as sent");
+    assert_eq!(kept.name(), "a  b\u{202e}\u{0}<b>&amp;", "otherwise kept as sent");
 }
 
 #[tokio::test]
@@ -243,6 +240,6 @@ async fn many_tags_and_icons_that_are_not_https_are_kept() {
         frame["manifest"]["miniapp"]["icon_url"] = "http://full.example/i.png".into();
     }))
     .await;
-    assert_eq!(app.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), tags, "lenient in");
-    assert_eq!(&*app.icon_url, "http://full.example/i.png");
+    assert_eq!(app.tags().collect::<Vec<_>>(), tags, "lenient in");
+    assert_eq!(app.icon_url(), "http://full.example/i.png");
 }

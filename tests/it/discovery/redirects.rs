@@ -48,7 +48,7 @@ async fn the_key_goes_to_no_other_origin() {
             assert_never_saw_the_key(&recorder);
         }
         let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-        assert_eq!(*listed[0].id, *Catalog::of(60).app(0).id, "nothing was taken from elsewhere");
+        assert_eq!(listed[0].id(), Catalog::of(60).app(0).id, "nothing was taken from elsewhere");
         assert!(client.discovery().stats().expect("open").last_error.is_some());
     }
 }
@@ -66,7 +66,7 @@ async fn no_redirect_leads_into_the_file_system() {
         town.upstream.behave(move |_| Reply::Redirect(302, to.clone()));
         refused(ErrorKind::Unavailable, refresh(&client).await);
         let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-        assert_eq!(*listed[0].id, *Catalog::of(60).app(0).id);
+        assert_eq!(listed[0].id(), Catalog::of(60).app(0).id);
     }
 }
 

@@ -25,7 +25,7 @@ fn plain(name: &str) -> Row {
 
 async fn names(client: &Client, query: &str) -> Vec<String> {
     let found = client.discovery().search_mini_apps(query, 50).await.expect("a list");
-    found.iter().map(|app| app.name.to_string()).collect()
+    found.iter().map(|app| app.name().to_owned()).collect()
 }
 
 async fn town_of(rows: impl IntoIterator<Item = Row>) -> (Town, Client) {
@@ -158,9 +158,9 @@ async fn results_keep_the_limit_and_the_filters() {
     let filtered = discovery.search_mini_apps("daily", selection).await.expect("a list");
     let expected: Vec<_> = all
         .iter()
-        .filter(|app| matches!(app.category.as_deref(), Some("games" | "music")))
-        .filter(|app| app.networks.is_empty() || app.networks.iter().any(|name| &**name == "base"))
-        .map(|app| &*app.id)
+        .filter(|app| matches!(app.category(), Some("games" | "music")))
+        .filter(|app| app.networks().is_empty() || app.networks().any(|name| name == "base"))
+        .map(|app| app.id())
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(ids(&filtered), expected);

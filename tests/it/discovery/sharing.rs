@@ -144,7 +144,7 @@ async fn with_upstream_down_an_old_catalog_of_the_database_answers() {
     let two = town.open_with(town.impatient()).await;
     let listed = two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("the database answers");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
-    assert!(listed.iter().all(|app| app.last_fetched == morning()));
+    assert!(listed.iter().all(|app| app.last_fetched() == morning()));
     assert!(!two.discovery().search_mini_apps("daily", 5).await.expect("a list").is_empty());
     let told = stats(&two);
     assert_eq!((told.source, told.fetched_at, told.is_stale), (CatalogSource::Database, Some(morning()), true));

@@ -37,7 +37,7 @@ async fn ranks_count_from_one_in_the_order_the_list_was_taken_from() {
     let games = client.discovery().get_trending_mini_apps(Timeframe::Hours24, one_category).await.expect("a list");
     assert!(games.len() > 1);
     for app in &games {
-        let place = apps.iter().position(|id| **id == *app.id).expect("an app of the catalog");
+        let place = apps.iter().position(|id| **id == *app.id()).expect("an app of the catalog");
         assert_eq!(app.engagement().trending_rank, Some(place as u32 + 1), "a filter does not renumber");
     }
 }
@@ -115,7 +115,7 @@ async fn records_say_when_they_were_fetched() {
     let (town, _) = town();
     let client = town.open().await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 3).await.expect("a list");
-    assert!(listed.iter().all(|app| app.last_fetched == morning()));
+    assert!(listed.iter().all(|app| app.last_fetched() == morning()));
 }
 
 #[test]

@@ -29,6 +29,7 @@ const MODULES: &[(&str, u8, &str)] = &[
     // The callbacks of whoever uses the library.
     ("dispatch", 2, "dispatch"),
     ("upstream", 2, "upstream"),
+    ("worker", 2, "worker"),
     ("objects", 2, "objects"),
     ("discovery", 3, "discovery"),
     ("communities", 3, "communities"),
@@ -45,7 +46,10 @@ const MODULES: &[(&str, u8, &str)] = &[
 ];
 
 /// Uses across one row that were thought about: from, to, why.
-const AGREED: &[(&str, &str, &str)] = &[("model", "error", "reading a Timeframe from text fails as InvalidInput")];
+const AGREED: &[(&str, &str, &str)] = &[
+    ("model", "error", "reading a Timeframe from text fails as InvalidInput"),
+    ("upstream", "worker", "reading a page takes long, and is given to the thread of its caller's choice"),
+];
 
 /// What the root re-exports, by the module it lives in: `crate::Client` is a use of `client`.
 const ROOT: &[(&str, &[&str])] = &[

@@ -41,9 +41,15 @@ pub(super) trait Job: Send {
 pub(in crate::database) struct Writing {
     connection: Connection,
     caller: Caller,
+    /// Whether the page cache is to be given back after this commit.
+    forgets_pages: bool,
 }
 
 impl Writing {
+    pub(in crate::database) fn forget_pages(&mut self) {
+        self.forgets_pages = true;
+    }
+
     pub(in crate::database) fn fetch<T>(
         &self,
         statement: &'static Statement,
@@ -77,7 +83,8 @@ struct State {
 impl Writer {
     pub(super) fn start(connection: Connection) -> Result<Writer> {
         let queue = Arc::new(Queue { state: Mutex::default(), arrived: Condvar::new() });
-        let transaction = Transaction(Under::Sqlite(Writing { connection, caller: Caller::Anonymous }));
+        let transaction =
+            Transaction(Under::Sqlite(Writing { connection, caller: Caller::Anonymous, forgets_pages: false }));
         let of_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("townsquare-write".into())
@@ -135,8 +142,13 @@ impl Queue {
             let first = state.jobs.pop_front();
             drop(state);
             match first {
-                Some(first) => self.commit_group(&mut transaction, first),
-                // A catalog that was saved fills the page cache; what nobody writes to need not stay in memory.
+                Some(first) => {
+                    self.commit_group(&mut transaction, first);
+                    if forgets_pages(&mut transaction) {
+                        give_back_memory(&transaction);
+                    }
+                }
+                // What nobody writes to need not stay in memory.
                 None => give_back_memory(&transaction),
             }
             has_written = !is_idle;
@@ -202,6 +214,15 @@ fn run(job: &mut dyn Job, transaction: &mut Transaction) -> bool {
 fn command(transaction: &Transaction, sql: &str) -> Result<()> {
     let mut statement = connection(transaction).prepare_cached(sql).map_err(translate)?;
     statement.raw_execute().map(drop).map_err(translate)
+}
+
+/// Whether a transaction of the group asked for it; asks once.
+fn forgets_pages(transaction: &mut Transaction) -> bool {
+    match &mut transaction.0 {
+        Under::Sqlite(writing) => std::mem::take(&mut writing.forgets_pages),
+        #[cfg(feature = "postgres")]
+        Under::Postgres(_) => false,
+    }
 }
 
 fn give_back_memory(transaction: &Transaction) {

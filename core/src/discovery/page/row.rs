@@ -11,7 +11,7 @@ use url::Url;
 use super::lenient::{Object, Scalar, Texts};
 use crate::{
     discovery::terms,
-    model::{Author, MiniAppRecord},
+    model::{Fields, MiniAppRecord, Publisher},
 };
 
 /// A record, and whether its row said which chains it needs.
@@ -33,7 +33,7 @@ struct Frame<'a> {
     #[serde(borrow, default)]
     manifest: Object<Manifests<'a>>,
     #[serde(borrow, default)]
-    author: Object<Publisher<'a>>,
+    author: Object<Author<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -84,7 +84,7 @@ struct Manifest<'a> {
 }
 
 #[derive(Deserialize)]
-struct Publisher<'a> {
+struct Author<'a> {
     #[serde(borrow, default)]
     fid: Scalar<'a>,
     #[serde(borrow, default)]
@@ -119,19 +119,18 @@ pub(super) fn read(json: &str, fetched_at: Timestamp) -> Option<Row> {
     let domain = home.host_str().filter(|host| !host.is_empty())?;
     let image = link(frame.image);
     let has_chains = manifest.required_chains.0.is_some();
-    let record = MiniAppRecord {
+    let fields = Fields {
         id: app_id(&home, domain).into(),
         domain: domain.into(),
         name: text(manifest.name, NAME).or_else(|| text(frame.title, NAME)).unwrap_or_else(|| domain.into()),
         description: text(manifest.description, DESCRIPTION),
         icon_url: link(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
-        home_url: home_url.into(),
-        category: trimmed(manifest.primary_category)
-            .map(|category| terms::fold_category(bounded(&category, NAME)).into()),
+        category: text(manifest.primary_category, NAME)
+            .and_then(|name| cut(name, |name| Some(terms::fold_category(name)))),
         networks: networks(manifest.required_chains),
-        tags: manifest.tags.0.unwrap_or_default().into_iter().filter_map(|tag| tidy(&tag, NAME)).take(ITEMS).collect(),
+        tags: items(manifest.tags, |tag| tidy(tag, NAME)),
         author: frame.author.0.and_then(author),
-        screenshots: links(manifest.screenshot_urls),
+        screenshots: items(manifest.screenshot_urls, web_link),
         hero_image_url: link(manifest.hero_image_url),
         tagline: text(manifest.tagline, NAME),
         subtitle: text(manifest.subtitle, NAME),
@@ -141,8 +140,9 @@ pub(super) fn read(json: &str, fetched_at: Timestamp) -> Option<Row> {
         splash_image_url: link(manifest.splash_image_url),
         splash_background_color: text(manifest.splash_background_color, NAME),
         last_fetched: fetched_at,
+        home_url,
     };
-    Some(Row { record, has_chains })
+    Some(Row { record: MiniAppRecord::from(&fields), has_chains })
 }
 
 /// The normalised home URL without its scheme. `Url` has lower-cased the host and dropped a default port already.
@@ -161,60 +161,64 @@ fn app_id(home: &Url, domain: &str) -> String {
     id
 }
 
-fn author(publisher: Publisher<'_>) -> Option<Author> {
-    Some(Author {
-        fid: publisher.fid.count()?,
-        username: text(publisher.username, NAME)?,
-        display_name: text(publisher.display_name, NAME),
-        pfp_url: link(publisher.pfp_url),
-        follower_count: publisher.follower_count.count().unwrap_or(0),
-        score: publisher.score.number().filter(|score| (0.0..=1.0).contains(score)),
-        is_power_user: publisher.power_badge.flag().unwrap_or(false),
+fn author(author: Author<'_>) -> Option<Publisher<'_>> {
+    Some(Publisher {
+        fid: author.fid.count()?,
+        username: text(author.username, NAME)?,
+        display_name: text(author.display_name, NAME),
+        pfp_url: link(author.pfp_url),
+        follower_count: author.follower_count.count().unwrap_or(0),
+        score: author.score.number().filter(|score| (0.0..=1.0).contains(score)),
+        is_power_user: author.power_badge.flag().unwrap_or(false),
     })
 }
 
-fn networks(chains: Texts<'_>) -> Box<[Box<str>]> {
-    let mut names: Vec<Box<str>> = Vec::new();
-    for chain in chains.0.unwrap_or_default().iter().take(ITEMS) {
-        let name = terms::network_of_chain(chain.trim());
-        if !name.is_empty() && !names.iter().any(|known| **known == *name) {
-            names.push(bounded(name, NAME).into());
-        }
+fn networks(chains: Texts<'_>) -> Vec<Cow<'_, str>> {
+    let mut names = Vec::new();
+    for chain in chains.0.unwrap_or_default().into_iter().take(ITEMS) {
+        let name = cut(chain, |chain| tidy(terms::network_of_chain(chain.trim()), NAME));
+        names.extend(name.filter(|name| !names.contains(name)));
     }
-    names.into()
+    names
 }
 
-fn links(list: Texts<'_>) -> Box<[Box<str>]> {
-    list.0.unwrap_or_default().iter().filter_map(|item| web_link(item)).take(ITEMS).collect()
+fn items<'a>(list: Texts<'a>, part: impl Fn(&str) -> Option<&str>) -> Vec<Cow<'a, str>> {
+    list.0.unwrap_or_default().into_iter().filter_map(|item| cut(item, &part)).take(ITEMS).collect()
 }
 
-fn link(value: Scalar<'_>) -> Option<Box<str>> {
-    web_link(&value.into_text()?)
+fn link(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+    cut(value.into_text()?, web_link)
+}
+
+fn text(value: Scalar<'_>, bound: usize) -> Option<Cow<'_, str>> {
+    cut(value.into_text()?, |text| tidy(text, bound))
+}
+
+/// The part of a text that is wanted; borrowed from the body if the text is.
+fn cut<'a>(text: Cow<'a, str>, part: impl Fn(&str) -> Option<&str>) -> Option<Cow<'a, str>> {
+    match text {
+        Cow::Borrowed(text) => part(text).map(Cow::Borrowed),
+        Cow::Owned(text) => part(&text).map(|part| Cow::Owned(part.to_owned())),
+    }
 }
 
 /// An http(s) URL that is safe to put into a page's `src`; anything else is dropped.
-fn web_link(value: &str) -> Option<Box<str>> {
+fn web_link(value: &str) -> Option<&str> {
     let value = value.trim();
     let is_web = ["https://", "http://"].iter().any(|scheme| {
         value.len() > scheme.len() && value.as_bytes()[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
     });
     let is_clean = value.len() <= URL && !value.bytes().any(|byte| byte <= b' ' || b"\"<>".contains(&byte));
-    (is_web && is_clean).then(|| value.into())
+    (is_web && is_clean).then_some(value)
 }
 
-fn trimmed(value: Scalar<'_>) -> Option<String> {
-    let text = value.into_text()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+fn trimmed(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+    cut(value.into_text()?, |text| Some(text.trim()).filter(|text| !text.is_empty()))
 }
 
-fn text(value: Scalar<'_>, bound: usize) -> Option<Box<str>> {
-    tidy(&value.into_text().unwrap_or(Cow::Borrowed("")), bound)
-}
-
-fn tidy(text: &str, bound: usize) -> Option<Box<str>> {
+fn tidy(text: &str, bound: usize) -> Option<&str> {
     let text = bounded(text.trim(), bound).trim_end();
-    (!text.is_empty()).then(|| text.into())
+    (!text.is_empty()).then_some(text)
 }
 
 /// The first `bound` characters.
@@ -241,7 +245,7 @@ mod tests {
             ("http://a.example:80/App/#top", "a.example/App"),
             ("https://a.example:8443/x/?q=1", "a.example:8443/x?q=1"),
         ] {
-            assert_eq!(&*record(&format!(r#"{{"frames_url":"{url}"}}"#)).id, id, "{url}");
+            assert_eq!(record(&format!(r#"{{"frames_url":"{url}"}}"#)).id(), id, "{url}");
         }
     }
 
@@ -251,9 +255,9 @@ mod tests {
             r#"{"version":"next","image":"https://i.example/i.png","frames_url":"https://f.example","title":"T",
                 "manifest":{"frame":{"name":"old"},"miniapp":{"name":" New ","icon_url":"javascript:x","primary_category":"Games"}}}"#,
         );
-        assert_eq!((&*app.name, &*app.home_url, &*app.version), ("New", "https://f.example", "next"));
-        assert_eq!((&*app.icon_url, app.category.as_deref()), ("https://i.example/i.png", Some("games")));
-        assert!(app.author.is_none());
+        assert_eq!((app.name(), app.home_url(), app.version()), ("New", "https://f.example", "next"));
+        assert_eq!((app.icon_url(), app.category()), ("https://i.example/i.png", Some("games")));
+        assert!(app.author().is_none());
     }
 
     #[test]
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn text_is_bounded_by_characters() {
         let app = record(&format!(r#"{{"frames_url":"https://a.example","title":"{}"}}"#, "é".repeat(300)));
-        assert_eq!(app.name.chars().count(), 200);
+        assert_eq!(app.name().chars().count(), 200);
     }
 
     #[test]
@@ -278,6 +282,6 @@ mod tests {
         let app = record(
             r#"{"frames_url":"https://a.example","manifest":{"miniapp":{"required_chains":["eip155:8453",7,"eip155:999999","eip155:8453"]}}}"#,
         );
-        assert_eq!(app.networks.iter().map(|name| &**name).collect::<Vec<_>>(), ["base", "eip155:999999"]);
+        assert_eq!(app.networks().collect::<Vec<_>>(), ["base", "eip155:999999"]);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         edition::{Edition, View},
         page::Listing,
         snapshot::Snapshot,
-        store::{Found, blocking},
+        store::Found,
     },
     error::{Error, ErrorKind, Result},
     model::{CatalogSource, Timeframe},
@@ -237,7 +237,7 @@ impl Catalog {
     /// Fetches the default order and every list that was used, takes them and keeps them in the database.
     async fn fetched(&self, wishes: &Wishes) -> Result<Landing> {
         let (started, fetched_at) = (self.clock.moment(), self.clock.now());
-        let listing = self.upstream.fetch(&View::Order(Timeframe::default())).await?;
+        let listing = self.fetch(&View::Order(Timeframe::default())).await?;
         let before = match self.current.load().as_ref() {
             Some(current) => current.snapshot.edition().header.ranked,
             None => self.store.find().await.ok().flatten().as_ref().map_or(0, Found::ranked),
@@ -259,6 +259,16 @@ impl Catalog {
         Ok(Landing { fetched: true, fallen_back: None })
     }
 
+    /// Fetches a list; what is in it as it was, is shared with the catalog in use.
+    async fn fetch(&self, view: &View) -> Result<Listing> {
+        let current = self.current.load_full();
+        let empty = move || {
+            current.map_or_else(Listing::default, |current| Listing::after(&current.snapshot.edition().records))
+        };
+        let listing = self.worker.run(empty).await?;
+        self.upstream.fetch(view, listing, &self.worker).await
+    }
+
     /// The lists that were asked for since the last refresh.
     fn views_in_use(&self, next: &Edition) -> Vec<View> {
         let mut views = self.current.load().as_ref().map(|current| current.used.lock().clone()).unwrap_or_default();
@@ -270,7 +280,7 @@ impl Catalog {
     async fn lists(&self, views: Vec<View>) -> Result<Vec<(View, Listing)>> {
         let mut lists = Vec::with_capacity(views.len());
         for view in views {
-            let listing = self.upstream.fetch(&view).await?;
+            let listing = self.fetch(&view).await?;
             lists.push((view, listing));
         }
         Ok(lists)
@@ -311,7 +321,7 @@ impl Catalog {
 
     /// Makes an edition the one in use.
     async fn install(&self, edition: Edition, source: CatalogSource, fresh_until: Moment) -> Result<Arc<Current>> {
-        let snapshot = blocking(move || Snapshot::build(edition, source)).await?;
+        let snapshot = self.worker.run(move || Snapshot::build(edition, source)).await?;
         let current = Arc::new(Current { snapshot, fresh_until, used: Mutex::default() });
         self.check_open()?;
         self.current.store(Some(Arc::clone(&current)));

@@ -8,7 +8,7 @@
 use std::{hint::black_box, ops::Range};
 
 use super::fields::Impact;
-use super::vocabulary::Term;
+use super::{scratch::scratch, vocabulary::Term};
 
 pub(super) type DocumentId = u32;
 
@@ -50,7 +50,8 @@ impl Postings {
             list_starts[term + 1] += list_starts[term];
         }
         let mut next = list_starts.clone();
-        let mut keys = vec![0_u64; pairs.len()];
+        let mut keys = scratch(pairs.len());
+        keys.resize(pairs.len(), 0_u64);
         for (id, row) in starts.windows(2).enumerate() {
             for (term, impact) in &pairs[row[0] as usize..row[1] as usize] {
                 let place = &mut next[*term as usize];

@@ -4,6 +4,7 @@ use super::fold::without_marks;
 use super::vocabulary::Vocabulary;
 use super::words::{Kind, each_word, run_together};
 use super::*;
+use crate::model::{Fields, MiniAppRecord};
 
 fn named<'a>(names: &[&'a str]) -> Vec<Document<'a>> {
     names.iter().map(|name| Document { name, domain: "example.org", ..Document::default() }).collect()
@@ -148,14 +149,14 @@ fn words_that_never_meet_give_the_apps_of_each() {
 #[test]
 fn fields_weigh_in_their_order() {
     let of = |name| Document { name, domain: "example.org", ..Document::default() };
-    let tags = [Box::from("zorb")];
+    let tagged = MiniAppRecord::from(&Fields { tags: vec!["zorb".into()], ..Fields::default() });
     let documents = [
         Document { domain: "zorb.club", ..of("A") },
         Document { description: Some("the zorb thing"), ..of("B") },
         Document { author_username: Some("zorb"), ..of("C") },
         Document { subtitle: Some("a zorb"), ..of("D") },
         Document { category: Some("zorb"), ..of("E") },
-        Document { tags: &tags, ..of("F") },
+        Document { tags: tagged.tags(), ..of("F") },
         of("The Zorb"),
     ];
     assert_eq!(search(&documents, "zorb"), [6, 4, 5, 3, 2, 1, 0]);

@@ -22,10 +22,10 @@ struct Part {
 }
 
 impl Order {
-    pub(super) fn build(records: &[Arc<MiniAppRecord>], ids: Box<[u32]>, category_of: &[u32]) -> Order {
+    pub(super) fn build(records: &[MiniAppRecord], ids: Box<[u32]>, category_of: &[u32]) -> Order {
         let ranks = (1u32..).map(NonZeroU32::new);
         let apps: Arc<[MiniApp]> =
-            ids.iter().zip(ranks).map(|(&id, rank)| MiniApp::new(Arc::clone(&records[id as usize]), rank)).collect();
+            ids.iter().zip(ranks).map(|(&id, rank)| MiniApp::new(records[id as usize].clone(), rank)).collect();
         let mut categories: Vec<Part> = Vec::new();
         for (position, &id) in (0u32..).zip(&*ids) {
             let category = category_of[id as usize];
