@@ -112,6 +112,7 @@
  *   catalog_max_pages       pages fetched for one list at the most; default 100
  *   catalog_max_page_bytes  largest page or catalog file read, in bytes; default 33554432 (32 MiB)
  *   catalog_tries           tries for one page, 1 to 10; default 3
+ *   persist_session         true or false (default): whether the signed-in user's session is kept in data_dir
  *   expose_owner_email      true (default) or false: whether public spaces show their owners' e-mail addresses
  *
  *

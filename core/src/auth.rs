@@ -42,6 +42,9 @@ use crate::{
 /// The client that was opened, and its clones, become the user who signs in. A handle made by
 /// [`as_user`](crate::Client::as_user) or [`as_service`](crate::Client::as_service) keeps its caller: there
 /// [`sign_in`](Auth::sign_in) only makes a session, for a server to hand out.
+///
+/// A session that was ended elsewhere fails every call as `Unauthorized` until [`get_session`](Auth::get_session) finds
+/// it gone, or somebody signs in or out here.
 #[derive(Clone)]
 pub struct Auth {
     seat: Arc<Seat>,
@@ -128,9 +131,9 @@ impl Auth {
     /// with the time to wait, for an address with too many failures.
     pub async fn sign_in(&self, email: &str, password: &str) -> Result<Session> {
         let sign_in = async {
-            let _turn = self.own_turn().await;
             let session = self.desk.sign_in(email, password).await?;
             if !self.seat.is_fixed() {
+                let _turn = self.seat.turn().await;
                 self.take_new(&session, AuthEvent::SignedIn).await?;
             }
             Ok(session)
@@ -198,9 +201,9 @@ impl Auth {
     /// `Unauthorized` for a token that is none, has expired or was used before; the last also ends its session.
     pub async fn refresh_session_of(&self, refresh_token: &str) -> Result<Session> {
         let refresh = async {
-            let _turn = self.own_turn().await;
+            let _turn = self.seat.turn().await;
             match self.seat.session() {
-                Some(own) if !self.seat.is_fixed() && own.refresh_token == refresh_token => self.renew(&own).await,
+                Some(own) if own.refresh_token == refresh_token => self.renew(&own).await,
                 _ => self.desk.sessions.rotate(refresh_token).await,
             }
         };
@@ -339,11 +342,6 @@ impl Auth {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// A turn on the handle's session, where the handle's session may change.
-    async fn own_turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        if self.seat.is_fixed() { None } else { Some(self.seat.turn().await) }
     }
 
     /// Makes a new session the handle's, or ends it when that cannot be.

@@ -20,7 +20,7 @@
 //!
 //! # Where to look
 //! [`Client`] and its twin [`blocking::Client`] are the door, [`Config`] says how it opens, [`Error`] what went wrong.
-//! [`Discovery`] finds mini apps; [`Spaces`], [`Fidgets`] and [`Communities`] are the tables. Operations, defaults and messages keep the words of the specification (`SPEC`).
+//! [`Discovery`] finds mini apps; [`Spaces`], [`Fidgets`] and [`Communities`] are the tables, [`Auth`] lets people in. Operations, defaults and messages keep the words of the specification (`SPEC`).
 //!
 //! # Threads
 //! Everything is `Send + Sync`. Futures need no runtime of yours: a client has a small one for its background work,
@@ -31,6 +31,7 @@
 mod clock;
 mod error;
 mod model;
+mod scratch;
 
 mod config;
 mod filter;

@@ -17,7 +17,10 @@ use tokio::{
 };
 
 use super::token::random;
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    scratch::scratch,
+};
 
 /// RFC 9106's and OWASP's parameters for 19 MiB: 2 passes, 1 lane, 32 bytes.
 const PARAMS: Params = Params::DEFAULT;
@@ -70,7 +73,8 @@ impl Inner {
     fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> T) -> T {
         let mut memory = self.idle.lock().pop().unwrap_or_default();
         if memory.len() < blocks {
-            memory = vec![Block::default(); blocks];
+            memory = scratch(blocks);
+            memory.resize(blocks, Block::default());
         }
         let result = work(&mut memory[..blocks]);
         self.idle.lock().push(memory);

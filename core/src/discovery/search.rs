@@ -14,7 +14,6 @@ mod interner;
 mod postings;
 mod query;
 mod ranking;
-mod scratch;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
@@ -26,10 +25,9 @@ use heads::{Heads, look_through};
 use postings::{DocumentId, Postings};
 use query::{Query, groups, misspelt};
 use ranking::{Best, Rank, Tier};
-use scratch::scratch;
 use vocabulary::{Path, Spelling, Vocabulary};
 
-use crate::model::Texts;
+use crate::{model::Texts, scratch::scratch};
 
 /// What the index reads of an app.
 #[derive(Clone, Copy, Debug, Default)]

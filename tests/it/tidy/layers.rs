@@ -16,6 +16,8 @@ const MODULES: &[(&str, u8, &str)] = &[
     ("config", 1, "config"),
     ("policy", 1, "policy"),
     ("filter", 1, "filter"),
+    // Large room for a while.
+    ("scratch", 0, "scratch"),
     // Signed JSON: identity claims, and the files of UPSTREAM 3.
     ("signed", 1, "signed"),
     // What a catalog is, without a thought of where it comes from.

@@ -65,7 +65,8 @@ async fn apply(connection: &mut PgConnection, clock: &Clock, roles: Roles) -> Re
         let insert = "INSERT INTO townsquare.migrations (version, name, applied_at) VALUES ($1, $2, $3)";
         sqlx::query_with(insert, arguments).execute(&mut *connection).await.map_err(translate)?;
     }
-    policies::apply(connection, roles).await
+    // Whoever had the lock before may have made them already.
+    if policies::are_current(connection, roles).await? { Ok(()) } else { policies::apply(connection, roles).await }
 }
 
 /// The newest migration applied; `None` in a database without us.

@@ -8,7 +8,8 @@
 use std::{hint::black_box, ops::Range};
 
 use super::fields::Impact;
-use super::{scratch::scratch, vocabulary::Term};
+use super::vocabulary::Term;
+use crate::scratch::scratch;
 
 pub(super) type DocumentId = u32;
 
