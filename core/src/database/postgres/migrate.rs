@@ -5,7 +5,14 @@
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
-use super::{command, errors::translate, policies, pool::Pool, role::Roles, types};
+use super::{
+    command,
+    errors::{Refusal, translate},
+    policies,
+    pool::Pool,
+    role::Roles,
+    types,
+};
 use crate::{
     clock::Clock,
     database::Principal,
@@ -90,9 +97,9 @@ fn unusable(error: Error) -> Error {
 
 /// A refusal during migration: what the server says names the grant or the object.
 pub(super) fn not_permitted(error: sqlx::Error) -> Error {
-    match error.as_database_error().map(|failure| failure.message().to_owned()) {
-        Some(message) => {
-            Error::config(format!("Option database_url: the database cannot be set up: {message}")).caused_by(error)
+    match error.as_database_error().map(Refusal::of) {
+        Some(refusal) => {
+            Error::config(format!("Option database_url: the database cannot be set up: {refusal}")).caused_by(refusal)
         }
         None => translate(error),
     }
