@@ -84,7 +84,7 @@ fn a_claim_that_is_wrong_links_nothing(store: &Store) {
     let signature = good["signature"].as_str().expect("a text");
     for (name, value) in [
         ("signature", json!("00".repeat(64))),
-        ("signature", json!(format!("{}00", &signature[..126]))),
+        ("signature", json!(format!("{}ff", &signature[..126]))),
         ("signature", json!("not hex")),
         ("publicKey", json!("ab".repeat(32))),
         ("timestamp", json!(format!("{:.3}", now(store) - SignedDuration::from_secs(1)))),

@@ -33,7 +33,6 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
 }
 
 /// What the server said, but for the values of rows.
-#[derive(Debug)]
 pub(super) struct Refusal {
     message: String,
     code: Option<String>,
@@ -49,6 +48,14 @@ impl Refusal {
             table: failure.table().map(str::to_owned),
             constraint: failure.constraint().map(str::to_owned),
         }
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Refusal");
+        out.field("message", &self.message).field("code", &self.code);
+        out.field("table", &self.table).field("constraint", &self.constraint).finish()
     }
 }
 

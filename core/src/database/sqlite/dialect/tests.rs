@@ -73,7 +73,8 @@ impl World {
             let owner = self.below(USERS as u64 + 1) as usize;
             let owner = (owner < USERS).then(|| id(owner));
             let sql = "INSERT INTO spaces (id, name, owner_id, is_public) VALUES (?1, 'x', ?2, ?3)";
-            self.connection.execute(sql, params![id(space), owner, self.truth()]).expect("a space");
+            let is_public = self.truth();
+            self.connection.execute(sql, params![id(space), owner, is_public]).expect("a space");
         }
         for fidget in 30..30 + self.below(10) as usize {
             let space = spaces.start + self.below(spaces.len() as u64 + 1) as usize;
