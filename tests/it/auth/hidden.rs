@@ -15,8 +15,8 @@ on_both_engines!(
 );
 
 /// All that an error tells.
-fn told(error: Error) -> String {
-    assert!(std::error::Error::source(&error).is_none(), "{error:?}");
+fn told(error: &Error) -> String {
+    assert!(std::error::Error::source(error).is_none(), "{error:?}");
     format!("{error:?} {error} {:?} {:?} {:?}", error.code(), error.operation(), error.message())
 }
 
@@ -35,7 +35,7 @@ fn of_space(client: &Client, id: Uuid) -> Vec<String> {
     ];
     errors.extend(changes_of_space(client, id, patch()));
     errors.extend(changes_of_space(client, id, SpacePatch::new()));
-    errors.into_iter().map(|error| told(error.expect("refused"))).collect()
+    errors.into_iter().map(|error| told(&error.expect("refused"))).collect()
 }
 
 fn changes_of_space(client: &Client, id: Uuid, patch: SpacePatch) -> [Option<Error>; 2] {
@@ -45,7 +45,7 @@ fn changes_of_space(client: &Client, id: Uuid, patch: SpacePatch) -> [Option<Err
 /// Everything that a stranger may ask of a fidget.
 fn of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
     let read = wait(client.fidgets().get_fidget(id)).map(drop);
-    [told(read.expect_err("refused"))].into_iter().chain(changes_of_fidget(client, space, id)).collect()
+    [told(&read.expect_err("refused"))].into_iter().chain(changes_of_fidget(client, space, id)).collect()
 }
 
 fn changes_of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
@@ -56,7 +56,7 @@ fn changes_of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
         wait(fidgets.save_positions(space, [(id, None)].into())).err(),
         wait(fidgets.delete_fidget(id)).err(),
     ];
-    errors.into_iter().map(|error| told(error.expect("refused"))).collect()
+    errors.into_iter().map(|error| told(&error.expect("refused"))).collect()
 }
 
 fn a_hidden_space_answers_like_a_missing_one(store: &Store) {
@@ -88,7 +88,7 @@ fn a_row_that_may_be_seen_and_not_changed_answers_a_change_like_a_missing_one(st
     for client in [&stranger, &store.client] {
         assert_eq!(wait(client.spaces().get_space(shown.id)).expect("public"), shown);
         for patch in [SpacePatch::new().hidden(), SpacePatch::new()] {
-            let told_of = |id| changes_of_space(client, id, patch.clone()).map(|error| told(error.expect("refused")));
+            let told_of = |id| changes_of_space(client, id, patch.clone()).map(|error| told(&error.expect("refused")));
             assert_eq!(told_of(shown.id), told_of(Uuid::from_u128(7)));
         }
         let told_of = |id| changes_of_fidget(client, shown.id, id);

@@ -105,25 +105,25 @@ impl Run<'_> {
     }
 
     /// A known id in most cases; one that is gone, or never was, in some.
-    fn one_of(&mut self, known: Vec<Uuid>) -> Uuid {
-        match self.random.below(100) {
-            0 | 1 => Uuid::from_u128(7),
-            2..=4 if !self.world.gone.is_empty() => self.world.gone[self.random.below(self.world.gone.len())],
-            _ if known.is_empty() => Uuid::from_u128(7),
-            _ => known[self.random.below(known.len())],
-        }
+    fn one_of(&mut self, known: impl Fn(&World) -> Vec<Uuid>) -> Uuid {
+        let known = match self.random.below(100) {
+            0 | 1 => Vec::new(),
+            2..=4 => self.world.gone.clone(),
+            _ => known(&self.world),
+        };
+        if known.is_empty() { Uuid::from_u128(7) } else { known[self.random.below(known.len())] }
     }
 
     fn a_space(&mut self) -> Uuid {
-        self.one_of(self.world.spaces.keys().copied().collect())
+        self.one_of(|world| world.spaces.keys().copied().collect())
     }
 
     fn a_fidget(&mut self) -> Uuid {
-        self.one_of(self.world.fidgets.keys().copied().collect())
+        self.one_of(|world| world.fidgets.keys().copied().collect())
     }
 
     fn a_user(&mut self) -> Uuid {
-        self.one_of(self.world.addresses.keys().copied().collect())
+        self.one_of(|world| world.addresses.keys().copied().collect())
     }
 
     fn text(&mut self) -> String {

@@ -183,7 +183,7 @@ fn inserts(world: &World, raw: &Outside, who: Who) {
         // Who is signed in and gone owns what they bring, and it is refused all the same.
         Err(error) if due && who == Who::User(Uuid::from_u128(7)) => assert!(error.contains("foreign key"), "{error}"),
         Err(error) => {
-            assert!(!due && error.contains("violates row-level security policy"), "{sql} by {who:?}: {error}")
+            assert!(!due && error.contains("violates row-level security policy"), "{sql} by {who:?}: {error}");
         }
     };
     for owner in world.users.iter().copied().map(Some).chain(strangers) {
