@@ -2,7 +2,10 @@
 //! asked of it.
 
 use serde_json::json;
-use townsquare::{Client, Error, FidgetPatch, NewFidget, NewRegistration, SpacePatch, SpaceType, Uuid, blocking::wait};
+use townsquare::{
+    Client, Error, ErrorKind, FidgetPatch, NewFidget, NewRegistration, NewSpace, SpacePatch, SpaceType, Uuid,
+    blocking::wait,
+};
 use townsquare_tests::{on_both_engines, store::Store};
 
 use super::people::sign_up;
@@ -12,6 +15,7 @@ on_both_engines!(
     a_hidden_fidget_answers_like_a_missing_one,
     a_row_that_may_be_seen_and_not_changed_answers_a_change_like_a_missing_one,
     lists_say_nothing_of_hidden_rows,
+    a_session_that_ended_hears_of_nothing_else,
 );
 
 /// All that an error tells.
@@ -105,5 +109,23 @@ fn lists_say_nothing_of_hidden_rows(store: &Store) {
         assert_eq!(wait(client.spaces().get_user_spaces(hidden.owner_id.expect("owned"))).expect("a list"), []);
         assert_eq!(wait(client.spaces().get_public_spaces(1_000, 0)).expect("a list"), []);
         assert_eq!(wait(client.fidgets().get_space_fidgets(hidden.id)).expect("a list"), []);
+    }
+}
+
+fn a_session_that_ended_hears_of_nothing_else(store: &Store) {
+    let hidden = store.space();
+    let (_, client) = sign_up(store, "ann@town.example");
+    wait(client.auth().sign_out()).expect("signed out");
+    let theirs = NewSpace::named("x").owned_by(hidden.owner_id.expect("owned"));
+    let errors = [
+        wait(client.spaces().create_space(theirs.clone())).err(),
+        wait(client.spaces().create_spaces(vec![theirs; 2])).err(),
+        wait(client.fidgets().create_fidget(hidden.id, NewFidget::of_type("x"))).err(),
+        wait(client.communities().register_space(NewRegistration::new(hidden.id, "x", SpaceType::Token))).err(),
+        wait(client.communities().update_navigation("town", None)).err(),
+    ];
+    for (place, error) in errors.into_iter().enumerate() {
+        let error = error.unwrap_or_else(|| panic!("call {place} succeeded"));
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Unauthorized, "Session has ended"), "call {place}");
     }
 }

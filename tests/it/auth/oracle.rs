@@ -172,7 +172,10 @@ impl Run<'_> {
         let turn = self.turn();
         let crowded = self.world.spaces.len() > 120;
         match self.random.below(1_000) {
-            0 | 1 => self.sign_out(),
+            0 | 1 => {
+                let place = self.random.below(self.people.len());
+                self.sign_out(place);
+            }
             2 => self.delete_user(),
             3..=6 => self.ask_to_delete_a_user(&turn),
             7..=30 => self.link_identity(&turn),
@@ -183,9 +186,15 @@ impl Run<'_> {
             371..=450 => self.update_fidget(&turn),
             451..=490 => self.delete_fidget(&turn),
             491..=540 => self.save_positions(&turn),
-            541..=580 => self.save_config(&turn),
+            541..=580 => {
+                let turn = self.mostly_the_service(turn);
+                self.save_config(&turn);
+            }
             581..=630 => self.update_navigation(&turn),
-            631..=670 => self.domains(&turn),
+            631..=670 => {
+                let turn = self.mostly_the_service(turn);
+                self.domains(&turn);
+            }
             671..=710 => self.register(&turn),
             711..=730 => self.turn_pages(&turn),
             731 => self.look_at_everything(),
@@ -220,6 +229,7 @@ fn random_operations(engine: Engine, usual: usize) {
     for place in 0..5 {
         run.settle(place);
     }
+    run.sign_out(4);
     for _ in 0..operations {
         run.step();
     }

@@ -51,7 +51,7 @@ impl Run<'_> {
         let (who, client, has_ended) = match self.random.below(100) {
             0..=11 => (Who::Nobody, self.store.client.clone(), false),
             12..=32 => (Who::Service, self.store.service.clone(), false),
-            33..=36 if !self.ghosts.is_empty() => {
+            33..=39 if !self.ghosts.is_empty() => {
                 let (id, client) = &self.ghosts[self.random.below(self.ghosts.len())];
                 (Who::User(*id), client.clone(), true)
             }
@@ -63,6 +63,14 @@ impl Run<'_> {
         Turn { who, client, has_ended }
     }
 
+    /// What is the service's alone is asked by it more often than not, or there would be little to see.
+    pub(super) fn mostly_the_service(&mut self, turn: Turn) -> Turn {
+        match self.random.below(3) {
+            0 => turn,
+            _ => Turn { who: Who::Service, client: self.store.service.clone(), has_ended: false },
+        }
+    }
+
     fn haunt(&mut self, id: Uuid, client: Client) {
         self.ghosts.push((id, client));
         if self.ghosts.len() > 3 {
@@ -71,8 +79,7 @@ impl Run<'_> {
     }
 
     /// A session ends; a client of one's own is nobody's then, a handle is of no use. Then the user comes back.
-    pub(super) fn sign_out(&mut self) {
-        let place = self.random.below(self.people.len());
+    pub(super) fn sign_out(&mut self, place: usize) {
         let (id, client, owns_client) = {
             let person = &self.people[place];
             (person.id, person.client.clone(), person.owns_client)
