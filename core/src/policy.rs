@@ -13,6 +13,8 @@ use std::fmt;
 
 use uuid::Uuid;
 
+#[cfg(test)]
+pub(crate) use decide::{Image, Surroundings};
 pub(crate) use predicate::{Predicate, Spell, quoted};
 
 /// On whose behalf a statement runs.

@@ -1,4 +1,12 @@
 //! Sign-in, sessions and what they open (SPEC 5, DESIGN 4 and 8), on both engines.
 
 mod accounts;
+mod claims;
+mod hidden;
+mod hostile;
+mod mixed;
+mod oracle;
+mod people;
+mod postgres;
+mod secrets;
 mod sessions;

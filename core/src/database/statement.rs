@@ -130,7 +130,12 @@ fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     match (found, caller) {
         (Some((table, action)), Some(caller)) => {
             let condition = rule(table, action).sql(table, Spell { caller, holds_key: D::holds_key });
-            D::ADMITTED.map_or(condition.clone(), |admitted| format!("({admitted} AND {condition})"))
+            match (D::ADMITTED, action) {
+                (None, _) => condition,
+                // A new row is all constants: a planner that finds the condition false would ask nothing more.
+                (Some(admitted), Action::Insert) => format!("CASE WHEN {admitted} THEN {condition} END"),
+                (Some(admitted), _) => format!("({admitted} AND {condition})"),
+            }
         }
         (Some(_), None) => "TRUE".to_owned(),
         // A test spells every statement; one that nobody can read would fail there and must not run as if it could.
@@ -174,6 +179,13 @@ mod tests {
         let user = spelling.runnable(Caller::User(Uuid::nil()));
         assert_eq!(user.sql, "SELECT id FROM community_domains WHERE (admitted() AND TRUE)");
         assert!(!user.binds_caller);
+    }
+
+    #[test]
+    fn a_new_row_is_looked_at_after_the_session() {
+        let spelling = Spelling::of::<Plain>("INSERT INTO spaces SELECT $1 WHERE {spaces.insert}");
+        let user = spelling.runnable(Caller::User(Uuid::nil()));
+        assert_eq!(user.sql, "INSERT INTO spaces SELECT ?1 WHERE CASE WHEN admitted() THEN spaces.owner_id = ?2 END");
     }
 
     #[test]

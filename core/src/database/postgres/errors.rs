@@ -1,4 +1,8 @@
 //! The driver's errors in SPEC 7's words.
+//!
+//! Invariant: what the server says of the row that it refused (its DETAIL) goes no further: there may be a hash in it.
+
+use std::fmt;
 
 use crate::{
     database::session_ended,
@@ -25,8 +29,43 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
-    Error::database(code, kind, failure.message()).caused_by(error)
+    Error::database(code, kind, failure.message()).caused_by(Refusal::of(&**failure))
 }
+
+/// What the server said, but for the values of rows.
+struct Refusal {
+    message: String,
+    code: Option<String>,
+    table: Option<String>,
+    constraint: Option<String>,
+}
+
+impl Refusal {
+    fn of(failure: &dyn sqlx::error::DatabaseError) -> Refusal {
+        Refusal {
+            message: failure.message().to_owned(),
+            code: failure.code().map(std::borrow::Cow::into_owned),
+            table: failure.table().map(str::to_owned),
+            constraint: failure.constraint().map(str::to_owned),
+        }
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Refusal");
+        out.field("message", &self.message).field("code", &self.code);
+        out.field("table", &self.table).field("constraint", &self.constraint).finish()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 /// The kind of a SQLSTATE outside SPEC 7's table, by code or by class.
 fn kind(code: &str) -> ErrorKind {

@@ -1,7 +1,7 @@
 //! The policies as PostgreSQL's own: made from the rules of `policy`, forced on every public table.
 //!
 //! Invariant: a database that opened enforces the rules of this library by itself, also on statements that it did not write.
-//! A connection on which they would not hold is refused.
+//! A connection on which they would not hold is refused; policies that somebody has changed are made anew at the next open.
 
 use std::fmt::Write;
 
@@ -30,6 +30,14 @@ const STANDING: &str = "SELECT me.rolsuper OR me.rolbypassrls AS bypasses,
         COALESCE(pg_has_role(session_user, other.oid, 'MEMBER'), false) AS is_member
     FROM pg_catalog.pg_roles AS me LEFT JOIN pg_catalog.pg_roles AS other ON other.rolname = 'townsquare_caller'
     WHERE me.rolname = current_user";
+
+/// What the database holds of policies, as a hash: a row of its own catalogs that changes by hand changes it.
+const STATE: &str = "(SELECT encode(sha256(convert_to(COALESCE(string_agg(concat_ws(',', class.relname,
+        class.relrowsecurity, class.relforcerowsecurity, policy.polname, policy.polcmd, policy.polpermissive,
+        policy.polroles, policy.polqual, policy.polwithcheck), ';' ORDER BY class.relname, policy.polname), ''),
+        'UTF8')), 'hex')
+    FROM pg_catalog.pg_class AS class LEFT JOIN pg_catalog.pg_policy AS policy ON policy.polrelid = class.oid
+    WHERE class.relnamespace = 'public'::regnamespace AND class.relkind = 'r')";
 
 struct Standing {
     bypasses: bool,
@@ -85,20 +93,15 @@ async fn make_role(connection: &mut PgConnection, exists: bool) -> Result<()> {
 pub(super) async fn apply(connection: &mut PgConnection, roles: Roles) -> Result<()> {
     let sql = script(roles);
     connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(not_permitted)?;
-    let kept = sqlx::query("UPDATE townsquare.policies SET script = $1").bind(sql).execute(&mut *connection).await;
-    kept.map(drop).map_err(translate)
+    let keep = format!("UPDATE townsquare.policies SET script = $1::text || {STATE}");
+    sqlx::query(AssertSqlSafe(keep)).bind(sql).execute(&mut *connection).await.map(drop).map_err(translate)
 }
 
-/// Whether the database has the policies of this library's rules, and the grants that these roles need.
+/// Whether the database has the policies of this library's rules as they were made, and the grants that these roles need.
 pub(super) async fn are_current(connection: &mut PgConnection, roles: Roles) -> Result<bool> {
-    let kept = sqlx::query("SELECT script IN ($1, $2) FROM townsquare.policies");
-    kept.bind(script(roles))
-        .bind(script(Roles::Two))
-        .fetch_one(connection)
-        .await
-        .map_err(translate)?
-        .try_get(0)
-        .map_err(translate)
+    let asked = format!("SELECT script IN ($1::text || {STATE}, $2::text || {STATE}) FROM townsquare.policies");
+    let kept = sqlx::query(AssertSqlSafe(asked)).bind(script(roles)).bind(script(Roles::Two));
+    kept.fetch_one(connection).await.map_err(translate)?.try_get(0).map_err(translate)
 }
 
 /// Everything about policies, from nothing or from those of an older version.

@@ -30,3 +30,6 @@ impl Dialect for SqliteDialect {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

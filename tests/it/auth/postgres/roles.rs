@@ -1,0 +1,165 @@
+//! Whichever role logs in, the policies hold, or the database does not open (DESIGN 4).
+
+use townsquare::{Client, Config, ErrorKind, NewSpace, Space, Uuid, blocking::wait};
+use townsquare_tests::{
+    on_engine,
+    outside::Outside,
+    postgres::{LONE_ROLE, Server, server},
+    store::Store,
+    town::refused,
+};
+
+use crate::auth::people::PASSWORD;
+
+on_engine!(postgres, Postgres, policies_changed_by_hand_are_made_anew, policies_gone_by_hand_never_show_more);
+
+fn config(url: &str) -> Config {
+    Config::new().database_url(url).catalog_api_key("")
+}
+
+/// A database of its own for a role; dropped with it.
+struct Owned {
+    server: &'static Server,
+    role: String,
+    database: String,
+}
+
+impl Owned {
+    fn by(server: &'static Server, role: &str) -> Owned {
+        let database = server.new_database();
+        server.administrator("postgres").run(&format!("ALTER DATABASE {database} OWNER TO {role}"));
+        Owned { server, role: role.to_owned(), database }
+    }
+
+    fn url(&self) -> String {
+        self.server.url(&self.role, &self.database)
+    }
+
+    fn raw(&self) -> Outside {
+        Outside::postgres(&self.url()).expect("the server runs")
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.server.drop_database(&self.database);
+    }
+}
+
+/// Somebody signs up and makes a private space.
+fn private_space(client: &Client, name: &str) -> (Client, Space) {
+    let (address, service) = (format!("{name}@town.example"), client.as_service());
+    wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
+    let session = wait(service.auth().sign_in(&address, PASSWORD)).expect("a session to hand out");
+    let handle = wait(client.as_user(&session.access_token)).expect("a handle");
+    let space = wait(handle.spaces().create_space(NewSpace::named(name))).expect("a space");
+    (handle, space)
+}
+
+/// Two users and nobody see and change what is theirs.
+fn assert_holds(client: &Client) -> (Space, Space) {
+    let ((ann, of_ann), (bob, of_bob)) = (private_space(client, "ann"), private_space(client, "bob"));
+    for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
+        assert_eq!(wait(who.spaces().get_space(own.id)).expect("one's own"), *own);
+        refused(ErrorKind::NotFound, wait(who.spaces().get_space(other.id)));
+        refused(ErrorKind::NotFound, wait(who.spaces().delete_space(other.id)));
+        let gift = NewSpace::named("gift").owned_by(other.owner_id.expect("owned"));
+        refused(ErrorKind::Forbidden, wait(who.spaces().create_space(gift)));
+    }
+    refused(ErrorKind::NotFound, wait(client.spaces().get_space(of_ann.id)));
+    assert_eq!(wait(client.spaces().get_public_spaces(100, 0)).expect("a list"), []);
+    assert_eq!(wait(client.as_service().spaces().get_space(of_ann.id)).expect("the service sees it"), of_ann);
+    (of_ann, of_bob)
+}
+
+#[test]
+fn a_role_that_owns_its_database_and_nothing_else_is_bound_by_settings() {
+    let Some(server) = server() else { return };
+    let owned = Owned::by(server, LONE_ROLE);
+    let client = wait(Client::open(config(&owned.url()))).expect("opens");
+    let (of_ann, _) = assert_holds(&client);
+    let raw = owned.raw();
+    assert_eq!(raw.value("SELECT pg_has_role(current_user, 'townsquare_caller', 'MEMBER')"), "f");
+    raw.run(&format!("SELECT set_config('townsquare.caller', '{}', false)", of_ann.owner_id.expect("owned")));
+    assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.id.to_string())]]);
+    let gift = raw.try_rows(&format!("UPDATE spaces SET owner_id = '{}'", Uuid::nil()));
+    assert!(gift.expect_err("a gift").contains("violates row-level security policy"));
+    raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
+    assert_eq!(raw.rows("SELECT id FROM spaces").len(), 0);
+    assert!(raw.try_rows("INSERT INTO users (email) VALUES ('x')").is_err());
+    wait(client.close());
+}
+
+#[test]
+fn a_superuser_is_not_past_the_policies_but_for_the_service() {
+    let Some(server) = server() else { return };
+    let owned = Owned::by(server, "postgres");
+    let client = wait(Client::open(config(&owned.url()))).expect("opens");
+    assert_holds(&client);
+    wait(client.close());
+}
+
+#[test]
+fn a_role_past_row_security_is_refused_where_it_cannot_become_another() {
+    let Some(server) = server() else { return };
+    let role = format!("nosy_{}", Uuid::new_v4().simple());
+    let administrator = server.administrator("postgres");
+    administrator.run(&format!("CREATE ROLE {role} LOGIN BYPASSRLS"));
+    let owned = Owned::by(server, &role);
+    let error = refused(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
+    let sentence =
+        "Open failed: Option database_url: row-level security would not hold: the role that logs in passes it by";
+    assert!(error.to_string().starts_with(sentence), "{error}");
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
+    assert_eq!(owned.raw().value(tables), "0", "and nothing was made");
+    administrator.run(&format!("GRANT townsquare_caller TO {role}"));
+    let client = wait(Client::open(config(&owned.url()))).expect("now it can");
+    assert_holds(&client);
+    wait(client.close());
+    drop(owned);
+    administrator.run(&format!("DROP ROLE {role}"));
+}
+
+/// What was done by hand, so that the policies no longer say what they said.
+const BY_HAND: [&str; 5] = [
+    "DROP POLICY townsquare_select ON spaces",
+    "ALTER POLICY townsquare_select ON spaces USING (true)",
+    "ALTER POLICY townsquare_insert ON spaces WITH CHECK (true)",
+    "ALTER TABLE spaces DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE spaces NO FORCE ROW LEVEL SECURITY",
+];
+
+fn policies(store: &Store) -> Vec<Vec<Option<String>>> {
+    store.outside.rows(
+        "SELECT relname::text, relrowsecurity::text, relforcerowsecurity::text, polname::text, polcmd::text,
+             pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)
+         FROM pg_class JOIN pg_policy ON polrelid = pg_class.oid ORDER BY relname, polname",
+    )
+}
+
+fn policies_changed_by_hand_are_made_anew(store: &Store) {
+    let before = policies(store);
+    assert!(before.len() > 15);
+    for sql in BY_HAND {
+        store.outside.run(sql);
+        assert_ne!(policies(store), before, "{sql}");
+        wait(store.another().close());
+        assert_eq!(policies(store), before, "{sql}");
+    }
+}
+
+fn policies_gone_by_hand_never_show_more(store: &Store) {
+    let (ann, of_ann) = private_space(&store.client, "ann");
+    let (bob, _) = private_space(&store.client, "bob");
+    for sql in BY_HAND {
+        store.outside.run(sql);
+        for stranger in [&bob, &store.client] {
+            refused(ErrorKind::NotFound, wait(stranger.spaces().get_space(of_ann.id)));
+            refused(ErrorKind::NotFound, wait(stranger.spaces().delete_space(of_ann.id)));
+            let gift = NewSpace::named("gift").owned_by(of_ann.owner_id.expect("owned"));
+            refused(ErrorKind::Forbidden, wait(stranger.spaces().create_space(gift)));
+        }
+        wait(store.another().close());
+        assert_eq!(wait(ann.spaces().get_space(of_ann.id)).expect("hers again"), of_ann);
+    }
+}
