@@ -293,7 +293,8 @@ typedef struct tsq_space_registration tsq_space_registration;
 typedef struct tsq_string tsq_string;
 
 /// A subscription. It lasts until `tsq_subscription_unsubscribe`, or until the client handle that it was made with is
-/// freed. Owned, ended with `tsq_subscription_free`; it may outlive its client.
+/// freed; for the process's own client (`tsq_client_shared`), which nobody's freeing ends, until it is unsubscribed. Owned,
+/// ended with `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
 
 /// One user. Owned where a call returns it by itself, and then ended with `tsq_user_free`; else a view into its session.

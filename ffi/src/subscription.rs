@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// A subscription. It lasts until `tsq_subscription_unsubscribe`, or until the client handle that it was made with is
-/// freed. Owned, ended with `tsq_subscription_free`; it may outlive its client.
+/// freed; for the process's own client (`tsq_client_shared`), which nobody's freeing ends, until it is unsubscribed. Owned,
+/// ended with `tsq_subscription_free`; it may outlive its client.
 pub struct tsq_subscription {
     _opaque: [u8; 0],
 }

@@ -65,7 +65,7 @@ static void hear(tsq_auth_event event, const tsq_session *session, void *user_da
 static void destroy(void *user_data) {
     listener *self = (listener *)user_data;
     pthread_mutex_lock(&self->lock);
-    /* Both at once would be told apart by nobody: the callback counts as running while it holds no lock. */
+    /* Never while the callback runs. */
     self->destroyed += self->is_running ? 100 : 1;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
@@ -166,26 +166,65 @@ static void a_callback_ends_its_own_subscription(const tsq_client *client) {
     finish(&leaving);
 }
 
+enum { THREADS = 8, ROUNDS = 50 };
+
+/* NULL when all went well: checks are the main thread's. */
+static void *come_and_go(void *client) {
+    int wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        listener passing;
+        prepare(&passing);
+        passing.leaves = round % 2;
+        pthread_mutex_lock(&passing.lock);
+        wrong += tsq_auth_on_auth_state_change((const tsq_client *)client, hear, &passing, destroy, &passing.subscription, NULL) != TSQ_OK;
+        pthread_mutex_unlock(&passing.lock);
+        tsq_subscription_unsubscribe(passing.subscription);
+        wrong += passing.is_running || passing.destroyed != 1;
+        finish(&passing);
+    }
+    return wrong == 0 ? NULL : client;
+}
+
+static void threads_come_and_go_while_sessions_change(tsq_client *client) {
+    pthread_t threads[THREADS];
+    sign_in(client);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, come_and_go, client) == 0);
+    }
+    for (int i = 0; i < 20; i++) {
+        WORKS(tsq_auth_refresh_session(client, NULL, &err));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong = client;
+        CHECK(pthread_join(threads[i], &wrong) == 0);
+        CHECK(wrong == NULL);
+    }
+    WORKS(tsq_auth_sign_out(client, &err));
+}
+
 static void a_freed_subscription_goes_on_until_its_handle_is_freed(const tsq_client *service) {
-    listener lasting, unnamed;
+    listener lasting, unnamed, bare;
     tsq_session *session = NULL;
     tsq_client *handle = NULL;
     WORKS(tsq_auth_sign_in(service, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err));
     handle = act_as(service, session);
     prepare(&lasting);
     prepare(&unnamed);
+    prepare(&bare);
     subscribe(handle, &lasting);
     tsq_subscription_free(lasting.subscription);
     lasting.subscription = NULL;
     WORKS(tsq_auth_on_auth_state_change(handle, hear, &unnamed, destroy, NULL, &err));
-    WORKS(tsq_auth_on_auth_state_change(handle, hear, &unnamed, NULL, NULL, &err));
+    WORKS(tsq_auth_on_auth_state_change(handle, hear, &bare, NULL, &bare.subscription, &err));
     WORKS(tsq_auth_sign_out(handle, &err));
-    CHECK(becomes(&lasting, 2, 0) && becomes(&unnamed, 4, 0));
+    CHECK(becomes(&lasting, 2, 0) && becomes(&unnamed, 2, 0) && becomes(&bare, 2, 0));
+    tsq_subscription_unsubscribe(bare.subscription);
     tsq_client_free(handle);
-    CHECK(becomes(&lasting, 2, 1) && becomes(&unnamed, 4, 1));
+    CHECK(becomes(&lasting, 2, 1) && becomes(&unnamed, 2, 1) && becomes(&bare, 2, 0));
     CHECK(is(tsq_str_from(lasting.heard), "INITIAL_SESSION:" ANN "|SIGNED_OUT:-|"));
     finish(&lasting);
     finish(&unnamed);
+    finish(&bare);
     tsq_session_free(session);
 }
 
@@ -237,6 +276,7 @@ int main(int argc, char **argv) {
     events_come_in_order(client);
     unsubscribing_waits_for_a_callback_that_is_at_work(client, service);
     a_callback_ends_its_own_subscription(client);
+    threads_come_and_go_while_sessions_change(client);
     a_freed_subscription_goes_on_until_its_handle_is_freed(service);
     what_cannot_be_subscribed_is_destroyed_at_once(client);
     closing_ends_what_was_not_unsubscribed(client, service);
