@@ -82,8 +82,8 @@
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
  *
- * A client acts for its caller: for nobody when it is opened, past every policy after tsq_client_as_service. What a caller
- * may not see does not exist for it: TSQ_NOT_FOUND.
+ * A client acts for its caller: for nobody when it is opened, for the user who signs in, past every policy after
+ * tsq_client_as_service. What a caller may not see does not exist for it: TSQ_NOT_FOUND.
  *
  * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
  * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
@@ -94,6 +94,29 @@
  *     patch.is_public.change = TSQ_SET;
  *     patch.is_public.value = true;
  *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
+ *
+ *
+ * SIGN-IN: tsq_auth_
+ *
+ * tsq_auth_sign_in makes the client act as that user, tsq_auth_sign_out as nobody again. A server with many users leaves its
+ * client as it is: it hands out the tokens of the sessions that tsq_auth_sign_in makes on a handle of tsq_client_as_service,
+ * and answers each request on a handle of tsq_client_as_user. What is asked for a session that has ended, here or in another
+ * process, fails with TSQ_UNAUTHORIZED.
+ *
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message. A session shows its tokens, in
+ * tsq_session_json too: who has them is the user.
+ *
+ *
+ * CALLBACKS
+ *
+ * A callback is a function, the user_data that it is given, and a destroy that ends the data. Callbacks run on threads of
+ * the library, one at a time for each subscription, in the order of what they hear. They may take their time, call the
+ * library, and unsubscribe themselves; what they are shown is a view that lives until they return. They may not close the
+ * client, which waits for them, and nothing may be thrown out of them (townsquare.hpp sees to that).
+ *
+ * After tsq_subscription_unsubscribe a callback is not running and never runs again. tsq_client_free does not wait for one
+ * that is running: unsubscribe first where it uses what ends with the client. Whatever ends it, also that it could not be
+ * subscribed at all, user_data is destroyed exactly once, when nothing can reach it any more.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
@@ -179,6 +202,20 @@ typedef enum {
     TSQ_INTERNAL = 14,
 } tsq_status;
 
+/// What happened to a handle's session.
+typedef enum {
+    /// What a callback hears first: the session there is, or none.
+    TSQ_INITIAL_SESSION = 0,
+    /// Somebody signed in.
+    TSQ_SIGNED_IN = 1,
+    /// The session ended.
+    TSQ_SIGNED_OUT = 2,
+    /// The session has new tokens.
+    TSQ_TOKEN_REFRESHED = 3,
+    /// The signed-in user has another address or password.
+    TSQ_USER_UPDATED = 4,
+} tsq_auth_event;
+
 /// What a partial update does to one column.
 typedef enum {
     /// The column stays as it is.
@@ -235,6 +272,11 @@ typedef struct tsq_mini_apps tsq_mini_apps;
 /// The owner of a public space: a view into its list.
 typedef struct tsq_owner tsq_owner;
 
+/// One session, with the two tokens that stand for it: who has them is the user. Owned where a call returns it, and then
+/// ended with `tsq_session_free`; else a view that a callback is given. All that is read from it lives as long. It never
+/// changes, also when its client's session does, and outlives its client.
+typedef struct tsq_session tsq_session;
+
 /// One space. Owned where a call returns it by itself, and then ended with `tsq_space_free`; else a view into its list.
 /// All that is read from it lives as long as the space or the list. It never changes and outlives its client.
 typedef struct tsq_space tsq_space;
@@ -249,6 +291,15 @@ typedef struct tsq_space_registration tsq_space_registration;
 
 /// Text that the caller owns: read it with `tsq_string_view`, end it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
+
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, or until the client handle that it was made with is
+/// freed; for the process's own client (`tsq_client_shared`), which nobody's freeing ends, until it is unsubscribed. Owned,
+/// ended with `tsq_subscription_free`; it may outlive its client.
+typedef struct tsq_subscription tsq_subscription;
+
+/// One user. Owned where a call returns it by itself, and then ended with `tsq_user_free`; else a view into its session.
+/// All that is read from it lives as long as the user or the session. It never changes and outlives its client.
+typedef struct tsq_user tsq_user;
 
 /// UTF-8 text by pointer and length; not NUL-terminated unless a function says so.
 ///
@@ -284,6 +335,24 @@ typedef struct {
     /// Length in bytes.
     size_t len;
 } tsq_bytes;
+
+/// What changes of one's own account. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
+///
+/// A plain struct of the caller's, borrowed for the call with all that it points at.
+typedef struct {
+    /// Another e-mail address; absent: it stays.
+    tsq_str email;
+    /// Another password, 8 to 1,024 bytes; absent: it stays.
+    tsq_str password;
+} tsq_user_patch;
+
+/// Hears of a handle's session: what happened, and the session as it is from then on (NULL: none), a view that lives
+/// until the function returns. See CALLBACKS in the manual.
+typedef void (*tsq_auth_callback)(tsq_auth_event event, const tsq_session *session, void *user_data);
+
+/// Ends a callback's `user_data`: called exactly once, on any thread, when the callback is not running and never will
+/// again; also when the call that takes the callback fails. May be NULL.
+typedef void (*tsq_destroy)(void *user_data);
 
 /// A space to be made. Zero it, then fill in: `tsq_new_space space = {0};`
 ///
@@ -537,6 +606,16 @@ tsq_status tsq_client_shared(const tsq_config *config,
 ///
 /// Borrows `client`, whose own caller stays who it is; returns owned in `out`. Closing either closes both.
 tsq_status tsq_client_as_service(const tsq_client *client, tsq_client **out, tsq_error **err);
+
+/// The same client as the user of a session, for servers with many users: a further handle, whose caller stays.
+///
+/// Borrows all; returns owned in `out`. Closing either closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is none,
+/// whose session has ended, or that has expired; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A session that ends later makes every
+/// call on the handle fail with `TSQ_UNAUTHORIZED`.
+tsq_status tsq_client_as_user(const tsq_client *client,
+                              tsq_str access_token,
+                              tsq_client **out,
+                              tsq_error **err);
 
 /// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.
 ///
@@ -817,6 +896,189 @@ tsq_bytes tsq_http_response_body(const tsq_http_response *response);
 
 /// Ends an answer. Takes `response`; NULL is allowed.
 void tsq_http_response_free(tsq_http_response *response);
+
+/// Makes an account; signs nobody in. The address is kept trimmed and in lower case; a password has 8 to 1,024 bytes.
+///
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address that has
+/// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_up(const tsq_client *client,
+                            tsq_str email,
+                            tsq_str password,
+                            tsq_user **out,
+                            tsq_error **err);
+
+/// Signs in: the client acts as this user from here on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
+/// its caller and only makes a session, to be handed out.
+///
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
+/// and for a wrong password alike, `TSQ_RATE_LIMITED` for an address with too many failures (`tsq_error_retry_after_ms`),
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_in(const tsq_client *client,
+                            tsq_str email,
+                            tsq_str password,
+                            tsq_session **out,
+                            tsq_error **err);
+
+/// Ends the session, for every handle and process that uses it. Works when nobody is signed in, too.
+///
+/// Borrows `client`. Fails with `TSQ_CLOSED`, and as the database does.
+tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
+
+/// The session, if there is one and it has not ended; an access token that is too old is refreshed first.
+///
+/// Borrows `client`; returns owned in `out`: NULL when nobody is signed in. Fails with `TSQ_CLOSED`, and as the database
+/// does.
+tsq_status tsq_auth_get_session(const tsq_client *client,
+                                tsq_session **out,
+                                tsq_error **err);
+
+/// New tokens for the client's session; both old ones die. It happens by itself before the access token ends.
+///
+/// Borrows `client`; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody is
+/// signed in or the session has ended, `TSQ_CLOSED`.
+tsq_status tsq_auth_refresh_session(const tsq_client *client,
+                                    tsq_session **out,
+                                    tsq_error **err);
+
+/// New tokens for the session of this refresh token, for servers: no handle changes, unless the session is its own.
+///
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is none, has expired or
+/// was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
+                                       tsq_str refresh_token,
+                                       tsq_session **out,
+                                       tsq_error **err);
+
+/// Takes up a session that was kept elsewhere: the client acts as its user from here on, with new tokens.
+///
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails as `tsq_auth_refresh_session_of` does, and with
+/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+tsq_status tsq_auth_set_session(const tsq_client *client,
+                                tsq_str refresh_token,
+                                tsq_session **out,
+                                tsq_error **err);
+
+/// Changes the signed-in user's address or password, and ends all the user's other sessions. A patch of nothing only
+/// checks the password.
+///
+/// Borrows all; returns the user as it is now owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody
+/// is signed in or the password is wrong, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address that has an account,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_update_user(const tsq_client *client,
+                                tsq_str current_password,
+                                const tsq_user_patch *patch,
+                                tsq_user **out,
+                                tsq_error **err);
+
+/// Deletes one's own account with everything that belongs to it: spaces, fidgets, sessions.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in or the password is wrong, `TSQ_RATE_LIMITED`,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_delete_own_user(const tsq_client *client,
+                                    tsq_str current_password,
+                                    tsq_error **err);
+
+/// Deletes a user with everything that belongs to it; the service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the
+/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_delete_user(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_error **err);
+
+/// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Again does nothing. Who has linked one
+/// of a community's `admin_identity_public_keys` may set its navigation.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in, and for a claim that is wrong, another user's, older
+/// than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked; `TSQ_INVALID_INPUT`
+/// for what is no claim; `TSQ_CLOSED`.
+tsq_status tsq_auth_link_identity(const tsq_client *client,
+                                  tsq_str claim,
+                                  tsq_error **err);
+
+/// Has `callback` called with `TSQ_INITIAL_SESSION` and the session there is, then with every event of this handle's
+/// session, in order. See CALLBACKS in the manual.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (which may be NULL) ends it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: it then lasts as long as the handle. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
+                                         tsq_auth_callback callback,
+                                         void *user_data,
+                                         tsq_destroy destroy,
+                                         tsq_subscription **out,
+                                         tsq_error **err);
+
+/// The user's id: a UUID.
+tsq_str tsq_user_id(const tsq_user *user);
+
+/// The e-mail address, trimmed and in lower case.
+tsq_str tsq_user_email(const tsq_user *user);
+
+/// When the user signed up: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_user_created_at(const tsq_user *user);
+
+/// When the user last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_user_updated_at(const tsq_user *user);
+
+/// The user as a JSON object: the columns by their names.
+///
+/// Borrows `user`; returns owned in `out`.
+tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err);
+
+/// Ends a user that a call returned by itself. Takes `user`; NULL is allowed.
+void tsq_user_free(tsq_user *user);
+
+/// Shows who is calling (`tsq_client_as_user`), for an hour. A secret.
+tsq_str tsq_session_access_token(const tsq_session *session);
+
+/// Gets the next pair of tokens, once, within 30 days. A secret; empty where only the access token is known, on a handle
+/// of `tsq_client_as_user`.
+tsq_str tsq_session_refresh_token(const tsq_session *session);
+
+/// When the access token ends: microseconds since 1970-01-01T00:00:00Z.
+int64_t tsq_session_expires_at(const tsq_session *session);
+
+/// Whose session it is; NULL for NULL.
+///
+/// Returns a view: it is not to be freed.
+const tsq_user *tsq_session_user(const tsq_session *session);
+
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It holds both tokens: keep it
+/// out of logs.
+///
+/// Borrows `session`; returns owned in `out`.
+tsq_status tsq_session_json(const tsq_session *session,
+                            tsq_string **out,
+                            tsq_error **err);
+
+/// Ends a session object that a call returned; the session itself goes on. Takes `session`; NULL is allowed.
+void tsq_session_free(tsq_session *session);
+
+/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for a number that is none.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_auth_event_name(int32_t event);
+
+/// Ends the subscription. After it returns the callback is not running, never runs again, and its `user_data` was
+/// destroyed: it waits for a callback that runs on another thread. From inside the callback it returns at once; the
+/// callback never runs after that time, and its data is destroyed when it has returned. Again does nothing.
+///
+/// Borrows `subscription`; NULL is allowed.
+void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
+
+/// Ends the handle and leaves the subscription as it is. Takes `subscription`; NULL is allowed.
+void tsq_subscription_free(tsq_subscription *subscription);
+
+/// A claim for `tsq_auth_link_identity` that the user holds this Ed25519 key, as JSON:
+/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the key's seed in 64 hex digits; the claim counts
+/// for five minutes from `timestamp`, microseconds since 1970-01-01T00:00:00Z. Needs no client: it is made where the key is.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_identity_claim(tsq_str user_id,
+                              tsq_str private_key,
+                              int64_t timestamp,
+                              tsq_string **out,
+                              tsq_error **err);
 
 /// Inserts a space. It belongs to the caller unless the service names somebody else.
 ///

@@ -3,8 +3,8 @@
 //   - failures are thrown as townsquare::Error, whose what() is the whole sentence;
 //   - Config, Client, MiniApps, SpaceList, Owned<Space> and what else calls return own their handle and can only be
 //     moved;
-//   - MiniApp, Space, Fidget, Owner, Author, Texts and every std::string_view are views: they live as long as the owner
-//     that they were read from. Discovery, Spaces, Fidgets and Communities are views of their Client;
+//   - MiniApp, Space, Fidget, Owner, Author, User, Session, Texts and every std::string_view are views: they live as long as
+//     the owner that they were read from. Discovery, Auth, Spaces, Fidgets and Communities are views of their Client;
 //   - every method may be called from any thread; a moved-from object may only be assigned to or destroyed.
 //
 //     townsquare::Client client;
@@ -16,6 +16,7 @@
 #ifndef TOWNSQUARE_HPP
 #define TOWNSQUARE_HPP
 
+#include <townsquare/auth.hpp>
 #include <townsquare/base.hpp>
 #include <townsquare/communities.hpp>
 #include <townsquare/discovery.hpp>
@@ -72,6 +73,11 @@ public:
     Client as_service() const {
         return Client(detail::make<Handle>([this](auto out, auto err) { return tsq_client_as_service(get(), out, err); }));
     }
+    /// The same client as the user of a session: a further handle, for servers with many users.
+    Client as_user(std::string_view access_token) const {
+        return Client(detail::make<Handle>(
+            [&](auto out, auto err) { return tsq_client_as_user(get(), detail::text(access_token), out, err); }));
+    }
     /// Writes a copy of the SQLite database to a file that must not exist, while writers go on.
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
@@ -87,6 +93,7 @@ public:
     }
     bool is_closed() const noexcept { return tsq_client_is_closed(get()); }
     Discovery discovery() const noexcept { return Discovery(get()); }
+    Auth auth() const noexcept { return Auth(get()); }
     Spaces spaces() const noexcept { return Spaces(get()); }
     Fidgets fidgets() const noexcept { return Fidgets(get()); }
     Communities communities() const noexcept { return Communities(get()); }

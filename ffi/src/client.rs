@@ -1,4 +1,4 @@
-//! Clients: opened, shared, acting as the service, backed up, closed, freed.
+//! Clients: opened, shared, acting as a user or as the service, backed up, closed, freed.
 //!
 //! Invariant: a handle is one reference to the core's client. `close` ends the client for every handle; `free` ends
 //! the handle, and the client with it when no other handle is left.
@@ -71,6 +71,27 @@ pub unsafe extern "C" fn tsq_client_as_service(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual asks.
     unsafe { produce(None, out, err, || Ok(handle::required(client, "client")?.inner().as_service().into())) }
+}
+
+/// The same client as the user of a session, for servers with many users: a further handle, whose caller stays.
+///
+/// Borrows all; returns owned in `out`. Closing either closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is none,
+/// whose session has ended, or that has expired; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A session that ends later makes every
+/// call on the handle fail with `TSQ_UNAUTHORIZED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_as_user(
+    client: *const tsq_client,
+    access_token: tsq_str,
+    out: *mut *mut tsq_client,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual asks.
+    unsafe {
+        produce(Some(Operation::AsUser), out, err, || {
+            let client = handle::required(client, "client")?.inner();
+            Ok(blocking::wait(client.as_user(text::required(access_token, "access_token")?))?.into())
+        })
+    }
 }
 
 /// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.

@@ -13,6 +13,7 @@
 
 // How values cross, and the guard around every body.
 mod boundary;
+mod callback;
 mod handle;
 mod id;
 mod json_text;
@@ -45,6 +46,20 @@ mod discovery_stats;
 
 mod http_response;
 
+mod auth;
+
+mod user_patch;
+
+mod user;
+
+mod session;
+
+mod auth_event;
+
+mod subscription;
+
+mod identity_claim;
+
 mod change;
 
 mod new_space;
@@ -75,7 +90,10 @@ mod community_domain;
 
 mod space_registration;
 
+pub use auth::*;
+pub use auth_event::*;
 pub use author::*;
+pub use callback::*;
 pub use change::*;
 pub use client::*;
 pub use communities::*;
@@ -90,16 +108,21 @@ pub use fidget::*;
 pub use fidget_list::*;
 pub use fidgets::*;
 pub use http_response::*;
+pub use identity_claim::*;
 pub use mini_app::*;
 pub use mini_apps::*;
 pub use new_fidget::*;
 pub use new_space::*;
 pub use owner::*;
 pub use selection::*;
+pub use session::*;
 pub use space::*;
 pub use space_list::*;
 pub use space_registration::*;
 pub use spaces::*;
 pub use status::*;
+pub use subscription::*;
 pub use text::*;
+pub use user::*;
+pub use user_patch::*;
 pub use version::*;

@@ -13,7 +13,7 @@ static const char *folder;
 static const tsq_str absent = NO_STR;
 
 /* Fails with exactly this sentence and this SQLSTATE (NULL: none). Frees the error. */
-static int refused(tsq_status got, tsq_status expected, const void *out, const char *sentence, const char *code) {
+static inline int refused(tsq_status got, tsq_status expected, const void *out, const char *sentence, const char *code) {
     int as_expected = got == expected && out == NULL && tsq_error_kind(err) == expected && is(tsq_error_text(err), sentence) &&
                       (code != NULL ? is(tsq_error_code(err), code) : is_absent(tsq_error_code(err)));
     tsq_error_free(err);
@@ -27,7 +27,7 @@ static int refused(tsq_status got, tsq_status expected, const void *out, const c
         check(refused(status_, expected, out, sentence, code), #call, __FILE__, __LINE__); \
     } while (0)
 
-static tsq_client *open_client(const char *name) {
+static inline tsq_client *open_client(const char *name) {
     char text[4096];
     tsq_client *client = NULL;
     tsq_config *config = tsq_config_new();

@@ -112,6 +112,61 @@ fn faults_from_c_as_cpp() {
 }
 
 #[test]
+fn sign_in_from_c() {
+    passes("auth.c", C11, Off);
+}
+
+#[test]
+fn sign_in_from_c_under_sanitizers() {
+    passes("auth.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn sign_in_from_c_as_cpp() {
+    passes("auth.c", Cpp17, Off);
+}
+
+#[test]
+fn auth_events_from_c() {
+    passes("auth_events.c", C11, Off);
+}
+
+#[test]
+fn auth_events_from_c_under_sanitizers() {
+    passes("auth_events.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn auth_events_from_c_as_cpp() {
+    passes("auth_events.c", Cpp17, Off);
+}
+
+#[test]
+fn policies_from_c() {
+    passes("policies.c", C11, Off);
+}
+
+#[test]
+fn policies_from_c_under_sanitizers() {
+    passes("policies.c", C11, AddressAndUndefined);
+}
+
+#[test]
+fn policies_from_c_as_cpp() {
+    passes("policies.c", Cpp17, Off);
+}
+
+#[test]
+fn sign_in_from_cpp() {
+    passes("raii_auth.cpp", Cpp17, Off);
+}
+
+#[test]
+fn sign_in_from_cpp_under_sanitizers() {
+    passes("raii_auth.cpp", Cpp17, AddressAndUndefined);
+}
+
+#[test]
 fn tables_from_cpp() {
     passes_in_town("raii_tables.cpp", Cpp17, Off);
 }

@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::OsString,
     fmt::Write as _,
+    iter,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
@@ -110,6 +111,10 @@ pub(super) fn run(command: &mut Command) -> Output {
             command.env_remove(name);
         }
     }
+    // Cargo's own search path comes before the one in the program, and leads to what an earlier build may have left.
+    let known = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let search = env::join_paths(iter::once(folder()).chain(env::split_paths(&known))).expect("paths from a path list");
+    command.env("LD_LIBRARY_PATH", search);
     command.env("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0");
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }

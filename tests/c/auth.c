@@ -1,0 +1,327 @@
+/* Accounts and sessions from C (DESIGN 8, 10; SPEC 5.3, 7). Also compiled as C++: keep to the common subset.
+ *
+ * auth CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at. */
+#include "people.h"
+
+#define ANN "ann@town.example"
+#define BOB "bob@town.example"
+
+#define ENDED "Session has ended"
+
+/* All zeros, so nothing changed: C wants {0} for that and C++ {}. */
+static tsq_user_patch keep_user;
+static tsq_new_space no_space;
+
+/* "\xff" is in no UTF-8 text. */
+static const tsq_str not_utf8 = {"horse\xff", 6};
+
+static void an_account_is_made_and_nobody_signed_in(const tsq_client *client) {
+    tsq_user *user = NULL;
+    tsq_session *session = NULL;
+    tsq_string *json = NULL;
+    WORKS(tsq_auth_sign_up(client, TSQ_STR("  Ann@Town.Example "), TSQ_STR(PASSWORD), &user, &err));
+    CHECK(tsq_user_id(user).len == 36 && is(tsq_user_email(user), ANN));
+    CHECK(tsq_user_created_at(user) > 0 && tsq_user_updated_at(user) == tsq_user_created_at(user));
+    WORKS(tsq_user_json(user, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"email\":\"" ANN "\"") && has(tsq_string_view(json), "\"id\":\""));
+    CHECK(has(tsq_string_view(json), "\"created_at\":\""));
+    tsq_string_free(json);
+    tsq_user_free(user);
+    user = NULL;
+    WORKS(tsq_auth_get_session(client, &session, &err));
+    CHECK(session == NULL);
+    WORKS(tsq_auth_sign_out(client, &err));
+    REFUSED(tsq_auth_refresh_session(client, &session, &err), TSQ_UNAUTHORIZED, session,
+            "Refresh session failed: Nobody is signed in", NULL);
+
+    REFUSED(tsq_auth_sign_up(client, TSQ_STR("ANN@town.example"), TSQ_STR(PASSWORD), &user, &err), TSQ_ALREADY_EXISTS, user,
+            "Sign up failed: Record already exists", "23505");
+    FAILS(tsq_auth_sign_up(client, TSQ_STR("ann"), TSQ_STR(PASSWORD), &user, &err), TSQ_INVALID_INPUT, user, "Sign up failed: ");
+    REFUSED(tsq_auth_sign_up(client, TSQ_STR(BOB), TSQ_STR("1234567"), &user, &err), TSQ_INVALID_INPUT, user,
+            "Sign up failed: password is 8 to 1024 bytes long", NULL);
+    WORKS(tsq_auth_sign_up(client, TSQ_STR(BOB), TSQ_STR(PASSWORD), NULL, &err));
+}
+
+static void a_session_is_its_tokens_and_its_user(const tsq_client *client) {
+    tsq_session *session = NULL;
+    tsq_session *found = NULL;
+    tsq_string *json = NULL;
+    tsq_str token;
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(" ANN@town.example"), TSQ_STR(PASSWORD), &session, &err));
+    token = tsq_session_access_token(session);
+    CHECK(token.len == 68 && memcmp(token.ptr, "tsa_", 4) == 0);
+    token = tsq_session_refresh_token(session);
+    CHECK(token.len == 68 && memcmp(token.ptr, "tsr_", 4) == 0);
+    CHECK(tsq_session_expires_at(session) > now() + (int64_t)59 * 60 * 1000000);
+    CHECK(tsq_session_expires_at(session) <= now() + (int64_t)61 * 60 * 1000000);
+    CHECK(is(tsq_user_email(tsq_session_user(session)), ANN));
+    WORKS(tsq_session_json(session, &json, &err));
+    CHECK(has(tsq_string_view(json), "{\"access_token\":\"tsa_") && has(tsq_string_view(json), "\"refresh_token\":\"tsr_"));
+    CHECK(has(tsq_string_view(json), "\"user\":{\"id\":\"") && has(tsq_string_view(json), "\"expires_at\":\""));
+    tsq_string_free(json);
+    WORKS(tsq_auth_get_session(client, &found, &err));
+    CHECK(is(tsq_session_access_token(found), keep(tsq_session_access_token(session)).text));
+    CHECK(is(id_of(found), keep(id_of(session)).text));
+    tsq_session_free(found);
+    tsq_session_free(session);
+    WORKS(tsq_auth_sign_out(client, &err));
+}
+
+static void ones_own_space_is_hidden_from_others(const tsq_client *client, const tsq_client *service) {
+    kept space;
+    tsq_space *made = NULL;
+    tsq_session *session = NULL;
+    tsq_client *ann = NULL;
+    tsq_client *bob = NULL;
+    tsq_new_space harbour = no_space;
+    harbour.name = TSQ_STR("Harbour");
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err));
+    WORKS(tsq_spaces_create_space(client, &harbour, &made, &err));
+    CHECK(is(tsq_space_owner_id(made), keep(id_of(session)).text));
+    space = keep(tsq_space_id(made));
+    tsq_space_free(made);
+    made = NULL;
+
+    ann = act_as(service, session);
+    tsq_session_free(session);
+    WORKS(tsq_spaces_get_space(ann, of(&space), &made, &err));
+    CHECK(is(tsq_space_name(made), "Harbour"));
+    tsq_space_free(made);
+    made = NULL;
+    /* Bob's sign-in on handles whose caller is fixed makes a session and nothing else. */
+    WORKS(tsq_auth_sign_in(ann, TSQ_STR(BOB), TSQ_STR(PASSWORD), &session, &err));
+    bob = act_as(client, session);
+    REFUSED(tsq_spaces_get_space(bob, of(&space), &made, &err), TSQ_NOT_FOUND, made, "Get space failed: Record not found", NULL);
+    WORKS(tsq_spaces_get_space(ann, of(&space), &made, &err));
+    tsq_space_free(made);
+    made = NULL;
+
+    /* Signed out: nobody here, and an error wherever else the session was used. */
+    WORKS(tsq_auth_sign_out(client, &err));
+    REFUSED(tsq_spaces_get_space(client, of(&space), &made, &err), TSQ_NOT_FOUND, made, "Get space failed: Record not found", NULL);
+    REFUSED(tsq_spaces_get_space(ann, of(&space), &made, &err), TSQ_UNAUTHORIZED, made, "Get space failed: " ENDED, NULL);
+    REFUSED(tsq_spaces_get_space(bob, of(&space), &made, &err), TSQ_NOT_FOUND, made, "Get space failed: Record not found", NULL);
+    WORKS(tsq_spaces_delete_space(service, of(&space), &err));
+    tsq_session_free(session);
+    tsq_client_free(bob);
+    tsq_client_free(ann);
+}
+
+static void a_wrong_password_and_an_unknown_address_hear_the_same(const tsq_client *client) {
+    tsq_session *session = NULL;
+    const char *sentence = "Sign in failed: Invalid login credentials";
+    REFUSED(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR(WRONG_PASSWORD), &session, &err), TSQ_UNAUTHORIZED, session, sentence, NULL);
+    REFUSED(tsq_auth_sign_in(client, TSQ_STR("cyd@town.example"), TSQ_STR(PASSWORD), &session, &err), TSQ_UNAUTHORIZED, session,
+            sentence, NULL);
+    /* The absent text is the empty one. */
+    REFUSED(tsq_auth_sign_in(client, absent, absent, &session, &err), TSQ_UNAUTHORIZED, session, sentence, NULL);
+}
+
+static void the_eleventh_try_has_to_wait(const tsq_client *client) {
+    uint64_t wait = 0;
+    tsq_session *session = NULL;
+    for (int i = 0; i < 10; i++) {
+        FAILS(tsq_auth_sign_in(client, TSQ_STR("dan@town.example"), TSQ_STR(WRONG_PASSWORD), &session, &err), TSQ_UNAUTHORIZED,
+              session, "Sign in failed: Invalid login credentials");
+    }
+    CHECK(tsq_auth_sign_in(client, TSQ_STR("Dan@town.example"), TSQ_STR(WRONG_PASSWORD), &session, &err) == TSQ_RATE_LIMITED);
+    CHECK(has(tsq_error_text(err), "Sign in failed: Too many failed attempts; try again in "));
+    CHECK(tsq_error_retry_after_ms(err, &wait) && wait > 0 && wait <= 30000);
+    CHECK(tsq_error_is_retryable(err) && is(tsq_error_operation(err), "sign_in"));
+    tsq_error_free(err);
+    err = NULL;
+}
+
+static void refreshing_kills_both_old_tokens(const tsq_client *client, const tsq_client *service) {
+    kept access, refresh;
+    tsq_client *handle = NULL;
+    tsq_session *session = NULL;
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err));
+    access = keep(tsq_session_access_token(session));
+    refresh = keep(tsq_session_refresh_token(session));
+    tsq_session_free(session);
+    WORKS(tsq_auth_refresh_session(client, &session, &err));
+    REFUSED(tsq_client_as_user(client, of(&access), &handle, &err), TSQ_UNAUTHORIZED, handle, "Act as user failed: " ENDED, NULL);
+    handle = act_as(client, session);
+    tsq_client_free(handle);
+    handle = NULL;
+    tsq_session_free(session);
+    session = NULL;
+    WORKS(tsq_auth_refresh_session(client, NULL, &err));
+
+    /* An old refresh token that comes back ends its session for everybody. */
+    REFUSED(tsq_auth_refresh_session_of(service, of(&refresh), &session, &err), TSQ_UNAUTHORIZED, session,
+            "Refresh session failed: " ENDED, NULL);
+    WORKS(tsq_auth_get_session(client, &session, &err));
+    CHECK(session == NULL);
+    FAILS(tsq_auth_refresh_session_of(service, TSQ_STR("tsr_unheard-of"), &session, &err), TSQ_UNAUTHORIZED, session,
+          "Refresh session failed: ");
+    FAILS(tsq_client_as_user(service, TSQ_STR(""), &handle, &err), TSQ_UNAUTHORIZED, handle, "Act as user failed: ");
+}
+
+static void a_session_kept_elsewhere_is_taken_up(const tsq_client *client, const tsq_client *service) {
+    kept refresh;
+    tsq_session *session = NULL;
+    tsq_session *taken = NULL;
+    tsq_client *handle = NULL;
+    WORKS(tsq_auth_sign_in(service, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err));
+    refresh = keep(tsq_session_refresh_token(session));
+    tsq_session_free(session);
+    WORKS(tsq_auth_refresh_session_of(service, of(&refresh), &session, &err));
+    WORKS(tsq_auth_set_session(client, tsq_session_refresh_token(session), &taken, &err));
+    CHECK(is(tsq_user_email(tsq_session_user(taken)), ANN));
+    tsq_session_free(session);
+    session = NULL;
+    handle = act_as(client, taken);
+    FAILS(tsq_auth_set_session(handle, tsq_session_refresh_token(taken), &session, &err), TSQ_INVALID_INPUT, session,
+          "Set session failed: This handle has a fixed caller");
+    WORKS(tsq_auth_get_session(handle, &session, &err));
+    CHECK(is(tsq_session_refresh_token(session), ""));
+    tsq_session_free(session);
+    session = NULL;
+    FAILS(tsq_auth_set_session(client, TSQ_STR("tsr_unheard-of"), &session, &err), TSQ_UNAUTHORIZED, session, "Set session failed: ");
+    tsq_client_free(handle);
+    tsq_session_free(taken);
+    WORKS(tsq_auth_sign_out(client, &err));
+}
+
+static void an_account_changes_for_who_knows_its_password(const tsq_client *client, const tsq_client *service) {
+    tsq_user *user = NULL;
+    tsq_session *elsewhere = NULL;
+    tsq_client *handle = NULL;
+    tsq_space_list *spaces = NULL;
+    tsq_user_patch patch = keep_user;
+    patch.email = TSQ_STR("Bobby@town.example");
+    patch.password = TSQ_STR("another horse");
+    REFUSED(tsq_auth_update_user(client, TSQ_STR(PASSWORD), &patch, &user, &err), TSQ_UNAUTHORIZED, user,
+            "Update user failed: Nobody is signed in", NULL);
+    WORKS(tsq_auth_sign_in(service, TSQ_STR(BOB), TSQ_STR(PASSWORD), &elsewhere, &err));
+    handle = act_as(service, elsewhere);
+    tsq_session_free(elsewhere);
+    WORKS(tsq_auth_sign_in(client, TSQ_STR(BOB), TSQ_STR(PASSWORD), NULL, &err));
+    REFUSED(tsq_auth_update_user(client, TSQ_STR(WRONG_PASSWORD), &patch, &user, &err), TSQ_UNAUTHORIZED, user,
+            "Update user failed: Invalid login credentials", NULL);
+    WORKS(tsq_auth_update_user(client, TSQ_STR(PASSWORD), &patch, &user, &err));
+    CHECK(is(tsq_user_email(user), "bobby@town.example") && tsq_user_updated_at(user) > tsq_user_created_at(user));
+    tsq_user_free(user);
+    user = NULL;
+    /* The other sessions have ended. */
+    REFUSED(tsq_spaces_get_public_spaces(handle, TSQ_DEFAULT_PAGE, 0, &spaces, &err), TSQ_UNAUTHORIZED, spaces,
+            "Get public spaces failed: " ENDED, NULL);
+    WORKS(tsq_auth_update_user(client, TSQ_STR("another horse"), &keep_user, NULL, &err));
+    patch = keep_user;
+    patch.email = TSQ_STR(ANN);
+    REFUSED(tsq_auth_update_user(client, TSQ_STR("another horse"), &patch, &user, &err), TSQ_ALREADY_EXISTS, user,
+            "Update user failed: Record already exists", "23505");
+    patch.email = not_utf8;
+    FAILS(tsq_auth_update_user(client, TSQ_STR("another horse"), &patch, &user, &err), TSQ_INVALID_INPUT, user,
+          "Update user failed: Argument patch.email is not UTF-8 at byte 5");
+    FAILS(tsq_auth_update_user(client, TSQ_STR("another horse"), NULL, &user, &err), TSQ_INVALID_INPUT, user, "Argument patch is NULL");
+
+    REFUSED(tsq_auth_delete_own_user(client, TSQ_STR(PASSWORD), &err), TSQ_UNAUTHORIZED, NULL,
+            "Delete user failed: Invalid login credentials", NULL);
+    WORKS(tsq_auth_delete_own_user(client, TSQ_STR("another horse"), &err));
+    REFUSED(tsq_auth_delete_own_user(client, TSQ_STR("another horse"), &err), TSQ_UNAUTHORIZED, NULL,
+            "Delete user failed: Nobody is signed in", NULL);
+    tsq_client_free(handle);
+}
+
+static void the_service_deletes_anybody(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "eve@town.example");
+    tsq_client *eve = act_as(client, session);
+    tsq_session *found = NULL;
+    WORKS(tsq_auth_delete_user(service, id_of(session), &err));
+    REFUSED(tsq_auth_delete_user(service, id_of(session), &err), TSQ_NOT_FOUND, NULL, "Delete user failed: Record not found", NULL);
+    FAILS(tsq_auth_delete_user(service, TSQ_STR("eve"), &err), TSQ_INVALID_INPUT, NULL,
+          "Delete user failed: Argument user_id is not a UUID");
+    WORKS(tsq_auth_get_session(eve, &found, &err));
+    CHECK(found == NULL);
+    tsq_client_free(eve);
+    tsq_session_free(session);
+}
+
+/* Nothing that is said names a password: the words that follow are all there is. */
+static void what_is_no_argument_is_an_error(const tsq_client *client) {
+    tsq_user *user = NULL;
+    tsq_session *session = NULL;
+    tsq_client *handle = NULL;
+    tsq_string *json = NULL;
+    REFUSED(tsq_auth_sign_up(client, TSQ_STR("fay@town.example"), not_utf8, &user, &err), TSQ_INVALID_INPUT, user,
+            "Sign up failed: Argument password is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_auth_sign_in(client, not_utf8, TSQ_STR(PASSWORD), &session, &err), TSQ_INVALID_INPUT, session,
+            "Sign in failed: Argument email is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_auth_sign_in(client, TSQ_STR(ANN), not_utf8, &session, &err), TSQ_INVALID_INPUT, session,
+            "Sign in failed: Argument password is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_auth_refresh_session_of(client, not_utf8, &session, &err), TSQ_INVALID_INPUT, session,
+            "Refresh session failed: Argument refresh_token is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_auth_set_session(client, not_utf8, &session, &err), TSQ_INVALID_INPUT, session,
+            "Set session failed: Argument refresh_token is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_client_as_user(client, not_utf8, &handle, &err), TSQ_INVALID_INPUT, handle,
+            "Act as user failed: Argument access_token is not UTF-8 at byte 5", NULL);
+    REFUSED(tsq_auth_delete_own_user(client, not_utf8, &err), TSQ_INVALID_INPUT, NULL,
+            "Delete user failed: Argument current_password is not UTF-8 at byte 5", NULL);
+
+    FAILS(tsq_auth_sign_up(NULL, TSQ_STR(ANN), TSQ_STR(PASSWORD), &user, &err), TSQ_INVALID_INPUT, user, "Argument client is NULL");
+    FAILS(tsq_auth_sign_in(NULL, TSQ_STR(ANN), TSQ_STR(PASSWORD), &session, &err), TSQ_INVALID_INPUT, session, "client is NULL");
+    FAILS(tsq_auth_sign_out(NULL, &err), TSQ_INVALID_INPUT, NULL, "Sign out failed: Argument client is NULL");
+    FAILS(tsq_auth_get_session(NULL, &session, &err), TSQ_INVALID_INPUT, session, "Get session failed: Argument client is NULL");
+    FAILS(tsq_auth_get_session(client, NULL, &err), TSQ_INVALID_INPUT, NULL, "Get session failed: Argument out is NULL");
+    FAILS(tsq_auth_refresh_session(NULL, &session, &err), TSQ_INVALID_INPUT, session, "Argument client is NULL");
+    FAILS(tsq_auth_refresh_session_of(client, absent, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    FAILS(tsq_auth_link_identity(NULL, TSQ_STR("{}"), &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: Argument client is NULL");
+    FAILS(tsq_client_as_user(NULL, TSQ_STR("x"), &handle, &err), TSQ_INVALID_INPUT, handle, "Act as user failed: Argument client is NULL");
+    FAILS(tsq_client_as_user(client, TSQ_STR("x"), NULL, &err), TSQ_INVALID_INPUT, NULL, "Act as user failed: Argument out is NULL");
+    FAILS(tsq_user_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument user is NULL");
+    FAILS(tsq_session_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument session is NULL");
+    CHECK(tsq_session_user(NULL) == NULL && is_absent(tsq_session_access_token(NULL)) && is_absent(tsq_session_refresh_token(NULL)));
+    CHECK(tsq_session_expires_at(NULL) == 0 && is_absent(tsq_user_id(NULL)) && is_absent(tsq_user_email(NULL)));
+    CHECK(tsq_user_created_at(NULL) == 0 && tsq_user_updated_at(NULL) == 0);
+    tsq_session_free(NULL);
+    tsq_user_free(NULL);
+    /* Without an error object: the status alone. */
+    CHECK(tsq_auth_sign_in(client, TSQ_STR(ANN), not_utf8, NULL, NULL) == TSQ_INVALID_INPUT);
+}
+
+static void a_closed_client_says_so_and_its_results_stay(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "gus@town.example");
+    tsq_user *user = NULL;
+    tsq_session *none = NULL;
+    tsq_client *gus = act_as(client, session);
+    tsq_client *handle = NULL;
+    WORKS(tsq_client_close(client, &err));
+    FAILS(tsq_auth_sign_up(client, TSQ_STR("hal@town.example"), TSQ_STR(PASSWORD), &user, &err), TSQ_CLOSED, user, "Sign up failed: ");
+    FAILS(tsq_auth_sign_in(service, TSQ_STR(ANN), TSQ_STR(PASSWORD), &none, &err), TSQ_CLOSED, none, "Sign in failed: ");
+    FAILS(tsq_auth_get_session(gus, &none, &err), TSQ_CLOSED, none, "Get session failed: ");
+    FAILS(tsq_auth_sign_out(gus, &err), TSQ_CLOSED, NULL, "Sign out failed: ");
+    FAILS(tsq_auth_refresh_session_of(client, tsq_session_refresh_token(session), &none, &err), TSQ_CLOSED, none, "Refresh session failed: ");
+    FAILS(tsq_auth_delete_user(service, id_of(session), &err), TSQ_CLOSED, NULL, "Delete user failed: ");
+    FAILS(tsq_client_as_user(client, tsq_session_access_token(session), &handle, &err), TSQ_CLOSED, handle, "Act as user failed: ");
+    CHECK(is(tsq_user_email(tsq_session_user(session)), "gus@town.example"));
+    tsq_client_free(gus);
+    tsq_session_free(session);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    folder = argv[2];
+    tsq_client *service = NULL;
+    tsq_client *client = open_client("town");
+    WORKS(tsq_client_as_service(client, &service, &err));
+    an_account_is_made_and_nobody_signed_in(client);
+    a_session_is_its_tokens_and_its_user(client);
+    ones_own_space_is_hidden_from_others(client, service);
+    a_wrong_password_and_an_unknown_address_hear_the_same(client);
+    the_eleventh_try_has_to_wait(client);
+    refreshing_kills_both_old_tokens(client, service);
+    a_session_kept_elsewhere_is_taken_up(client, service);
+    an_account_changes_for_who_knows_its_password(client, service);
+    the_service_deletes_anybody(client, service);
+    what_is_no_argument_is_an_error(client);
+    a_closed_client_says_so_and_its_results_stay(client, service);
+    tsq_client_free(service);
+    tsq_client_free(client);
+    return checks_done("auth");
+}

@@ -1,0 +1,50 @@
+/* What the C programs on sign-in share: people who sign up, and handles that act for them. */
+#ifndef PEOPLE_H
+#define PEOPLE_H
+
+#include "rows.h"
+
+#include <time.h>
+
+#define PASSWORD "correct horse"
+#define WRONG_PASSWORD "wrong \"horse\""
+
+/* A text as a C string of its own. Of static length: ids and tokens. */
+typedef struct kept {
+    char text[80];
+} kept;
+
+static inline kept keep(tsq_str text) {
+    kept out;
+    snprintf(out.text, sizeof out.text, "%.*s", TSQ_ARG(text));
+    return out;
+}
+
+static inline tsq_str of(const kept *kept) {
+    return tsq_str_from(kept->text);
+}
+
+/* A session of this person's, who signs up first. `service` stays who it is. */
+static inline tsq_session *meet(const tsq_client *service, const char *email) {
+    tsq_session *session = NULL;
+    WORKS(tsq_auth_sign_up(service, tsq_str_from(email), TSQ_STR(PASSWORD), NULL, &err));
+    WORKS(tsq_auth_sign_in(service, tsq_str_from(email), TSQ_STR(PASSWORD), &session, &err));
+    return session;
+}
+
+/* A handle for a session. */
+static inline tsq_client *act_as(const tsq_client *client, const tsq_session *session) {
+    tsq_client *handle = NULL;
+    WORKS(tsq_client_as_user(client, tsq_session_access_token(session), &handle, &err));
+    return handle;
+}
+
+static inline tsq_str id_of(const tsq_session *session) {
+    return tsq_user_id(tsq_session_user(session));
+}
+
+static inline int64_t now(void) {
+    return (int64_t)time(NULL) * 1000000;
+}
+
+#endif

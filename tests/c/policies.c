@@ -1,0 +1,386 @@
+/* Who may do what, cell by cell, from C (DESIGN 4, SPEC 5.4): nobody, somebody else, the owner, the service; and identity
+ * keys. Also compiled as C++: keep to the common subset.
+ *
+ * policies CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at. */
+#include "people.h"
+
+/* An Ed25519 seed; its public key is in the claim. */
+#define KEY "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"
+
+enum { ANYBODY, STRANGER, OWNER, SERVICE, CALLERS };
+
+static const char *const caller_names[CALLERS] = {"nobody", "somebody else", "the owner", "the service"};
+static tsq_client *callers[CALLERS];
+static kept owner, stranger;
+
+/* All zeros: C wants {0} for that and C++ {}. */
+static tsq_new_space no_space;
+static tsq_new_fidget no_fidget;
+static tsq_space_patch keep_space;
+static tsq_fidget_patch keep_fidget;
+static tsq_community_patch keep_community;
+static tsq_new_registration no_registration;
+
+/* A space of the owner's that nothing was tried on yet. */
+static kept fresh_space(int is_public) {
+    kept id;
+    tsq_space *made = NULL;
+    tsq_new_space space = no_space;
+    space.name = TSQ_STR("Harbour");
+    space.owner_id = of(&owner);
+    space.is_public = is_public != 0;
+    WORKS(tsq_spaces_create_space(callers[SERVICE], &space, &made, &err));
+    id = keep(tsq_space_id(made));
+    tsq_space_free(made);
+    return id;
+}
+
+static kept fresh_fidget(const kept *space) {
+    kept id;
+    tsq_fidget *made = NULL;
+    tsq_new_fidget fidget = no_fidget;
+    fidget.kind = TSQ_STR("tides");
+    WORKS(tsq_fidgets_create_fidget(callers[SERVICE], of(space), &fidget, &made, &err));
+    id = keep(tsq_fidget_id(made));
+    tsq_fidget_free(made);
+    return id;
+}
+
+static kept in_space(int is_public) {
+    const kept space = fresh_space(is_public);
+    return fresh_fidget(&space);
+}
+
+static void fresh_community(const char *id, bool is_published) {
+    tsq_community_patch patch = keep_community;
+    patch.brand_config = set("{}");
+    patch.assets_config = set("{}");
+    patch.community_config = set("{}");
+    patch.fidgets_config = set("{}");
+    patch.is_published.change = TSQ_SET;
+    patch.is_published.value = is_published;
+    WORKS(tsq_communities_save_community_config(callers[SERVICE], tsq_str_from(id), &patch, NULL, &err));
+}
+
+/* An id or domain that no other attempt has. */
+static kept another(const char *format) {
+    static int count;
+    kept out;
+    snprintf(out.text, sizeof out.text, format, ++count);
+    return out;
+}
+
+/* The attempts: each makes what it needs, then tries as the caller. */
+
+static tsq_status see_space(const tsq_client *caller, int is_public) {
+    const kept id = fresh_space(is_public);
+    tsq_space *found = NULL;
+    const tsq_status status = tsq_spaces_get_space(caller, of(&id), &found, NULL);
+    tsq_space_free(found);
+    return status;
+}
+static tsq_status see_private_space(const tsq_client *caller) { return see_space(caller, 0); }
+static tsq_status see_public_space(const tsq_client *caller) { return see_space(caller, 1); }
+
+static tsq_status create_own_space(const tsq_client *caller) {
+    tsq_new_space space = no_space;
+    space.name = TSQ_STR("Mine");
+    return tsq_spaces_create_space(caller, &space, NULL, NULL);
+}
+static tsq_status create_owners_space(const tsq_client *caller) {
+    tsq_new_space space = no_space;
+    space.name = TSQ_STR("Yours");
+    space.owner_id = of(&owner);
+    space.is_public = true;
+    return tsq_spaces_create_space(caller, &space, NULL, NULL);
+}
+
+static tsq_status rename_space(const tsq_client *caller, int is_public) {
+    const kept id = fresh_space(is_public);
+    tsq_space_patch patch = keep_space;
+    patch.name = set("Port");
+    return tsq_spaces_update_space(caller, of(&id), &patch, NULL, NULL);
+}
+static tsq_status rename_private_space(const tsq_client *caller) { return rename_space(caller, 0); }
+static tsq_status rename_public_space(const tsq_client *caller) { return rename_space(caller, 1); }
+
+static tsq_status delete_space(const tsq_client *caller, int is_public) {
+    const kept id = fresh_space(is_public);
+    return tsq_spaces_delete_space(caller, of(&id), NULL);
+}
+static tsq_status delete_private_space(const tsq_client *caller) { return delete_space(caller, 0); }
+static tsq_status delete_public_space(const tsq_client *caller) { return delete_space(caller, 1); }
+
+static tsq_status see_fidget(const tsq_client *caller, int is_public) {
+    const kept id = in_space(is_public);
+    tsq_fidget *found = NULL;
+    const tsq_status status = tsq_fidgets_get_fidget(caller, of(&id), &found, NULL);
+    tsq_fidget_free(found);
+    return status;
+}
+static tsq_status see_private_fidget(const tsq_client *caller) { return see_fidget(caller, 0); }
+static tsq_status see_public_fidget(const tsq_client *caller) { return see_fidget(caller, 1); }
+
+static tsq_status create_fidget(const tsq_client *caller) {
+    const kept space = fresh_space(1);
+    tsq_new_fidget fidget = no_fidget;
+    fidget.kind = TSQ_STR("links");
+    return tsq_fidgets_create_fidget(caller, of(&space), &fidget, NULL, NULL);
+}
+static tsq_status change_fidget(const tsq_client *caller) {
+    const kept id = in_space(1);
+    tsq_fidget_patch patch = keep_fidget;
+    patch.config = set("{}");
+    return tsq_fidgets_update_fidget(caller, of(&id), &patch, NULL, NULL);
+}
+static tsq_status move_fidget(const tsq_client *caller) {
+    const kept space = fresh_space(1);
+    const kept id = fresh_fidget(&space);
+    tsq_position position;
+    position.fidget_id = of(&id);
+    position.position = TSQ_STR("[1]");
+    return tsq_fidgets_save_positions(caller, of(&space), &position, 1, NULL, NULL);
+}
+static tsq_status delete_fidget(const tsq_client *caller) {
+    const kept id = in_space(1);
+    return tsq_fidgets_delete_fidget(caller, of(&id), NULL);
+}
+
+static tsq_status delete_a_user(const tsq_client *caller) {
+    const kept email = another("guest%d@town.example");
+    tsq_session *guest = meet(callers[SERVICE], email.text);
+    const tsq_status status = tsq_auth_delete_user(caller, id_of(guest), NULL);
+    tsq_session_free(guest);
+    return status;
+}
+
+static tsq_status save_config(const tsq_client *caller) {
+    const kept id = another("town-%d");
+    fresh_community(id.text, true);
+    return tsq_communities_save_community_config(caller, of(&id), &keep_community, NULL, NULL);
+}
+static tsq_status set_navigation(const tsq_client *caller) {
+    const kept id = another("town-%d");
+    fresh_community(id.text, true);
+    return tsq_communities_update_navigation(caller, of(&id), TSQ_STR("[]"), NULL, NULL);
+}
+static tsq_status save_domain(const tsq_client *caller) {
+    const kept id = another("town-%d");
+    const kept domain = another("town%d.example");
+    fresh_community(id.text, true);
+    return tsq_communities_save_community_domain(caller, of(&id), of(&domain), TSQ_STR("custom"), NULL, NULL);
+}
+static tsq_status delete_domain(const tsq_client *caller) {
+    const kept id = another("town-%d");
+    const kept domain = another("town%d.example");
+    fresh_community(id.text, true);
+    WORKS(tsq_communities_save_community_domain(callers[SERVICE], of(&id), of(&domain), TSQ_STR("custom"), NULL, &err));
+    return tsq_communities_delete_community_domain(caller, of(&domain), NULL);
+}
+
+static tsq_status register_space(const tsq_client *caller) {
+    const kept space = fresh_space(1);
+    tsq_new_registration registration = no_registration;
+    registration.space_id = of(&space);
+    registration.space_name = TSQ_STR("Harbour");
+    registration.space_type = TSQ_STR("profile");
+    return tsq_communities_register_space(caller, &registration, NULL, NULL);
+}
+
+/* Short names for the cells. */
+enum { YES = TSQ_OK, NO_ROW = TSQ_NOT_FOUND, DENIED = TSQ_FORBIDDEN, WHO = TSQ_UNAUTHORIZED };
+
+static const struct row {
+    const char *what;
+    tsq_status (*attempt)(const tsq_client *caller);
+    int expected[CALLERS];
+} table[] = {
+    /*                                                      nobody  stranger owner   service */
+    {"see a private space", see_private_space,             {NO_ROW, NO_ROW, YES,    YES}},
+    {"see a public space", see_public_space,               {YES,    YES,    YES,    YES}},
+    {"create a space of one's own", create_own_space,      {DENIED, YES,    YES,    YES}},
+    {"create a space of the owner's", create_owners_space, {DENIED, DENIED, YES,    YES}},
+    {"update a private space", rename_private_space,       {NO_ROW, NO_ROW, YES,    YES}},
+    {"update a public space", rename_public_space,         {NO_ROW, NO_ROW, YES,    YES}},
+    {"delete a private space", delete_private_space,       {NO_ROW, NO_ROW, YES,    YES}},
+    {"delete a public space", delete_public_space,         {NO_ROW, NO_ROW, YES,    YES}},
+    {"see a fidget in private", see_private_fidget,        {NO_ROW, NO_ROW, YES,    YES}},
+    {"see a fidget in public", see_public_fidget,          {YES,    YES,    YES,    YES}},
+    {"place a fidget", create_fidget,                      {DENIED, DENIED, YES,    YES}},
+    {"update a fidget", change_fidget,                     {NO_ROW, NO_ROW, YES,    YES}},
+    {"move a fidget", move_fidget,                         {NO_ROW, NO_ROW, YES,    YES}},
+    {"delete a fidget", delete_fidget,                     {NO_ROW, NO_ROW, YES,    YES}},
+    {"delete a user", delete_a_user,                       {WHO,    DENIED, DENIED, YES}},
+    {"save a community", save_config,                      {WHO,    DENIED, DENIED, YES}},
+    {"set its navigation", set_navigation,                 {WHO,    DENIED, DENIED, YES}},
+    {"save a domain", save_domain,                         {WHO,    DENIED, DENIED, YES}},
+    {"delete a domain", delete_domain,                     {WHO,    DENIED, DENIED, YES}},
+    {"register a space", register_space,                   {DENIED, DENIED, YES,    YES}},
+};
+
+static void every_cell_of_the_table_holds(void) {
+    for (size_t row = 0; row < sizeof table / sizeof table[0]; row++) {
+        for (int who = 0; who < CALLERS; who++) {
+            const int status = (int)table[row].attempt(callers[who]);
+            if (!CHECK(status == table[row].expected[who])) {
+                fprintf(stderr, "  %s may %s: status %d, not %d\n", caller_names[who], table[row].what, status,
+                        table[row].expected[who]);
+            }
+        }
+    }
+}
+
+/* Lists show what may be seen, and who owns it. */
+static void lists_leave_out_what_is_hidden(void) {
+    const size_t shown[CALLERS] = {1, 1, 2, 2};
+    tsq_session *session = meet(callers[SERVICE], "ida@town.example");
+    const kept ida = keep(id_of(session));
+    tsq_client *as_ida = act_as(callers[SERVICE], session);
+    tsq_client *asking[CALLERS];
+    tsq_new_space space = no_space;
+    tsq_space_list *list = NULL;
+    tsq_session_free(session);
+    space.name = TSQ_STR("hidden");
+    WORKS(tsq_spaces_create_space(as_ida, &space, NULL, &err));
+    space.name = TSQ_STR("shown");
+    space.is_public = true;
+    WORKS(tsq_spaces_create_space(as_ida, &space, NULL, &err));
+    memcpy(asking, callers, sizeof asking);
+    asking[OWNER] = as_ida;
+    for (int who = 0; who < CALLERS; who++) {
+        WORKS(tsq_spaces_get_user_spaces(asking[who], of(&ida), &list, &err));
+        CHECK(tsq_space_list_len(list) == shown[who]);
+        tsq_space_list_free(list);
+        WORKS(tsq_spaces_get_public_spaces(asking[who], 1, 0, &list, &err));
+        CHECK(is(tsq_space_name(tsq_space_list_at(list, 0)), "shown"));
+        CHECK(is(tsq_owner_id(tsq_space_owner(tsq_space_list_at(list, 0))), ida.text));
+        CHECK(is(tsq_owner_email(tsq_space_owner(tsq_space_list_at(list, 0))), "ida@town.example"));
+        tsq_space_list_free(list);
+    }
+    tsq_client_free(as_ida);
+}
+
+static void communities_are_everyones_to_read_once_published(void) {
+    fresh_community("open", true);
+    fresh_community("shut", false);
+    for (int who = 0; who < CALLERS; who++) {
+        tsq_string *json = NULL;
+        WORKS(tsq_communities_get_active_community_config(callers[who], TSQ_STR("open"), &json, &err));
+        CHECK(json != NULL);
+        tsq_string_free(json);
+        WORKS(tsq_communities_get_active_community_config(callers[who], TSQ_STR("shut"), &json, &err));
+        CHECK(json == NULL);
+    }
+}
+
+/* The 64 hex digits of a claim's public key. */
+static kept key_of(tsq_str claim) {
+    const char *member = "\"publicKey\":\"";
+    kept key;
+    key.text[0] = '\0';
+    for (size_t at = 0; at + strlen(member) + 64 < claim.len; at++) {
+        if (memcmp(claim.ptr + at, member, strlen(member)) == 0) {
+            snprintf(key.text, sizeof key.text, "%.64s", claim.ptr + at + strlen(member));
+        }
+    }
+    return key;
+}
+
+static tsq_string *claim_for(const kept *user, int64_t timestamp) {
+    tsq_string *claim = NULL;
+    WORKS(tsq_identity_claim(of(user), TSQ_STR(KEY), timestamp, &claim, &err));
+    return claim;
+}
+
+static void who_holds_a_communitys_key_sets_its_navigation(void) {
+    kept key;
+    tsq_str keys[1];
+    tsq_community_config *config = NULL;
+    tsq_community_patch patch = keep_community;
+    tsq_string *claim = claim_for(&owner, now());
+    key = key_of(tsq_string_view(claim));
+    CHECK(strlen(key.text) == 64 && has(tsq_string_view(claim), "\"signature\":\"") && has(tsq_string_view(claim), owner.text));
+    fresh_community("keyed", true);
+    keys[0] = of(&key);
+    patch.admin_identity_public_keys.change = TSQ_SET;
+    patch.admin_identity_public_keys.items = keys;
+    patch.admin_identity_public_keys.items_len = 1;
+    WORKS(tsq_communities_save_community_config(callers[SERVICE], TSQ_STR("keyed"), &patch, NULL, &err));
+    REFUSED(tsq_communities_update_navigation(callers[OWNER], TSQ_STR("keyed"), TSQ_STR("[1]"), &config, &err), TSQ_FORBIDDEN, config,
+            "Update navigation failed: Database error: permission denied for table community_configs", "42501");
+
+    WORKS(tsq_auth_link_identity(callers[OWNER], tsq_string_view(claim), &err));
+    WORKS(tsq_auth_link_identity(callers[OWNER], tsq_string_view(claim), &err));
+    WORKS(tsq_communities_update_navigation(callers[OWNER], TSQ_STR("keyed"), TSQ_STR("[1]"), &config, &err));
+    CHECK(is(tsq_community_config_navigation_config(config), "[1]"));
+    tsq_community_config_free(config);
+    config = NULL;
+    /* That, and nothing else of it; and nobody else. */
+    REFUSED(tsq_communities_save_community_config(callers[OWNER], TSQ_STR("keyed"), &keep_community, &config, &err), TSQ_FORBIDDEN,
+            config, "Save community config failed: Database error: permission denied for table community_configs", "42501");
+    REFUSED(tsq_communities_update_navigation(callers[OWNER], TSQ_STR("open"), TSQ_STR("[1]"), &config, &err), TSQ_FORBIDDEN, config,
+            "Update navigation failed: Database error: permission denied for table community_configs", "42501");
+    REFUSED(tsq_communities_update_navigation(callers[STRANGER], TSQ_STR("keyed"), TSQ_STR("[2]"), &config, &err), TSQ_FORBIDDEN,
+            config, "Update navigation failed: Database error: permission denied for table community_configs", "42501");
+    REFUSED(tsq_communities_update_navigation(callers[ANYBODY], TSQ_STR("keyed"), TSQ_STR("[2]"), &config, &err), TSQ_UNAUTHORIZED,
+            config, "Update navigation failed: Database error: permission denied for table community_configs", "42501");
+    tsq_string_free(claim);
+}
+
+static void a_claim_counts_for_its_user_and_for_five_minutes(void) {
+    tsq_string *claim = claim_for(&owner, now());
+    tsq_string *none = NULL;
+    FAILS(tsq_auth_link_identity(callers[STRANGER], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
+          "Link identity failed: The identity claim is for another user");
+    FAILS(tsq_auth_link_identity(callers[ANYBODY], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
+          "Link identity failed: Nobody is signed in");
+    tsq_string_free(claim);
+    claim = claim_for(&stranger, now() - (int64_t)6 * 60 * 1000000);
+    FAILS(tsq_auth_link_identity(callers[STRANGER], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
+          "Link identity failed: The identity claim is too old, or from the future");
+    tsq_string_free(claim);
+    claim = claim_for(&stranger, now());
+    REFUSED(tsq_auth_link_identity(callers[STRANGER], tsq_string_view(claim), &err), TSQ_ALREADY_EXISTS, NULL,
+            "Link identity failed: Record already exists", "23505");
+    tsq_string_free(claim);
+
+    FAILS(tsq_auth_link_identity(callers[OWNER], TSQ_STR("{}"), &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: An identity claim is ");
+    FAILS(tsq_auth_link_identity(callers[OWNER], absent, &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: An identity claim is ");
+    FAILS(tsq_auth_link_identity(callers[OWNER], TSQ_STR("{"), &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: Argument claim is not JSON");
+    FAILS(tsq_identity_claim(TSQ_STR("ida"), TSQ_STR(KEY), 0, &none, &err), TSQ_INVALID_INPUT, none, "Argument user_id is not a UUID");
+    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), INT64_MAX, &none, &err), TSQ_INVALID_INPUT, none, "Argument timestamp is out of range");
+    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), 0, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    CHECK(tsq_identity_claim(of(&owner), TSQ_STR("0102"), 0, &none, &err) == TSQ_INVALID_INPUT && none == NULL);
+    CHECK(!strstr(tsq_error_text(err).ptr, "0102"));
+    tsq_error_free(err);
+    err = NULL;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    folder = argv[2];
+    tsq_session *session = NULL;
+    callers[ANYBODY] = open_client("town");
+    WORKS(tsq_client_as_service(callers[ANYBODY], &callers[SERVICE], &err));
+    session = meet(callers[SERVICE], "owner@town.example");
+    owner = keep(id_of(session));
+    callers[OWNER] = act_as(callers[ANYBODY], session);
+    tsq_session_free(session);
+    session = meet(callers[SERVICE], "stranger@town.example");
+    stranger = keep(id_of(session));
+    callers[STRANGER] = act_as(callers[ANYBODY], session);
+    tsq_session_free(session);
+
+    every_cell_of_the_table_holds();
+    lists_leave_out_what_is_hidden();
+    communities_are_everyones_to_read_once_published();
+    who_holds_a_communitys_key_sets_its_navigation();
+    a_claim_counts_for_its_user_and_for_five_minutes();
+    for (int who = 0; who < CALLERS; who++) {
+        tsq_client_free(callers[who]);
+    }
+    return checks_done("policies");
+}

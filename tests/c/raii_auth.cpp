@@ -1,0 +1,182 @@
+// townsquare.hpp on sign-in: who owns, who is a view, callbacks, and exceptions (DESIGN 8, 10).
+//
+// raii_auth CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at.
+
+#include <townsquare.hpp>
+
+#include "check.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+using townsquare::AuthCallback;
+using townsquare::Client;
+using townsquare::Config;
+using townsquare::Error;
+using townsquare::Owned;
+using townsquare::Session;
+using townsquare::Subscription;
+using townsquare::User;
+
+static_assert(!std::is_copy_constructible_v<Owned<Session>> && std::is_nothrow_move_constructible_v<Owned<Session>>);
+static_assert(!std::is_copy_constructible_v<Subscription> && std::is_nothrow_move_assignable_v<Subscription>);
+static_assert(std::is_constructible_v<Session, const Owned<Session> &> && !std::is_constructible_v<Session, Owned<Session>>);
+static_assert(std::is_constructible_v<User, const Owned<User> &> && !std::is_constructible_v<User, Owned<User>>);
+
+namespace {
+
+constexpr const char *EMAIL = "ann@town.example";
+constexpr const char *PASSWORD = "correct horse";
+constexpr const char *KEY = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+
+template <typename Call>
+int throws(tsq_status kind, std::string_view sentence, Call call) {
+    try {
+        call();
+    } catch (const Error &error) {
+        if (error.kind() == kind && sentence == error.what()) return 1;
+        std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
+    }
+    return 0;
+}
+
+townsquare::Timestamp now() {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+}
+
+void accounts(const Client &client, const Client &service) {
+    Owned<User> user = client.auth().sign_up("Ann@Town.Example", PASSWORD);
+    CHECK(user.email() == EMAIL && user.id().size() == 36 && user.created_at() == user.updated_at() && user.json().front() == '{');
+    CHECK(!client.auth().get_session());
+    CHECK(throws(TSQ_UNAUTHORIZED, "Sign in failed: Invalid login credentials",
+                 [&] { client.auth().sign_in(EMAIL, "wrong horse"); }));
+
+    const Owned<Session> session = client.auth().sign_in(EMAIL, PASSWORD);
+    const Session view = session;
+    CHECK(view.user().id() == user.id() && view.expires_at() > now() && view.json().find("tsa_") != std::string::npos);
+    CHECK(client.auth().get_session()->access_token() == session.access_token());
+    const Owned<townsquare::Space> space = client.spaces().create_space({"Harbour"});
+    CHECK(space.owner_id() == user.id());
+    const Client handle = service.as_user(session.access_token());
+    CHECK(handle.spaces().get_space(space.id()).name() == "Harbour");
+    CHECK(throws(TSQ_INVALID_INPUT, "Set session failed: This handle has a fixed caller; open a client, or use as_user",
+                 [&] { handle.auth().set_session(session.refresh_token()); }));
+
+    const Owned<Session> refreshed = client.auth().refresh_session();
+    CHECK(refreshed.access_token() != session.access_token());
+    const Owned<Session> again = service.auth().refresh_session_of(refreshed.refresh_token());
+    CHECK(client.auth().set_session(again.refresh_token()).user().email() == EMAIL);
+
+    townsquare::UserPatch patch;
+    patch.email = "anna@town.example";
+    user = client.auth().update_user(PASSWORD, patch);
+    CHECK(user.email() == "anna@town.example" && user.updated_at() > user.created_at());
+    CHECK(client.auth().update_user(PASSWORD, {EMAIL, "another horse"}).email() == EMAIL);
+
+    client.auth().link_identity(townsquare::identity_claim(user.id(), KEY, now()));
+    CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is too old, or from the future",
+                 [&] { client.auth().link_identity(townsquare::identity_claim(user.id(), KEY, {})); }));
+
+    const Owned<User> other = service.auth().sign_up("bob@town.example", PASSWORD);
+    CHECK(throws(TSQ_FORBIDDEN, "Delete user failed: Database error: permission denied for table users",
+                 [&] { client.auth().delete_user(other.id()); }));
+    service.auth().delete_user(other.id());
+    client.auth().sign_out();
+    CHECK(!client.auth().get_session());
+    client.auth().sign_in(EMAIL, "another horse");
+    client.auth().delete_own_user("another horse");
+    CHECK(!client.auth().get_session());
+    CHECK(throws(TSQ_NOT_FOUND, "Get space failed: Record not found", [&] { service.spaces().get_space(space.id()); }));
+}
+
+// What a callback tells the program's own thread.
+class Heard {
+public:
+    void add(std::string_view what) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        text_.append(what).append("|");
+        changed_.notify_all();
+    }
+    // Waits, a minute at most, until this is all that was heard.
+    int becomes(std::string_view text) {
+        std::unique_lock<std::mutex> guard(lock_);
+        const bool in_time = changed_.wait_for(guard, std::chrono::minutes(1), [&] { return text_ == text; });
+        if (!in_time) std::fprintf(stderr, "  heard %s\n", text_.c_str());
+        return in_time;
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::string text_;
+};
+
+void callbacks(const Client &client) {
+    Heard heard;
+    auto held = std::make_shared<int>(0);
+    const Subscription subscription = client.auth().on_auth_state_change(
+        [&heard, held](tsq_auth_event event, std::optional<Session> session) {
+            std::string line(townsquare::name(event));
+            if (session) line.append(" ").append(session->user().email());
+            heard.add(line);
+            throw std::runtime_error("dropped");
+        });
+    client.auth().sign_up(EMAIL, PASSWORD);
+    client.auth().sign_in(EMAIL, PASSWORD);
+    client.auth().sign_out();
+    CHECK(heard.becomes("INITIAL_SESSION|SIGNED_IN ann@town.example|SIGNED_OUT|"));
+    CHECK(held.use_count() == 2);
+    subscription.unsubscribe();
+    CHECK(held.use_count() == 1);
+    client.auth().sign_in(EMAIL, PASSWORD);
+
+    // From inside; the callback, and what it holds, end when it has returned.
+    Heard inside;
+    std::mutex lock;
+    std::optional<Subscription> own;
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        own = client.auth().on_auth_state_change([&, held](tsq_auth_event event, std::optional<Session> session) {
+            const std::lock_guard<std::mutex> guard(lock);
+            own->unsubscribe();
+            own->unsubscribe();
+            inside.add(townsquare::name(event));
+            inside.add(session ? session->user().email() : "nobody");
+        });
+    }
+    client.auth().sign_out();
+    CHECK(inside.becomes("INITIAL_SESSION|ann@town.example|"));
+    own->unsubscribe();
+    CHECK(held.use_count() == 1);
+
+    CHECK(throws(TSQ_INVALID_INPUT, "Argument callback is NULL", [&] { client.auth().on_auth_state_change(AuthCallback()); }));
+
+    // Nobody keeps this subscription: it lasts, and ends with the client.
+    client.auth().on_auth_state_change([&heard, held](tsq_auth_event, std::optional<Session>) { heard.add("unnamed"); });
+    CHECK(heard.becomes("INITIAL_SESSION|SIGNED_IN ann@town.example|SIGNED_OUT|unnamed|"));
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    const std::string folder = argv[2];
+    {
+        const Client client(Config().set("data_dir", folder + "/town").set("catalog_api_key", ""));
+        const Client service = client.as_service();
+        accounts(client, service);
+        callbacks(client);
+        Client other = client.as_service();
+        other.close();
+        CHECK(throws(TSQ_CLOSED, "Sign in failed: The client is closed", [&] { client.auth().sign_in(EMAIL, PASSWORD); }));
+    }
+    return checks_done("raii_auth");
+}
