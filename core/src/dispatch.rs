@@ -39,8 +39,7 @@ struct State<E> {
 impl<E: Send + 'static> Mailbox<E> {
     pub(crate) fn new(runtime: Handle, callback: impl FnMut(E) + Send + 'static) -> Mailbox<E> {
         let callback: Option<Callback<E>> = Some(Box::new(callback));
-        let state =
-            State { waiting: VecDeque::new(), callback, is_served: false, is_cancelled: false, runs_on: None };
+        let state = State { waiting: VecDeque::new(), callback, is_served: false, is_cancelled: false, runs_on: None };
         Mailbox(Arc::new(Inner { state: Mutex::new(state), returned: Condvar::new(), runtime }))
     }
 

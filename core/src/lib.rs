@@ -69,10 +69,10 @@ pub use crate::{
     error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
     filter::MAX_LIMIT,
     model::{
-        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain, CommunityPatch,
-        DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps, NewFidget,
-        NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration, SpaceType,
-        SpaceWithFidgets, Timeframe, User, UserPatch,
+        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain,
+        CommunityPatch, DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps,
+        NewFidget, NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration,
+        SpaceType, SpaceWithFidgets, Timeframe, User, UserPatch,
     },
     spaces::{DEFAULT_PAGE, Fidgets, Spaces},
 };

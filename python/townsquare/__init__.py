@@ -13,11 +13,13 @@ Records are frozen and typed; times are aware datetimes in UTC; what fails raise
 """
 
 from ._native import (
+    AsyncAuth,
     AsyncClient,
     AsyncCommunities,
     AsyncDiscovery,
     AsyncFidgets,
     AsyncSpaces,
+    Auth,
     Author,
     Client,
     Communities,
@@ -32,11 +34,15 @@ from ._native import (
     MiniApp,
     Owner,
     PublicSpace,
+    Session,
     Space,
     SpaceRegistration,
     SpaceWithFidgets,
     Spaces,
+    Subscription,
+    User,
     __version__,
+    identity_claim,
     shared,
 )
 from .exceptions import (
@@ -57,11 +63,13 @@ from .notebook import MiniAppList, SpaceList
 
 __all__ = [
     "AlreadyExistsError",
+    "AsyncAuth",
     "AsyncClient",
     "AsyncCommunities",
     "AsyncDiscovery",
     "AsyncFidgets",
     "AsyncSpaces",
+    "Auth",
     "AuthError",
     "Author",
     "Client",
@@ -86,13 +94,17 @@ __all__ = [
     "PublicSpace",
     "RateLimitedError",
     "ReferenceMissingError",
+    "Session",
     "Space",
     "SpaceList",
     "SpaceRegistration",
     "SpaceWithFidgets",
     "Spaces",
+    "Subscription",
     "TooLargeError",
     "UnavailableError",
+    "User",
     "__version__",
+    "identity_claim",
     "shared",
 ]

@@ -37,7 +37,8 @@ pub fn identity_claim(user_id: Uuid, private_key: &str, timestamp: Timestamp) ->
 
 /// The key that a claim shows `user` to hold at `now`, in hex.
 pub(super) fn verified(claim: &Json, user: Uuid, now: Timestamp) -> Result<String> {
-    let malformed = || Error::invalid_input("An identity claim is {publicKey, userId, timestamp, signature}, all texts");
+    let malformed =
+        || Error::invalid_input("An identity claim is {publicKey, userId, timestamp, signature}, all texts");
     let members = claim.as_object().ok_or_else(malformed)?;
     let text = |name| members.get(name).and_then(Json::as_str).ok_or_else(malformed);
     if members.len() != MEMBERS.len() {

@@ -109,7 +109,8 @@ impl Permit {
             };
             let kept = PasswordHash::new(&kept).map_err(broken)?;
             let params = Params::try_from(&kept).map_err(broken)?;
-            let is_right = inner.with_memory(params.block_count(), |memory| matches(&password, &kept, &params, memory))?;
+            let is_right =
+                inner.with_memory(params.block_count(), |memory| matches(&password, &kept, &params, memory))?;
             Ok(match is_right {
                 false => Verdict::Wrong,
                 true if is_weaker(&params) => Verdict::RightAndRenewed(

@@ -42,8 +42,7 @@ impl SessionFile {
 
     /// Keeps a session in place of what was kept.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
-        let kept =
-            Kept { access_token: session.access_token.clone(), refresh_token: session.refresh_token.clone() };
+        let kept = Kept { access_token: session.access_token.clone(), refresh_token: session.refresh_token.clone() };
         // Strings always become JSON.
         let text = serde_json::to_vec(&kept).unwrap_or_default();
         self.replace(&text).map_err(|error| self.failed("write", error))

@@ -124,6 +124,13 @@ impl Seat {
         subscription
     }
 
+    /// Drops every callback; one that is running is dropped when it returns.
+    pub(super) fn forget_listeners(&self) {
+        // Outside the lock: dropping a callback runs code of its owner's.
+        let listeners = std::mem::take(&mut self.state.lock().listeners);
+        drop(listeners);
+    }
+
     /// Replaces what will refresh the session.
     pub(super) fn set_renewal(&self, renewal: AbortHandle) {
         if let Some(old) = self.state.lock().renewal.replace(renewal) {
@@ -151,9 +158,5 @@ impl Drop for Seat {
 
 /// What shows statements that the session's user is calling.
 fn pass(session: &Session) -> Pass {
-    Pass {
-        user_id: session.user.id,
-        access_hash: token::hash(&session.access_token),
-        expires_at: session.expires_at,
-    }
+    Pass { user_id: session.user.id, access_hash: token::hash(&session.access_token), expires_at: session.expires_at }
 }

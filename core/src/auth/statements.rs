@@ -59,9 +59,8 @@ pub(super) static INSERT_USER: Statement = Statement::new(
      RETURNING id, email, created_at, updated_at",
 );
 
-pub(super) static INSERT_CREDENTIALS: Statement = Statement::new(
-    "INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)",
-);
+pub(super) static INSERT_CREDENTIALS: Statement =
+    Statement::new("INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)");
 
 pub(super) static GET_ACCOUNT_BY_EMAIL: Statement = Statement::new(concat!(
     "SELECT ",
@@ -84,9 +83,8 @@ pub(super) static INSERT_SESSION: Statement = Statement::new(
      SELECT $1, $2, user_id, $4, $5, $6, $7 FROM townsquare.credentials WHERE user_id = $3 AND password_hash = $8",
 );
 
-pub(super) static RENEW_HASH: Statement = Statement::new(
-    "UPDATE townsquare.credentials SET password_hash = $3 WHERE user_id = $1 AND password_hash = $2",
-);
+pub(super) static RENEW_HASH: Statement =
+    Statement::new("UPDATE townsquare.credentials SET password_hash = $3 WHERE user_id = $1 AND password_hash = $2");
 
 /// The user of a session that stands, and when its access token ends.
 pub(super) static GET_SESSION: Statement = Statement::new(concat!(
@@ -118,8 +116,7 @@ pub(super) static END_REUSED: Statement = Statement::new(
          SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $1)",
 );
 
-pub(super) static END_SESSION: Statement =
-    Statement::new("DELETE FROM townsquare.sessions WHERE access_hash = $1");
+pub(super) static END_SESSION: Statement = Statement::new("DELETE FROM townsquare.sessions WHERE access_hash = $1");
 
 pub(super) static END_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");

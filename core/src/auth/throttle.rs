@@ -25,8 +25,7 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_sec
 /// Failures this old are forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(86_400);
 
-static GET: Statement =
-    Statement::new("SELECT failures, last_at FROM townsquare.failures WHERE address_hash = $1");
+static GET: Statement = Statement::new("SELECT failures, last_at FROM townsquare.failures WHERE address_hash = $1");
 
 // $3 and $4 are the times before which a count starts anew; so does one from a clock that was ahead.
 static COUNT: Statement = Statement::new(

@@ -65,7 +65,11 @@ impl Config {
             busy_timeout: duration("busy_timeout", self.busy_timeout, 10)?,
             catalog: self.catalog_options()?,
             exposes_owner_email: !self.hides_owner_email,
-            session_file: self.persists_session.then(|| self.folder()).transpose()?.map(|folder| folder.join("session.json")),
+            session_file: self
+                .persists_session
+                .then(|| self.folder())
+                .transpose()?
+                .map(|folder| folder.join("session.json")),
             clock: self.clock,
         })
     }

@@ -40,8 +40,7 @@ pub(crate) struct Pass {
 pub(crate) struct Acting(Arc<ArcSwap<Principal>>);
 
 /// The sessions that stand. Engines run it before what a user's caller asks for.
-pub(super) static SESSION: Statement =
-    Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
+pub(super) static SESSION: Statement = Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
 
 impl Principal {
     /// As policies see it.

@@ -89,7 +89,8 @@ mod tests {
     use super::*;
     use crate::policy::{Action, rule, updatable};
 
-    const SPELL: Spell<'static> = Spell { caller: "?9", holds_key: |caller, column| format!("holds({caller}, {column})") };
+    const SPELL: Spell<'static> =
+        Spell { caller: "?9", holds_key: |caller, column| format!("holds({caller}, {column})") };
 
     #[test]
     fn a_rule_reads_as_sql() {

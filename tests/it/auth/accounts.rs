@@ -56,7 +56,9 @@ fn an_unknown_address_and_a_wrong_password_hear_the_same(store: &Store) {
     let auth = store.client.auth();
     wait(auth.sign_up(EMAIL, PASSWORD)).expect("signed up");
     let sentence = "Sign in failed: Invalid login credentials";
-    for (email, password) in [(EMAIL, "wrong password"), ("bob@town.example", PASSWORD), ("no\0body", PASSWORD), (EMAIL, "")] {
+    for (email, password) in
+        [(EMAIL, "wrong password"), ("bob@town.example", PASSWORD), ("no\0body", PASSWORD), (EMAIL, "")]
+    {
         assert_fails(wait(auth.sign_in(email, password)), ErrorKind::Unauthorized, None, sentence);
     }
     assert_eq!(wait(auth.get_session()).expect("asked"), None);

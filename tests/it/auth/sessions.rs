@@ -189,7 +189,8 @@ fn an_address_that_fails_too_often_has_to_wait(store: &Store) {
         let limited = wrong();
         assert_eq!(limited.kind(), ErrorKind::RateLimited);
         assert_eq!(limited.retry_after(), Some(Duration::from_secs(30)));
-        let elsewhere = wait(store.another().auth().sign_in(email, "wrong password")).expect_err("counted across clients");
+        let elsewhere =
+            wait(store.another().auth().sign_in(email, "wrong password")).expect_err("counted across clients");
         assert_eq!(elsewhere.kind(), ErrorKind::RateLimited);
     }
     let right = wait(auth.sign_in(EMAIL, PASSWORD)).expect_err("also with the right password");
@@ -200,5 +201,9 @@ fn an_address_that_fails_too_often_has_to_wait(store: &Store) {
     assert_eq!(limited.retry_after(), Some(Duration::from_secs(60)));
     store.hands.advance(Duration::from_secs(60));
     assert!(wait(auth.sign_in(EMAIL, PASSWORD)).is_ok());
-    assert_eq!(wait(auth.sign_in(EMAIL, "wrong password")).expect_err("wrong").kind(), ErrorKind::Unauthorized, "cleared");
+    assert_eq!(
+        wait(auth.sign_in(EMAIL, "wrong password")).expect_err("wrong").kind(),
+        ErrorKind::Unauthorized,
+        "cleared"
+    );
 }

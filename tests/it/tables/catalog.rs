@@ -291,7 +291,8 @@ fn public_spaces_are_found_by_their_index(store: &Store) {
     // The service's policy, and everybody else's.
     for policy in ["TRUE", "(spaces.owner_id = 'x' OR spaces.is_public IS TRUE)"] {
         let condition = condition.replace("{spaces.select}", policy);
-        let plan = lines(store, &format!("EXPLAIN QUERY PLAN SELECT * FROM spaces WHERE {condition} LIMIT 20 OFFSET 0"));
+        let plan =
+            lines(store, &format!("EXPLAIN QUERY PLAN SELECT * FROM spaces WHERE {condition} LIMIT 20 OFFSET 0"));
         assert!(plan[0].contains("USING INDEX spaces_is_public_created_at_idx"), "{condition}: {plan:?}");
     }
 }

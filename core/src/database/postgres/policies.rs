@@ -92,7 +92,13 @@ pub(super) async fn apply(connection: &mut PgConnection, roles: Roles) -> Result
 /// Whether the database has the policies of this library's rules, and the grants that these roles need.
 pub(super) async fn are_current(connection: &mut PgConnection, roles: Roles) -> Result<bool> {
     let kept = sqlx::query("SELECT script IN ($1, $2) FROM townsquare.policies");
-    kept.bind(script(roles)).bind(script(Roles::Two)).fetch_one(connection).await.map_err(translate)?.try_get(0).map_err(translate)
+    kept.bind(script(roles))
+        .bind(script(Roles::Two))
+        .fetch_one(connection)
+        .await
+        .map_err(translate)?
+        .try_get(0)
+        .map_err(translate)
 }
 
 /// Everything about policies, from nothing or from those of an older version.
