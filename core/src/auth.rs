@@ -60,13 +60,15 @@ pub(crate) struct Desk {
     throttle: Throttle,
     hasher: Hasher,
     runtime: Handle,
+    /// Where listeners are called.
+    callbacks: Handle,
 }
 
 impl Desk {
-    pub(crate) fn new(service: Scope, clock: Clock, runtime: Handle) -> Desk {
+    pub(crate) fn new(service: Scope, clock: Clock, runtime: Handle, callbacks: Handle) -> Desk {
         let sessions = Sessions::new(service.clone(), clock.clone());
         let throttle = Throttle::new(service.clone(), clock.clone());
-        Desk { scope: service, clock, sessions, throttle, hasher: Hasher::new(runtime.clone()), runtime }
+        Desk { scope: service, clock, sessions, throttle, hasher: Hasher::new(runtime.clone()), runtime, callbacks }
     }
 
     /// The seat of a handle for one session.
@@ -317,7 +319,12 @@ impl Auth {
         &self,
         mut callback: impl FnMut(AuthEvent, Option<Session>) + Send + 'static,
     ) -> Subscription {
-        self.seat.listen(self.desk.runtime.clone(), move |(event, session)| callback(event, session))
+        self.seat.listen(self.desk.callbacks.clone(), move |(event, session)| callback(event, session))
+    }
+
+    /// Drops the callbacks of a client that was closed: there is nothing to tell them any more, and they may hold the client.
+    pub(crate) fn forget_listeners(&self) {
+        self.seat.forget_listeners();
     }
 
     /// Takes up the session that was kept in a file when the client was last open.

@@ -89,7 +89,7 @@ impl Client {
         let database = Database::open(database, options, handle.clone()).await?;
         let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
         let service = database.service();
-        let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone()));
+        let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
         let is_closed = AtomicBool::new(false);
         let auth = Auth::open(Arc::clone(&desk), session_file);
@@ -183,12 +183,13 @@ impl Client {
     /// Ends the client: calls off what is under way, finishes writes already accepted, closes the files and waits
     /// for every thread to end. Later calls fail as `Closed`. Closing twice is fine.
     pub async fn close(&self) {
-        let parts = Arc::clone(&self.0.parts);
-        parts.is_closed.store(true, Ordering::Release);
+        let handle = Arc::clone(&self.0);
+        handle.parts.is_closed.store(true, Ordering::Release);
         let (done, waiting) = oneshot::channel();
         // On a thread of its own: threads of a runtime may not wait for the end of a runtime.
         let closing = std::thread::Builder::new().name("townsquare-close".into()).spawn(move || {
-            parts.end();
+            handle.parts.end();
+            handle.auth.forget_listeners();
             let _ = done.send(());
         });
         match closing {

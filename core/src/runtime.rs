@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 pub(crate) struct Runtime {
     handle: Handle,
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
+    callbacks: Handle,
+    /// Of callbacks alone: they may call the library and wait for work that needs a thread of the other.
+    callback_runtime: Mutex<Option<tokio::runtime::Runtime>>,
 }
 
 impl Runtime {
@@ -28,19 +31,39 @@ impl Runtime {
             .thread_name("townsquare-run")
             .enable_all()
             .build()
-            .map_err(|error| Error::unavailable(format!("Cannot start threads: {error}")).caused_by(error))?;
-        Ok(Runtime { handle: runtime.handle().clone(), runtime: Mutex::new(Some(runtime)) })
+            .map_err(no_threads)?;
+        // Its threads come with the first callback.
+        let callback_runtime = Builder::new_current_thread()
+            .max_blocking_threads(512)
+            .thread_keep_alive(Duration::from_secs(5))
+            .thread_name("townsquare-call")
+            .build()
+            .map_err(no_threads)?;
+        Ok(Runtime {
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+            callbacks: callback_runtime.handle().clone(),
+            callback_runtime: Mutex::new(Some(callback_runtime)),
+        })
     }
 
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 
+    /// Where callbacks of whoever uses the library run, as blocking tasks.
+    pub(crate) fn callbacks(&self) -> &Handle {
+        &self.callbacks
+    }
+
     /// Calls off every task and waits for the threads to end. Not to be called from one of them.
     pub(crate) fn end(&self) {
-        let runtime = self.runtime.lock().take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(Runtime::PATIENCE);
+        // Callbacks last: what they wait for is called off first.
+        for runtime in [&self.runtime, &self.callback_runtime] {
+            let runtime = runtime.lock().take();
+            if let Some(runtime) = runtime {
+                runtime.shutdown_timeout(Runtime::PATIENCE);
+            }
         }
     }
 }
@@ -48,8 +71,14 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         // The last handle may be dropped anywhere, also on a thread of a runtime, where waiting is not allowed.
-        if let Some(runtime) = self.runtime.get_mut().take() {
-            runtime.shutdown_background();
+        for runtime in [&mut self.runtime, &mut self.callback_runtime] {
+            if let Some(runtime) = runtime.get_mut().take() {
+                runtime.shutdown_background();
+            }
         }
     }
+}
+
+fn no_threads(error: std::io::Error) -> Error {
+    Error::unavailable(format!("Cannot start threads: {error}")).caused_by(error)
 }

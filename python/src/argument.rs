@@ -6,13 +6,14 @@
 use pyo3::{
     exceptions::{PyOverflowError, PyTypeError},
     prelude::*,
-    types::{PyByteArray, PyBytes, PyDict, PyEllipsis, PyMapping, PyString},
+    types::{PyByteArray, PyBytes, PyDict, PyEllipsis, PyMapping, PyString, PyTzInfo},
 };
-use townsquare::{Change, ErrorKind, Uuid};
+use townsquare::{Change, ErrorKind, Timestamp, Uuid};
 
 use crate::{errors::Failure, json};
 
-fn refused(message: String) -> Failure {
+/// A refusal of an argument.
+pub(crate) fn refused(message: String) -> Failure {
     Failure::own(ErrorKind::InvalidInput, message)
 }
 
@@ -117,6 +118,23 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// A moment: an aware datetime of any time zone.
+pub(crate) struct Instant(pub(crate) Timestamp);
+
+impl<'py> FromPyObject<'_, 'py> for Instant {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Instant> {
+        let zone = value.getattr("tzinfo").map_err(|_| expected("an aware datetime", &value))?;
+        if zone.is_none() {
+            return Err(PyTypeError::new_err("expected an aware datetime, not a naive one"));
+        }
+        // By Python, which knows every kind of time zone.
+        let utc = value.call_method1("astimezone", (PyTzInfo::utc(value.py())?,))?;
+        utc.extract().map(Instant)
     }
 }
 
@@ -269,10 +287,33 @@ fn items<'py>(
     value.try_iter().map_err(|_| expected(wanted, value))
 }
 
-fn expected(wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+/// The complaint about a value of another type.
+pub(crate) fn expected(wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let class = value.get_type();
     let class = class.name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("expected {wanted}, not {class}"))
+}
+
+/// A mapping as a JSON object.
+pub(crate) struct Object(json::Given);
+
+impl Object {
+    /// # Errors
+    /// An invalid input for what is not JSON.
+    pub(crate) fn named(self, name: &str) -> Result<townsquare::Json, Failure> {
+        Ok(self.0.named(name)?.unwrap_or_default())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Object {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Object> {
+        let Ok(mapping) = value.cast::<PyMapping>() else { return Err(expected("a mapping", &value)) };
+        let members = PyDict::new(value.py());
+        members.update(&mapping)?;
+        members.extract().map(Object)
+    }
 }
 
 /// A mapping of ids to JSON.

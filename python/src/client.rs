@@ -3,8 +3,11 @@
 //! Invariant: both are the same class under two names; what differs is the face of their door.
 
 use std::{
+    future::{Future, poll_fn},
     path::PathBuf,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
 };
 
 use pyo3::{
@@ -15,7 +18,8 @@ use pyo3::{
 use townsquare::{Config, Operation};
 
 use crate::{
-    communities,
+    argument::Text,
+    auth, communities,
     convert::Nothing,
     courier::Courier,
     discovery,
@@ -35,12 +39,13 @@ pub(crate) struct Methods {
     communities: PyOnceLock<Py<PyAny>>,
     spaces: PyOnceLock<Py<PyAny>>,
     fidgets: PyOnceLock<Py<PyAny>>,
+    auth: PyOnceLock<Py<PyAny>>,
 }
 
 impl From<Door> for Methods {
     fn from(door: Door) -> Methods {
         let area = PyOnceLock::new;
-        Methods { door, discovery: area(), communities: area(), spaces: area(), fidgets: area() }
+        Methods { door, discovery: area(), communities: area(), spaces: area(), fidgets: area(), auth: area() }
     }
 }
 
@@ -57,6 +62,21 @@ impl Methods {
     /// Ends the client and every thread of it; closing twice is fine.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let handle = self.door.share().lend();
+        if process::is_visiting() {
+            // Closing waits for callbacks to return, and this is one of them.
+            return self.door.enter(py, "close", |handle| async move {
+                if let Ok(client) = handle.client() {
+                    let mut closing = pin!(client.close());
+                    // Once begun it goes on by itself.
+                    poll_fn(|context| {
+                        let _ = closing.as_mut().poll(context);
+                        Poll::Ready(())
+                    })
+                    .await;
+                }
+                Ok(Nothing)
+            });
+        }
         enter_apart(py, self.door.face(), "close", self.door.share().courier(), async move {
             // In a child process it is the parent's to close.
             if let Ok(client) = handle.client() {
@@ -96,11 +116,26 @@ impl Methods {
         Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.door.clone()))?.bind(py))
     }
 
+    /// Accounts, sessions and sign-in.
+    #[getter]
+    fn auth<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.auth.get_or_try_init(py, || auth::area(py, self.door.clone()))?.bind(py))
+    }
+
     /// The same store, past row-level security.
     fn as_service<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let face = self.door.face();
         self.door.enter(py, "as_service", move |handle| async move {
             let client = handle.client()?.as_service();
+            Ok(Opened { handle: Handle::new(client, Arc::clone(handle.courier())), face })
+        })
+    }
+
+    /// The same store, as the user of that session.
+    fn as_user<'py>(&self, py: Python<'py>, access_token: Text) -> PyResult<Bound<'py, PyAny>> {
+        let face = self.door.face();
+        self.door.enter(py, Operation::AsUser, move |handle| async move {
+            let client = handle.client()?.as_user(&access_token.named("access_token")?).await?;
             Ok(Opened { handle: Handle::new(client, Arc::clone(handle.courier())), face })
         })
     }
@@ -126,7 +161,7 @@ impl Methods {
 impl Client {
     /// Opens a client; see the stub for the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', expose_owner_email=True, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
@@ -156,7 +191,7 @@ impl Client {
 impl AsyncClient {
     /// Opens a client; see the stub for the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', expose_owner_email=True, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! The way from the library's threads to an asyncio event loop.
 //!
-//! Invariant: no thread of the core's runtime ever waits for the GIL. Whoever has an answer leaves a note and goes on;
+//! Invariant: no worker of the core's runtime ever waits for the GIL. Whoever has an answer leaves a note and goes on;
 //! one thread for each client, started with the first note, rouses the event loops.
 
 use std::{

@@ -13,13 +13,15 @@
 //! | `argument` | ids, texts, changes and mappings on their way from it |
 //! | `options` | keywords to configuration |
 //! | `client` | the two clients, and the way to the areas |
-//! | `discovery`, `communities`, `spaces`, `fidgets` | one `area` each: names, defaults, meanings |
-//! | `mini_app`, `community`, `space`, `fidget` | the records of each |
+//! | `listener` | callbacks on their way from Python, and what ends them |
+//! | `discovery`, `communities`, `spaces`, `fidgets`, `auth` | one `area` each: names, defaults, meanings |
+//! | `mini_app`, `community`, `space`, `fidget`, `user` | the records of each |
 
 #![forbid(unsafe_code)]
 
 mod area;
 mod argument;
+mod auth;
 mod client;
 mod communities;
 mod community;
@@ -33,12 +35,14 @@ mod fidget;
 mod fidgets;
 mod handle;
 mod json;
+mod listener;
 mod mini_app;
 mod options;
 mod process;
 mod record;
 mod space;
 mod spaces;
+mod user;
 
 /// The native half of `townsquare`; import that, not this.
 #[pyo3::pymodule(gil_used = false)]
@@ -47,6 +51,7 @@ mod _native {
 
     #[pymodule_export]
     use crate::{
+        auth::{AsyncAuth, Auth, identity_claim},
         client::{AsyncClient, Client, shared},
         communities::{AsyncCommunities, Communities},
         community::{CommunityConfig, CommunityDomain, SpaceRegistration},
@@ -54,9 +59,11 @@ mod _native {
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats, HttpResponse},
         fidget::Fidget,
         fidgets::{AsyncFidgets, Fidgets},
+        listener::Subscription,
         mini_app::{Author, Engagement, MiniApp},
         space::{Owner, PublicSpace, Space, SpaceWithFidgets},
         spaces::{AsyncSpaces, Spaces},
+        user::{Session, User},
     };
 
     #[pymodule_init]

@@ -5,10 +5,13 @@
 //! the threads behind it did not come along.
 
 use std::{
+    cell::Cell,
     future::Future,
+    mem,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError},
     },
     thread::{self, ThreadId},
     time::Duration,
@@ -26,6 +29,10 @@ static FORKS: AtomicU64 = AtomicU64::new(0);
 static ENDING: AtomicBool = AtomicBool::new(false);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static LAST_THREAD: OnceLock<ThreadId> = OnceLock::new();
+
+thread_local! {
+    static IS_VISITING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Asks Python to tell us of forks and of its end.
 pub(crate) fn watch(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -60,6 +67,39 @@ where
     })
 }
 
+/// Blocks this thread, detached, until work that no future stands for is through; a signal handler that raises leaves it
+/// to end by itself.
+pub(crate) fn wait_for(py: Python<'_>, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
+    // No signal is handled on a thread of ours, and who calls may be what the work would wait for.
+    if is_visiting() {
+        py.detach(|| {
+            work();
+            rest_if_ending();
+        });
+        return Ok(());
+    }
+    let (done, waiting) = mpsc::channel();
+    thread::Builder::new().name("townsquare-wait".into()).spawn(move || {
+        work();
+        let _ = done.send(());
+    })?;
+    py.detach(move || {
+        let outcome = loop {
+            match waiting.recv_timeout(SIGNAL_CHECK) {
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    rest_if_ending();
+                    if let Err(raised) = Python::attach(raise_signals) {
+                        break Err(raised);
+                    }
+                }
+            }
+        };
+        rest_if_ending();
+        outcome
+    })
+}
+
 /// Runs the handlers of signals that came; only Python's main thread has any.
 fn raise_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
@@ -67,10 +107,46 @@ fn raise_signals(py: Python<'_>) -> PyResult<()> {
 
 /// Runs `body` attached to the interpreter, from a thread of our own; `None` when the interpreter is ending.
 pub(crate) fn visit<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    INSIDE.fetch_add(1, Ordering::SeqCst);
-    let result = if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(body) };
-    INSIDE.fetch_sub(1, Ordering::SeqCst);
+    let _visit = Visit::begin();
+    if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(body) }
+}
+
+/// Whether this thread is one of ours, inside the interpreter: it runs a callback.
+pub(crate) fn is_visiting() -> bool {
+    IS_VISITING.get()
+}
+
+/// Calls code of Python's from a visit. The interpreter, when it has ended, ends the threads that still run such code, by
+/// unwinding them: this one rests instead, before anything of it is dropped without the interpreter.
+pub(crate) fn stay<R>(call: impl FnOnce() -> R) -> R {
+    struct Rest;
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            rest_if_ending();
+        }
+    }
+    let rest = Rest;
+    let result = call();
+    mem::forget(rest);
     result
+}
+
+/// A thread of ours inside the interpreter.
+struct Visit;
+
+impl Visit {
+    fn begin() -> Visit {
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        IS_VISITING.set(true);
+        Visit
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        IS_VISITING.set(false);
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Whether the interpreter has begun to end.
@@ -80,6 +156,10 @@ pub(crate) fn is_ending() -> bool {
 
 /// A daemon thread that comes back while the interpreter ends must not touch it: it rests until the process is gone.
 fn rest_if_ending() {
+    if is_ending() && is_visiting() {
+        // The end need not wait for it.
+        drop(Visit);
+    }
     while is_ending() && LAST_THREAD.get() != Some(&thread::current().id()) {
         thread::park();
     }

@@ -5,6 +5,7 @@
     with townsquare.Client.open("town", catalog_api_key="…") as client:
         for app in client.discovery.get_trending_mini_apps(limit=20):
             print(app.engagement.trending_rank, app.name, app.home_url)
+        client.auth.sign_in("ann@town.example", "correct horse")
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)
 
@@ -13,11 +14,13 @@ Records are frozen and typed; times are aware datetimes in UTC; what fails raise
 """
 
 from ._native import (
+    AsyncAuth,
     AsyncClient,
     AsyncCommunities,
     AsyncDiscovery,
     AsyncFidgets,
     AsyncSpaces,
+    Auth,
     Author,
     Client,
     Communities,
@@ -32,11 +35,15 @@ from ._native import (
     MiniApp,
     Owner,
     PublicSpace,
+    Session,
     Space,
     SpaceRegistration,
     SpaceWithFidgets,
     Spaces,
+    Subscription,
+    User,
     __version__,
+    identity_claim,
     shared,
 )
 from .exceptions import (
@@ -57,11 +64,13 @@ from .notebook import MiniAppList, SpaceList
 
 __all__ = [
     "AlreadyExistsError",
+    "AsyncAuth",
     "AsyncClient",
     "AsyncCommunities",
     "AsyncDiscovery",
     "AsyncFidgets",
     "AsyncSpaces",
+    "Auth",
     "AuthError",
     "Author",
     "Client",
@@ -86,13 +95,17 @@ __all__ = [
     "PublicSpace",
     "RateLimitedError",
     "ReferenceMissingError",
+    "Session",
     "Space",
     "SpaceList",
     "SpaceRegistration",
     "SpaceWithFidgets",
     "Spaces",
+    "Subscription",
     "TooLargeError",
     "UnavailableError",
+    "User",
     "__version__",
+    "identity_claim",
     "shared",
 ]

@@ -9,7 +9,8 @@ and None, nested at most 100 deep, and comes back equal; None for a whole column
 (`...`) stays as it is; None clears it. All of these raise `InvalidInputError` for what does not fit.
 
 A row that the caller may not see is one that is not there: `NotFoundError`. A client starts as nobody, who sees what is
-public; `as_service()` may do everything.
+public, and becomes a user by `auth.sign_in`; `as_user()` gives a handle for each of many users, `as_service()` one that may
+do everything.
 """
 
 from datetime import timedelta
@@ -19,6 +20,14 @@ from typing import Any, Literal, Optional, Union, final
 
 from typing_extensions import Self, TypeAlias
 
+from ._auth import (
+    AsyncAuth as AsyncAuth,
+    Auth as Auth,
+    Session as Session,
+    Subscription as Subscription,
+    User as User,
+    identity_claim as identity_claim,
+)
 from ._communities import (
     AsyncCommunities as AsyncCommunities,
     Communities as Communities,
@@ -51,11 +60,13 @@ _Path: TypeAlias = Union[str, PathLike[str]]
 _Seconds: TypeAlias = Union[float, timedelta]
 
 __all__ = [
+    "AsyncAuth",
     "AsyncClient",
     "AsyncCommunities",
     "AsyncDiscovery",
     "AsyncFidgets",
     "AsyncSpaces",
+    "Auth",
     "Author",
     "Client",
     "Communities",
@@ -71,11 +82,15 @@ __all__ = [
     "MiniApp",
     "Owner",
     "PublicSpace",
+    "Session",
     "Space",
     "SpaceRegistration",
     "SpaceWithFidgets",
     "Spaces",
+    "Subscription",
+    "User",
     "__version__",
+    "identity_claim",
     "shared",
 ]
 
@@ -116,6 +131,7 @@ class Client:
         refresh_interval: Optional[_Seconds] = 900,
         catalog_timeout: Optional[_Seconds] = 10,
         durability: Optional[Literal["full", "normal"]] = "full",
+        persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
         **options: Any,
     ) -> Client:
@@ -131,6 +147,8 @@ class Client:
             refresh_interval: How long a fetched catalog counts as fresh: seconds or a timedelta.
             catalog_timeout: How long one request to the catalog may take: seconds or a timedelta.
             durability: Whether a commit survives power loss ("full") or a crash of the process alone ("normal").
+            persist_session: Whether who signs in stays signed in over restarts: the session is kept in data_dir, in a file
+                that only its owner may read. For an app with one user.
             expose_owner_email: Whether public spaces show their owners' e-mail addresses to every reader.
             **options: `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
                 `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
@@ -140,7 +158,10 @@ class Client:
         """
 
     def close(self) -> None:
-        """Ends the client and every thread of it. Later calls raise `ClosedError`; closing twice is fine."""
+        """Ends the client and every thread of it. Later calls raise `ClosedError`; closing twice is fine.
+
+        From a callback of the library's it returns at once; the client ends when the callback has returned.
+        """
 
     @property
     def closed(self) -> bool:
@@ -148,6 +169,16 @@ class Client:
 
     def as_service(self) -> Client:
         """The same store, past row-level security: for trusted code. One store: closing either closes both."""
+
+    def as_user(self, access_token: str) -> Client:
+        """The same store as the user of a session, for servers with many users: a handle of its own, whose caller stays.
+
+        One store: closing either closes both. After the session has ended or expired, everything asked of the handle raises
+        `AuthError`.
+
+        Raises:
+            AuthError: the session has ended, or its access token expired (`unauthorized`).
+        """
 
     def backup(self, target: _Path) -> None:
         """Writes a consistent copy of the SQLite database to the file `target` while writers go on.
@@ -180,6 +211,10 @@ class Client:
     def fidgets(self) -> Fidgets:
         """The fidgets of spaces."""
 
+    @property
+    def auth(self) -> Auth:
+        """Accounts, sessions and sign-in."""
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -208,6 +243,7 @@ class AsyncClient:
         refresh_interval: Optional[_Seconds] = 900,
         catalog_timeout: Optional[_Seconds] = 10,
         durability: Optional[Literal["full", "normal"]] = "full",
+        persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
         **options: Any,
     ) -> AsyncClient:
@@ -222,6 +258,9 @@ class AsyncClient:
 
     async def as_service(self) -> AsyncClient:
         """See `Client.as_service`."""
+
+    async def as_user(self, access_token: str) -> AsyncClient:
+        """See `Client.as_user`."""
 
     async def backup(self, target: _Path) -> None:
         """See `Client.backup`."""
@@ -245,6 +284,10 @@ class AsyncClient:
     @property
     def fidgets(self) -> AsyncFidgets:
         """The fidgets of spaces."""
+
+    @property
+    def auth(self) -> AsyncAuth:
+        """Accounts, sessions and sign-in."""
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(

@@ -22,7 +22,7 @@ def test_every_method_of_the_client_is_a_coroutine_here() -> None:
         return {name for name in dir(face) if not name.startswith("_")}
 
     assert methods(AsyncClient) == methods(Client)
-    for area in ("Discovery", "Spaces", "Fidgets", "Communities"):
+    for area in ("Discovery", "Spaces", "Fidgets", "Communities", "Auth"):
         assert methods(getattr(townsquare, f"Async{area}")) == methods(getattr(townsquare, area))
 
 

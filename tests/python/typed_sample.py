@@ -19,9 +19,12 @@ from townsquare import (
     Fidget,
     MiniApp,
     PublicSpace,
+    Session,
     Space,
     SpaceRegistration,
     SpaceWithFidgets,
+    Subscription,
+    User,
 )
 
 
@@ -68,6 +71,37 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         row: Optional[SpaceRegistration] = client.communities.get_space_registration(space.id)
         print(config.admin_identity_public_keys, kind, row.fid if row is not None else None)
         return client.communities.get_active_community_config("town") or {}
+
+
+def signing_in(folder: Path, key: str) -> Optional[User]:
+    with Client.open(folder, persist_session=True) as client:
+        user: User = client.auth.sign_up("ann@town.example", "correct horse")
+        session: Session = client.auth.sign_in("ann@town.example", "correct horse")
+        print(session.expires_at.isoformat(), session.user.email, client.as_user(session.access_token).spaces)
+        subscription: Subscription = client.auth.on_auth_state_change(lambda event, session: print(event, session))
+        claim: dict[str, Any] = townsquare.identity_claim(user.id, key, timestamp=datetime.now().astimezone())
+        client.auth.link_identity(claim)
+        session = client.auth.refresh_session()
+        session = client.auth.set_session(client.auth.refresh_session(session.refresh_token).refresh_token)
+        user = client.auth.update_user(current_password="correct horse", email="ann@new.example")
+        subscription.unsubscribe()
+        client.auth.delete_user(current_password="correct horse")
+        client.as_service().auth.delete_user(user.id)
+        current: Optional[Session] = client.auth.get_session()
+        client.auth.sign_out()
+        return current.user if current is not None else None
+
+
+def heard(event: str, session: Optional[Session]) -> None:
+    print(event, session.user.id if session is not None else None)
+
+
+async def awaiting_sign_in(client: AsyncClient) -> None:
+    session: Session = await client.auth.sign_in("ann@town.example", "correct horse")
+    handle: AsyncClient = await client.as_user(session.access_token)
+    subscription: Subscription = await handle.auth.on_auth_state_change(heard)
+    await asyncio.to_thread(subscription.unsubscribe)
+    await client.auth.sign_out()
 
 
 async def awaiting_tables(client: AsyncClient) -> str:

@@ -124,6 +124,13 @@ impl Seat {
         subscription
     }
 
+    /// Drops every callback; one that is running is dropped when it returns.
+    pub(super) fn forget_listeners(&self) {
+        // Outside the lock: dropping a callback runs code of its owner's.
+        let listeners = std::mem::take(&mut self.state.lock().listeners);
+        drop(listeners);
+    }
+
     /// Replaces what will refresh the session.
     pub(super) fn set_renewal(&self, renewal: AbortHandle) {
         if let Some(old) = self.state.lock().renewal.replace(renewal) {

@@ -1,0 +1,429 @@
+"""Sign-in from Python: accounts, sessions, identity keys, and what is kept secret (SPEC 5.3, 7, DESIGN 4 and 8)."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import os
+import stat
+import traceback
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import townsquare
+from conftest import run
+from townsquare import AlreadyExistsError, AuthError, Client, InvalidInputError, Session, User, identity_claim
+
+EMAIL, PASSWORD = "ann@town.example", "correct horse"
+KEY, OTHER_KEY = "01" * 32, "02" * 32
+
+
+def signed_in(client: Client, email: str = EMAIL, password: str = PASSWORD) -> Session:
+    client.auth.sign_up(email, password)
+    return client.auth.sign_in(email, password)
+
+
+def sentence(call: Any) -> tuple[str, str]:
+    """The kind and the sentence of the failure of a call."""
+    with pytest.raises(townsquare.Error) as caught:
+        call()
+    return caught.value.kind, str(caught.value)
+
+
+def test_the_signatures_say_the_contracts_defaults() -> None:
+    expected = {
+        "sign_up": "(email, password)",
+        "sign_in": "(email, password)",
+        "sign_out": "()",
+        "get_session": "()",
+        "refresh_session": "(refresh_token=None)",
+        "set_session": "(refresh_token)",
+        "update_user": "(*, current_password, email=Ellipsis, password=Ellipsis)",
+        "delete_user": "(user_id=None, *, current_password=None)",
+        "link_identity": "(claim)",
+        "on_auth_state_change": "(callback)",
+    }
+    for area in (townsquare.Auth, townsquare.AsyncAuth):
+        for name, signature in expected.items():
+            shown = str(inspect.signature(getattr(area, name))).replace("(self, /, ", "(").replace("(self, /)", "()").replace("(self, ", "(")
+            assert shown == signature, name
+    assert str(inspect.signature(identity_claim)) == "(user_id, private_key, *, timestamp=None)"
+    assert inspect.signature(Client.open).parameters["persist_session"].default is False
+
+
+def test_signing_up_makes_a_user_and_signs_nobody_in(client: Client) -> None:
+    user = client.auth.sign_up("  Ann@Town.Example\n", PASSWORD)
+    assert type(user) is User and isinstance(user.id, UUID) and user.email == EMAIL
+    assert user.created_at == user.updated_at and user.created_at.tzinfo is timezone.utc
+    assert repr(user) == f"User(id={user.id!r}, email='{EMAIL}')"
+    assert user == copy.deepcopy(user) and hash(user) == hash(copy.copy(user))
+    assert list(user.to_dict()) == ["id", "email", "created_at", "updated_at"]
+    assert client.auth.get_session() is None
+    with pytest.raises(AlreadyExistsError) as caught:
+        client.auth.sign_up("ANN@town.example", "another password")
+    assert (str(caught.value), caught.value.code) == ("Sign up failed: Record already exists", "23505")
+
+
+@pytest.mark.parametrize("email", ["", "ann", "@town.example", "ann@", "a b@town.example", "ann\0@town.example", "\ud800@town.example"])
+def test_what_is_no_address_is_an_invalid_input(client: Client, email: str) -> None:
+    kind, said = sentence(lambda: client.auth.sign_up(email, PASSWORD))
+    assert kind == "invalid_input" and said.startswith("Sign up failed: email ")
+
+
+@pytest.mark.parametrize("password", ["1234567", "x" * 1025, "\ud800" * 8])
+def test_what_is_no_password_is_an_invalid_input_that_does_not_show_it(client: Client, password: str) -> None:
+    kind, said = sentence(lambda: client.auth.sign_up(EMAIL, password))
+    assert kind == "invalid_input" and said.startswith("Sign up failed: password ") and password not in said
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"ann@town.example", ["x"]])
+def test_other_types_are_type_errors(client: Client, wrong: Any) -> None:
+    auth = client.auth
+    for call in (
+        lambda: auth.sign_up(wrong, PASSWORD),
+        lambda: auth.sign_up(EMAIL, wrong),
+        lambda: auth.sign_in(EMAIL, wrong),
+        lambda: auth.set_session(wrong),
+        lambda: auth.update_user(current_password=wrong),
+        lambda: auth.link_identity(wrong),
+        lambda: auth.on_auth_state_change(wrong),
+        lambda: client.as_user(wrong),
+        lambda: identity_claim(wrong, KEY),
+        lambda: identity_claim(uuid4(), wrong),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_a_client_acts_as_the_user_who_signed_in(client: Client, service: Client) -> None:
+    session = signed_in(client)
+    assert type(session) is Session and session.user.email == EMAIL
+    left = session.expires_at - datetime.now(timezone.utc)
+    assert timedelta(minutes=59) < left <= timedelta(hours=1)
+    assert client.auth.get_session() == session
+    space = client.spaces.create_space("Harbor")
+    assert space.owner_id == session.user.id
+    assert client.auth.sign_out() is None  # type: ignore[func-returns-value]
+    assert client.auth.get_session() is None
+    assert sentence(lambda: client.spaces.get_space(space.id)) == ("not_found", "Get space failed: Record not found")
+    assert service.spaces.get_space(space.id) == space
+    client.auth.sign_out()
+
+
+def test_a_wrong_password_and_an_unknown_address_hear_the_same(client: Client) -> None:
+    client.auth.sign_up(EMAIL, PASSWORD)
+    for email, password in ((EMAIL, "wrong password"), ("bob@town.example", PASSWORD), (EMAIL, "")):
+        with pytest.raises(AuthError) as caught:
+            client.auth.sign_in(email, password)
+        assert str(caught.value) == "Sign in failed: Invalid login credentials"
+        assert isinstance(caught.value, PermissionError)
+        assert (caught.value.kind, caught.value.code, caught.value.operation) == ("unauthorized", None, "sign_in")
+
+
+def test_ten_failures_make_an_address_wait(client: Client) -> None:
+    client.auth.sign_up(EMAIL, PASSWORD)
+    for email in (EMAIL, "stranger@town.example"):
+        for _ in range(10):
+            with pytest.raises(AuthError):
+                client.auth.sign_in(email, "wrong password")
+        with pytest.raises(townsquare.RateLimitedError) as caught:
+            client.auth.sign_in(email, PASSWORD)
+        error = caught.value
+        assert isinstance(error.retry_after, float) and 20 < error.retry_after <= 30
+        assert (error.kind, error.is_retryable) == ("rate_limited", True)
+        assert str(error).startswith("Sign in failed: Too many failed attempts; try again in ")
+
+
+def test_refreshing_kills_both_old_tokens_and_a_token_that_comes_back_ends_the_session(client: Client) -> None:
+    old = signed_in(client)
+    new = client.auth.refresh_session()
+    assert (new.user, client.auth.get_session()) == (old.user, new)
+    assert {old.access_token, old.refresh_token}.isdisjoint({new.access_token, new.refresh_token})
+    assert sentence(lambda: client.as_user(old.access_token)) == ("unauthorized", "Act as user failed: Session has ended")
+    third = client.auth.refresh_session(new.refresh_token)
+    assert client.auth.get_session() == third
+    expected = ("unauthorized", "Refresh session failed: Session has ended")
+    assert sentence(lambda: client.auth.refresh_session(new.refresh_token)) == expected
+    for call in (lambda: client.as_user(third.access_token), lambda: client.auth.refresh_session(third.refresh_token)):
+        with pytest.raises(AuthError, match="failed: Session has ended$"):
+            call()
+    assert client.auth.get_session() is None
+    assert sentence(client.auth.refresh_session) == ("unauthorized", "Refresh session failed: Nobody is signed in")
+
+
+def test_a_session_kept_elsewhere_is_taken_up(client: Client, tmp_path: Path) -> None:
+    session = signed_in(client)
+    with Client.open(tmp_path / "data") as other:
+        taken = other.auth.set_session(session.refresh_token)
+        assert taken.user == session.user and other.spaces.create_space("mine").owner_id == session.user.id
+        expected = ("unauthorized", "Set session failed: Session has ended")
+        assert sentence(lambda: other.auth.set_session("tsr_unheard-of")) == expected
+        kind, said = sentence(lambda: other.as_service().auth.set_session(taken.refresh_token))
+        assert kind == "invalid_input" and said.startswith("Set session failed: This handle has a fixed caller")
+
+
+def test_a_server_has_a_handle_for_each_of_many_users(client: Client, service: Client) -> None:
+    handles = {}
+    for number in range(8):
+        email = f"user{number}@town.example"
+        user = service.auth.sign_up(email, PASSWORD)
+        handles[user.id] = client.as_user(service.auth.sign_in(email, PASSWORD).access_token)
+    assert service.auth.get_session() is None and client.auth.get_session() is None
+    spaces = {owner: handle.spaces.create_space("mine") for owner, handle in handles.items()}
+    for owner, handle in handles.items():
+        held = handle.auth.get_session()
+        assert held is not None and (held.user.id, held.refresh_token) == (owner, "")
+        assert [space.id for each in handles for space in handle.spaces.get_user_spaces(each)] == [spaces[owner].id]
+    ended = next(iter(handles.values()))
+    ended.auth.sign_out()
+    expected = ("unauthorized", "Get public spaces failed: Session has ended")
+    assert sentence(lambda: ended.spaces.get_public_spaces()) == expected
+    assert sum(not handle.closed for handle in handles.values()) == 8
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
+def test_a_kept_session_is_taken_up_at_the_next_open_and_gone_after_signing_out(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Client.open(data, persist_session=True) as client:
+        session = signed_in(client)
+    file = data / "session.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with Client.open(data) as client:
+        assert client.auth.get_session() is None
+    with Client.open(data, persist_session=True) as client:
+        assert client.auth.get_session() == session
+        assert client.spaces.create_space("mine").owner_id == session.user.id
+        client.auth.sign_out()
+        assert not file.exists()
+    with Client.open(data, persist_session=True) as client:
+        assert client.auth.get_session() is None
+
+
+def test_changing_the_password_ends_the_other_sessions(client: Client, service: Client) -> None:
+    session = signed_in(client)
+    elsewhere = client.as_user(service.auth.sign_in(EMAIL, PASSWORD).access_token)
+    assert client.auth.update_user(current_password=PASSWORD) == session.user
+    assert elsewhere.auth.get_session() is not None
+    changed = client.auth.update_user(current_password=PASSWORD, password="another password")
+    assert changed.id == session.user.id and changed.updated_at > session.user.updated_at
+    assert elsewhere.auth.get_session() is None
+    assert client.auth.get_session() is not None
+    assert sentence(lambda: service.auth.sign_in(EMAIL, PASSWORD))[0] == "unauthorized"
+    moved = client.auth.update_user(current_password="another password", email=" Ann@New.Example ")
+    assert moved.email == "ann@new.example"
+    assert service.auth.sign_in("ann@new.example", "another password").user == moved
+
+
+def test_an_account_changes_only_for_who_knows_its_password(client: Client, service: Client) -> None:
+    update = client.auth.update_user
+    assert sentence(lambda: update(current_password=PASSWORD, password="another password")) == (
+        "unauthorized", "Update user failed: Nobody is signed in",
+    )  # fmt: skip
+    signed_in(client)
+    service.auth.sign_up("bob@town.example", PASSWORD)
+    expected = ("unauthorized", "Update user failed: Invalid login credentials")
+    assert sentence(lambda: update(current_password="wrong password", password="another password")) == expected
+    assert sentence(lambda: update(current_password="wrong password")) == expected
+    taken = ("already_exists", "Update user failed: Record already exists")
+    assert sentence(lambda: update(current_password=PASSWORD, email="bob@town.example")) == taken
+    for changes in ({"email": None}, {"password": None}, {"email": "bob"}, {"password": "short"}):
+        with pytest.raises(InvalidInputError, match=f"^Update user failed: {next(iter(changes))} is "):
+            update(current_password=PASSWORD, **changes)
+    with pytest.raises(TypeError):
+        update(PASSWORD)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        update(password="another password")  # type: ignore[call-arg]
+
+
+def test_a_deleted_user_takes_everything_along(client: Client, service: Client) -> None:
+    session = signed_in(client)
+    space = client.spaces.create_space("mine", is_public=True)
+    fidget = client.fidgets.create_fidget(space.id, "clock")
+    kind, said = sentence(lambda: client.auth.delete_user())
+    assert kind == "invalid_input" and said.startswith("Delete user failed: current_password is required")
+    refused = ("forbidden", "Delete user failed: Database error: permission denied for table users")
+    assert sentence(lambda: client.auth.delete_user(session.user.id)) == refused
+    assert sentence(lambda: client.auth.delete_user(uuid4(), current_password=PASSWORD)) == refused
+    for call in (
+        lambda: client.auth.delete_user(current_password="wrong password"),
+        lambda: client.auth.delete_user(session.user.id, current_password="wrong password"),
+    ):
+        assert sentence(call) == ("unauthorized", "Delete user failed: Invalid login credentials")
+    client.auth.delete_user(str(session.user.id), current_password=PASSWORD)
+    assert client.auth.get_session() is None
+    assert sentence(lambda: service.spaces.get_space(space.id))[0] == "not_found"
+    assert sentence(lambda: service.fidgets.get_fidget(fidget.id))[0] == "not_found"
+    assert sentence(lambda: client.auth.sign_in(EMAIL, PASSWORD))[0] == "unauthorized"
+
+
+def test_the_service_deletes_anyone(client: Client, service: Client) -> None:
+    user = signed_in(client).user
+    assert sentence(lambda: Client.open("other").auth.delete_user(user.id)) == (
+        "unauthorized", "Delete user failed: Database error: permission denied for table users",
+    )  # fmt: skip
+    service.auth.delete_user(user.id)
+    assert client.auth.get_session() is None
+    assert sentence(lambda: service.auth.delete_user(user.id)) == ("not_found", "Delete user failed: Record not found")
+    assert sentence(lambda: service.auth.delete_user("x"))[0] == "invalid_input"
+    signed_in(client, "bob@town.example")
+    client.auth.delete_user(current_password=PASSWORD)
+    assert client.auth.get_session() is None
+
+
+def test_a_claim_says_who_holds_which_key_since_when() -> None:
+    user, made = uuid4(), datetime(2026, 3, 1, 11, 0, tzinfo=timezone(timedelta(hours=1)))
+    claim = identity_claim(user, KEY, timestamp=made)
+    assert sorted(claim) == ["publicKey", "signature", "timestamp", "userId"]
+    assert (claim["userId"], claim["timestamp"]) == (str(user), "2026-03-01T10:00:00.000Z")
+    assert (len(claim["publicKey"]), len(claim["signature"])) == (64, 128)
+    assert claim == identity_claim(str(user), KEY, timestamp=made.astimezone(timezone.utc))
+    for call in (lambda: identity_claim(user, "5" * 63), lambda: identity_claim(user, "secret key"), lambda: identity_claim(user, "")):
+        assert sentence(call) == ("invalid_input", "A private key is 64 hex digits")
+    assert sentence(lambda: identity_claim("x", KEY))[1] == "user_id is not a UUID: 'x'"
+    for wrong in (datetime(2026, 3, 1), 5, "2026-03-01"):
+        with pytest.raises(TypeError, match="aware datetime"):
+            identity_claim(user, KEY, timestamp=wrong)  # type: ignore[arg-type]
+
+
+def test_a_user_links_a_key_by_a_claim_of_its_own(client: Client, service: Client) -> None:
+    user = signed_in(client).user
+    assert client.auth.link_identity(identity_claim(user.id, KEY)) is None  # type: ignore[func-returns-value]
+    client.auth.link_identity(MappingProxyType(identity_claim(user.id, KEY)))
+    bob = service.auth.sign_up("bob@town.example", PASSWORD)
+    other = client.as_user(service.auth.sign_in("bob@town.example", PASSWORD).access_token)
+    taken = ("already_exists", "Link identity failed: Record already exists")
+    assert sentence(lambda: other.auth.link_identity(identity_claim(bob.id, KEY))) == taken
+    assert sentence(lambda: other.auth.link_identity(identity_claim(user.id, OTHER_KEY)))[0] == "unauthorized"
+    other.auth.link_identity(identity_claim(bob.id, OTHER_KEY))
+
+
+def test_a_claim_that_is_forged_old_or_something_else_links_nothing(client: Client, service: Client) -> None:
+    user = signed_in(client).user
+    good, now = identity_claim(user.id, KEY), datetime.now(timezone.utc)
+    stranger = identity_claim(user.id, OTHER_KEY)
+    for bad in (
+        {**good, "publicKey": stranger["publicKey"]},
+        {**good, "signature": stranger["signature"]},
+        {**good, "timestamp": now.isoformat()},
+        identity_claim(uuid4(), KEY),
+        identity_claim(user.id, KEY, timestamp=now - timedelta(minutes=6)),
+        identity_claim(user.id, KEY, timestamp=now + timedelta(minutes=2)),
+    ):
+        kind, said = sentence(lambda: client.auth.link_identity(bad))
+        assert kind == "unauthorized" and said.startswith("Link identity failed: The identity claim"), bad
+    signed_file = {
+        "publicKey": "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664", "fileData": '{"a":1}',
+        "fileType": "json", "isEncrypted": False, "timestamp": "2024-01-15T10:30:00.000Z",
+        "signature": "7872a955678d07afa6754d61262dbd37c53bd2488d70d69bc8158166ca2533ae"
+        "894816d89276d872ee05bd11c7cbbcff204cc5cea5a08318652c04eac9e5ad04",
+    }  # fmt: skip
+    for no_claim in (signed_file, {}, {**good, "more": 1}, {**good, "userId": 5}, {**good, "userId": float("nan")}):
+        assert sentence(lambda: client.auth.link_identity(no_claim))[0] == "invalid_input", no_claim
+    client.auth.sign_out()
+    nobody = ("unauthorized", "Link identity failed: Nobody is signed in")
+    assert sentence(lambda: client.auth.link_identity(good)) == nobody
+    assert sentence(lambda: service.auth.link_identity(good)) == nobody
+
+
+def test_no_password_key_or_token_is_ever_shown(client: Client, service: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret, key = "swordfish-marked", "abcdef01" * 8
+    user = client.auth.sign_up(EMAIL, secret)
+    session = client.auth.sign_in(EMAIL, secret)
+    as_user = client.as_user(session.access_token)
+    renewed = client.auth.refresh_session()
+    tokens = [token for each in (session, renewed) for token in (each.access_token, each.refresh_token)]
+    assert all(len(token) > 60 for token in tokens)
+    shown = [f"{each!r} {each}" for each in (user, session, renewed, client, as_user, client.auth, client.auth.get_session())]
+
+    def log_and_fail(event: str, session: Any) -> None:
+        raise RuntimeError(f"{event} {session}")
+
+    subscription = client.auth.on_auth_state_change(log_and_fail)
+    failing: list[Any] = [
+        lambda: client.auth.sign_up(EMAIL, secret),
+        lambda: client.auth.sign_in("bob@town.example", secret),
+        lambda: client.auth.sign_up("bob", secret),
+        lambda: client.auth.update_user(current_password="x" + secret, password=secret),
+        lambda: client.auth.update_user(current_password=secret, email="no address"),
+        lambda: client.auth.delete_user(current_password="x" + secret),
+        lambda: client.as_user(session.access_token),
+        lambda: as_user.spaces.get_public_spaces(),
+        lambda: client.auth.set_session(renewed.access_token),
+        lambda: service.auth.refresh_session(session.refresh_token),
+        lambda: identity_claim(user.id, key + "z"),
+        lambda: client.auth.link_identity({"publicKey": secret}),
+    ]
+    for call in failing:
+        with pytest.raises(townsquare.Error) as caught:
+            call()
+        error = caught.value
+        shown += [repr(error), str(error), repr(error.args), repr(vars(error))]
+        shown += ["".join(traceback.TracebackException.from_exception(error).format())]
+    subscription.unsubscribe()
+    shown += [record.getMessage() + str(record.exc_info) + str(record.exc_text) for record in caplog.records] + [caplog.text]
+    for text in shown:
+        assert secret not in text and key not in text
+        assert not any(token in text for token in tokens)
+    assert session.to_dict()["access_token"] == session.access_token
+    assert session.to_dict()["user"] == user.to_dict()
+
+
+def test_sessions_are_records(client: Client) -> None:
+    session = signed_in(client)
+    assert repr(session) == f"Session(expires_at={session.expires_at!r}, user={session.user!r})"
+    assert session == copy.copy(session) and hash(session) == hash(copy.deepcopy(session))
+    assert session != client.auth.refresh_session()
+    with pytest.raises(AttributeError):
+        session.access_token = "x"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Session()
+
+
+def test_a_closed_client_signs_nobody_in(client: Client) -> None:
+    session = signed_in(client)
+    client.close()
+    for call in (
+        lambda: client.auth.sign_in(EMAIL, PASSWORD),
+        lambda: client.auth.sign_up("bob@town.example", PASSWORD),
+        lambda: client.auth.get_session(),
+        lambda: client.auth.sign_out(),
+        lambda: client.as_user(session.access_token),
+        lambda: client.auth.on_auth_state_change(print),
+    ):
+        assert sentence(call)[0] == "closed"
+
+
+def test_the_same_through_coroutines(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await townsquare.AsyncClient.open(tmp_path / "data", persist_session=True) as client:
+            user = await client.auth.sign_up(EMAIL, PASSWORD)
+            wrong = client.auth.sign_in(EMAIL, "wrong password")
+            with pytest.raises(AuthError, match="^Sign in failed: Invalid login credentials$"):
+                await wrong
+            session = await client.auth.sign_in(EMAIL, PASSWORD)
+            handle = await client.as_user(session.access_token)
+            assert type(handle) is townsquare.AsyncClient and type(handle.auth) is townsquare.AsyncAuth
+            assert (await handle.spaces.create_space("mine")).owner_id == user.id
+            assert await client.auth.get_session() == session
+            await client.auth.link_identity(identity_claim(user.id, KEY))
+            changed = await client.auth.update_user(current_password=PASSWORD, password="another password")
+            session = await client.auth.refresh_session()
+            assert session.user == changed
+            service = await client.as_service()
+            session = await service.auth.refresh_session(session.refresh_token)
+            session = await client.auth.set_session(session.refresh_token)
+            assert (await client.auth.get_session()) == session
+            await client.auth.sign_out()
+            assert await client.auth.get_session() is None
+            await service.auth.delete_user(user.id)
+            gone = client.auth.sign_in(EMAIL, "another password")
+            with pytest.raises(AuthError):
+                await gone
+
+    run(main())

@@ -1,0 +1,229 @@
+"""Who may do what, cell by cell: nobody, the owner, another user, the service (SPEC 5.4, DESIGN 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import townsquare
+from townsquare import Client, Fidget, Space, User, identity_claim
+
+KEY, OTHER_KEY = "01" * 32, "02" * 32
+CALLERS = ["nobody", "owner", "other", "service"]
+CONFIG: dict[str, Any] = {"brand_config": {"name": "Town"}, "assets_config": [], "community_config": {}, "fidgets_config": {}}
+
+
+class Town:
+    """A store with every caller, and rows of the owner's: hidden and shown."""
+
+    def __init__(self, client: Client) -> None:
+        service = client.as_service()
+        self.users: dict[str, User] = {}
+        self.callers: dict[str, Client] = {"nobody": client, "service": service}
+        for name in ("owner", "other"):
+            self.users[name] = service.auth.sign_up(f"{name}@town.example", "correct horse")
+            session = service.auth.sign_in(f"{name}@town.example", "correct horse")
+            self.callers[name] = client.as_user(session.access_token)
+        owner = self.callers["owner"]
+        self.hidden: Space = owner.spaces.create_space("hidden")
+        self.shown: Space = owner.spaces.create_space("shown", is_public=True)
+        self.inside: Fidget = owner.fidgets.create_fidget(self.hidden.id, "clock")
+        self.outside: Fidget = owner.fidgets.create_fidget(self.shown.id, "clock")
+
+    def __getitem__(self, caller: str) -> Client:
+        return self.callers[caller]
+
+
+@pytest.fixture
+def square(client: Client) -> Town:
+    return Town(client)
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call answers, or all that its failure tells."""
+    try:
+        return call()
+    except townsquare.Error as error:
+        return type(error), error.kind, str(error), error.code, error.status, error.is_retryable
+
+
+def kind(call: Callable[[], Any]) -> str:
+    """`ok`, or the kind of the failure."""
+    result = outcome(call)
+    return str(result[1]) if isinstance(result, tuple) else "ok"
+
+
+def row_policy(operation: str, table: str) -> tuple[Any, ...]:
+    sentence = f'{operation} failed: Database error: new row violates row-level security policy for table "{table}"'
+    return townsquare.AuthError, "forbidden", sentence, "42501", None, False
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_spaces_are_seen_by_their_owner_and_by_everyone_when_public(square: Town, caller: str) -> None:
+    spaces, sees = square[caller].spaces, caller in ("owner", "service")
+    assert spaces.get_space(square.shown.id) == square.shown
+    assert spaces.get_space_with_fidgets(square.shown.id).fidgets == [square.outside]
+    assert [space.id for space in spaces.get_public_spaces()] == [square.shown.id]
+    listed = {space.id for space in spaces.get_user_spaces(square.users["owner"].id)}
+    assert listed == ({square.shown.id, square.hidden.id} if sees else {square.shown.id})
+    for get in (spaces.get_space, spaces.get_space_with_fidgets):
+        assert kind(lambda: get(square.hidden.id)) == ("ok" if sees else "not_found")
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_spaces_are_made_by_users_for_themselves_and_by_the_service_for_anyone(square: Town, caller: str) -> None:
+    spaces = square[caller].spaces
+    refused = row_policy("Create space", "spaces")
+    if caller == "nobody":
+        assert outcome(lambda: spaces.create_space("x")) == refused
+    else:
+        own = None if caller == "service" else square.users[caller].id
+        assert spaces.create_space("x").owner_id == own
+        assert spaces.create_space("x", owner_id=own).owner_id == own
+    for owner in ("owner", "other"):
+        may = caller in (owner, "service")
+        result = outcome(lambda: spaces.create_space("x", owner_id=square.users[owner].id))
+        assert result.owner_id == square.users[owner].id if may else result == refused
+    both: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "owner_id": square.users["owner"].id}]
+    assert kind(lambda: spaces.create_spaces(both)) == ("ok" if caller in ("owner", "service") else "forbidden")
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_spaces_are_changed_and_deleted_by_their_owner(square: Town, caller: str) -> None:
+    spaces, expected = square[caller].spaces, "ok" if caller in ("owner", "service") else "not_found"
+    for space in (square.hidden, square.shown):
+        assert kind(lambda: spaces.update_space(space.id)) == expected
+        assert kind(lambda: spaces.update_space(space.id, name="renamed")) == expected
+        assert square["service"].spaces.get_space(space.id).name == ("renamed" if expected == "ok" else space.name)
+        assert kind(lambda: spaces.delete_space(space.id)) == expected
+        assert kind(lambda: square["service"].spaces.get_space(space.id)) == ("not_found" if expected == "ok" else "ok")
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_fidgets_are_seen_by_who_sees_their_space(square: Town, caller: str) -> None:
+    fidgets, sees = square[caller].fidgets, caller in ("owner", "service")
+    assert fidgets.get_fidget(square.outside.id) == square.outside
+    assert fidgets.get_space_fidgets(square.shown.id) == [square.outside]
+    assert kind(lambda: fidgets.get_fidget(square.inside.id)) == ("ok" if sees else "not_found")
+    assert fidgets.get_space_fidgets(square.hidden.id) == ([square.inside] if sees else [])
+    assert fidgets.get_space_fidgets(uuid4()) == []
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_fidgets_are_placed_changed_and_deleted_by_the_owner_of_their_space(square: Town, caller: str) -> None:
+    fidgets, may = square[caller].fidgets, caller in ("owner", "service")
+    for space, fidget in ((square.hidden, square.inside), (square.shown, square.outside)):
+        created = outcome(lambda: fidgets.create_fidget(space.id, "text"))
+        assert isinstance(created, Fidget) if may else created == row_policy("Create fidget", "fidgets")
+        assert kind(lambda: fidgets.create_fidgets(space.id, [{"type": "text"}])) == ("ok" if may else "forbidden")
+        expected = "ok" if may else "not_found"
+        assert kind(lambda: fidgets.save_positions(space.id, {fidget.id: {"x": 1}})) == expected
+        assert kind(lambda: fidgets.update_fidget(fidget.id, config={"a": 1})) == expected
+        now = square["service"].fidgets.get_fidget(fidget.id)
+        assert (now.position, now.config) == (({"x": 1}, {"a": 1}) if may else (None, None))
+        assert kind(lambda: fidgets.delete_fidget(fidget.id)) == expected
+
+
+@pytest.mark.parametrize("caller", ["nobody", "other"])
+def test_a_hidden_row_answers_like_a_missing_one(square: Town, caller: str) -> None:
+    spaces, fidgets, nowhere = square[caller].spaces, square[caller].fidgets, uuid4()
+    for call in (
+        lambda id: spaces.get_space(id),
+        lambda id: spaces.get_space_with_fidgets(id),
+        lambda id: spaces.update_space(id, name="x"),
+        lambda id: spaces.update_space(id),
+        lambda id: spaces.delete_space(id),
+        lambda id: fidgets.get_space_fidgets(id),
+        lambda id: fidgets.create_fidget(id, "text"),
+    ):
+        assert outcome(lambda: call(square.hidden.id)) == outcome(lambda: call(nowhere))
+    for call in (
+        lambda id: fidgets.get_fidget(id),
+        lambda id: fidgets.update_fidget(id, type="x"),
+        lambda id: fidgets.delete_fidget(id),
+        lambda id: fidgets.save_positions(square.hidden.id, {id: None}),
+    ):
+        assert outcome(lambda: call(square.inside.id)) == outcome(lambda: call(nowhere))
+    missing = (townsquare.NotFoundError, "not_found", "Get space failed: Record not found", None, None, False)
+    assert outcome(lambda: spaces.get_space(square.hidden.id)) == missing
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_users_are_known_as_owners_of_public_spaces_and_deleted_by_themselves(square: Town, caller: str) -> None:
+    owner = square[caller].spaces.get_public_spaces()[0].owner
+    assert owner is not None and (owner.id, owner.email) == (square.users["owner"].id, "owner@town.example")
+    stranger = square["service"].auth.sign_up("stranger@town.example", "correct horse")
+    sentence = "Delete user failed: Database error: permission denied for table users"
+    refusal = (townsquare.AuthError, "unauthorized" if caller == "nobody" else "forbidden", sentence, "42501", None, False)
+    result = outcome(lambda: square[caller].auth.delete_user(stranger.id))
+    assert result is None if caller == "service" else result == refusal
+    update = outcome(lambda: square[caller].auth.update_user(current_password="correct horse", email=f"new-{caller}@town.example"))
+    if caller in square.users:
+        assert (update.id, update.email) == (square.users[caller].id, f"new-{caller}@town.example")
+        square[caller].auth.delete_user(current_password="correct horse")
+        assert kind(lambda: square[caller].spaces.get_public_spaces()) == "unauthorized"
+    else:
+        assert update[1:3] == ("unauthorized", "Update user failed: Nobody is signed in")
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_communities_are_read_by_everyone_and_written_by_the_service(square: Town, caller: str) -> None:
+    service, communities, may = square["service"].communities, square[caller].communities, caller == "service"
+    service.save_community_config("town", **CONFIG)
+    service.save_community_domain("town", "town.example", "custom")
+    active = communities.get_active_community_config("town")
+    assert active is not None and active["brand"] == {"name": "Town"}
+    assert communities.resolve_community("town.example") == "town"
+    denied = "unauthorized" if caller == "nobody" else "forbidden"
+    for operation, table, call in (
+        ("Save community config", "community_configs", lambda: communities.save_community_config("town", **CONFIG)),
+        ("Save community config", "community_configs", lambda: communities.save_community_config("new", **CONFIG)),
+        ("Save community domain", "community_domains", lambda: communities.save_community_domain("town", "a.example", "custom")),
+        ("Delete community domain", "community_domains", lambda: communities.delete_community_domain("a.example")),
+    ):
+        result = outcome(call)
+        if not may:
+            sentence = f"{operation} failed: Database error: permission denied for table {table}"
+            assert result == (townsquare.AuthError, denied, sentence, "42501", None, False)
+    assert communities.resolve_community("town.example") == (None if may else "town")
+    service.save_community_config("town", is_published=False)
+    assert communities.get_active_community_config("town") is None
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_spaces_are_registered_by_their_owner_and_the_service_and_read_by_everyone(square: Town, caller: str) -> None:
+    communities, may = square[caller].communities, caller in ("owner", "service")
+    for space in (square.hidden, square.shown):
+        made = outcome(lambda: communities.register_space(space.id, "Harbor", "profile"))
+        if may:
+            assert communities.get_space_registration(space.id) == made
+        else:
+            assert made == row_policy("Register space", "spaceRegistrations")
+            registered = square["service"].communities.register_space(space.id, "Harbor", "profile")
+            assert communities.get_space_registration(space.id) == registered
+    missing = kind(lambda: communities.register_space(uuid4(), "Harbor", "profile"))
+    assert missing == ("ok" if caller == "service" else "forbidden")
+
+
+def test_who_linked_an_admin_key_sets_the_navigation_and_nothing_else(square: Town) -> None:
+    service, key = square["service"].communities, identity_claim(uuid4(), KEY)["publicKey"]
+    before = service.save_community_config("town", admin_identity_public_keys=[key], **CONFIG)
+    service.save_community_config("elsewhere", admin_identity_public_keys=["ab" * 32], **CONFIG)
+    owner, other = square["owner"], square["other"]
+    sentence = "Update navigation failed: Database error: permission denied for table community_configs"
+    refused = (townsquare.AuthError, "forbidden", sentence, "42501", None, False)
+    assert outcome(lambda: owner.communities.update_navigation("town", ["home"])) == refused
+    owner.auth.link_identity(identity_claim(square.users["owner"].id, KEY))
+    other.auth.link_identity(identity_claim(square.users["other"].id, OTHER_KEY))
+    after = owner.communities.update_navigation("town", ["home"])
+    assert after.navigation_config == ["home"] and after.updated_at > before.updated_at
+    changed = {name for name, value in after.to_dict().items() if value != before.to_dict()[name]}
+    assert changed == {"navigation_config", "updated_at"}
+    for handle, community in ((other, "town"), (owner, "elsewhere"), (other, "nowhere")):
+        assert outcome(lambda: handle.communities.update_navigation(community, [])) == refused
+    assert kind(lambda: square["nobody"].communities.update_navigation("town", [])) == "unauthorized"
+    assert kind(lambda: owner.communities.save_community_config("town", ui_config={})) == "forbidden"
+    now = service.save_community_config("town")
+    assert now.navigation_config == ["home"]
