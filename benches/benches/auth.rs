@@ -32,7 +32,7 @@ fn main() {
     group.sample_size(sized(30, 10));
     // On a handle that keeps its caller, as a server signs its users in.
     group.bench_function("townsquare", |bencher| {
-        bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right"))
+        bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right"));
     });
     group.bench_function("floor: Argon2", |bencher| bencher.iter(argon2));
     group.finish();

@@ -112,8 +112,12 @@ impl<E: Send> Cancel for Inner<E> {
         state.waiting.clear();
         let idle = state.callback.take();
         if let Some(callback) = idle {
+            // Whoever else cancels waits for this, as for a call.
+            state.runs_on = Some(thread::current().id());
             drop(state);
             discard(callback);
+            self.state.lock().runs_on = None;
+            self.returned.notify_all();
             return;
         }
         // Inside the callback itself: it has only to return.

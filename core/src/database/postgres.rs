@@ -95,13 +95,18 @@ impl Postgres {
     ) -> Result<T> {
         let transaction = async {
             let mut lent = self.0.pool.lend(principal).await?;
-            if let Err(error) = command(&mut lent, "BEGIN").await {
-                if !lent.was_idle() {
+            // One batch: work without a statement is only for those whose session stands, too.
+            let begin = match principal {
+                Principal::User(_) => "BEGIN; SELECT townsquare.admitted()",
+                Principal::Anonymous | Principal::Service => "BEGIN",
+            };
+            if let Err(error) = command(&mut lent, begin).await {
+                if !lent.was_idle() || error.kind() == ErrorKind::Unauthorized {
                     return Err(error);
                 }
                 drop(lent);
                 lent = self.0.pool.lend_new(principal).await?;
-                command(&mut lent, "BEGIN").await?;
+                command(&mut lent, begin).await?;
             }
             let mut transaction = Transaction(Under::Postgres(Connection { lent, caller: principal.caller() }));
             let result = work(&mut transaction).await;

@@ -86,6 +86,8 @@ fn a_session_that_ended_is_an_error_whatever_is_asked(store: &Store) {
         wait(handle.spaces().delete_space(missing)).err(),
         wait(handle.spaces().create_space(NewSpace::named("late"))).err(),
         wait(handle.fidgets().get_space_fidgets(missing)).err(),
+        wait(handle.spaces().create_spaces(Vec::new())).err(),
+        wait(handle.fidgets().save_positions(missing, Default::default())).err(),
         wait(handle.communities().resolve_community("nowhere.example")).err(),
         wait(handle.communities().get_space_registration(missing)).err(),
         wait(handle.communities().get_active_community_config("none")).err(),
