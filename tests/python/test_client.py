@@ -84,6 +84,7 @@ def test_seconds_may_be_a_number_a_timedelta_or_text(tmp_path: Path, interval: A
         {"catalog_page_size": 2**200},
         {"catalog_page_size": 10.5},
         {"durability": "maybe"},
+        {"persist_session": "perhaps"},
         {"database_url": "mysql://x"},
         {"catalog_url": "gopher://x"},
     ],
@@ -118,6 +119,7 @@ def test_the_signature_of_open_says_the_contracts_defaults() -> None:
             "refresh_interval": 900,
             "catalog_timeout": 10,
             "durability": "full",
+            "persist_session": False,
             "expose_owner_email": True,
         }
 
