@@ -4,6 +4,7 @@ mod accounts;
 mod claims;
 mod hidden;
 mod hostile;
+mod many;
 mod mixed;
 mod oracle;
 mod people;

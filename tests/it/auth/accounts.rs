@@ -1,9 +1,10 @@
 //! Accounts: signing up and in, changing and deleting them (SPEC 5.3, 7).
 
+use argon2::{Argon2, Params, PasswordHasher as _};
 use townsquare::{ErrorKind, NewFidget, NewSpace, UserPatch, Uuid, blocking::wait};
 use townsquare_tests::{
     on_both_engines,
-    store::{Store, assert_fails},
+    store::{Engine, Store, assert_fails},
 };
 
 on_both_engines!(
@@ -16,6 +17,7 @@ on_both_engines!(
     an_account_changes_only_for_who_knows_its_password,
     a_deleted_account_takes_everything_along,
     the_service_deletes_anybody_and_nobody_else_does,
+    a_hash_of_weaker_parameters_is_renewed_at_the_next_sign_in,
 );
 
 const EMAIL: &str = "ann@town.example";
@@ -134,4 +136,27 @@ fn the_service_deletes_anybody_and_nobody_else_does(store: &Store) {
     assert_eq!(wait(bob.spaces().get_space(Uuid::nil())).expect_err("ended").kind(), ErrorKind::Unauthorized);
     let missing = wait(store.service.auth().delete_user(ann.id));
     assert_fails(missing, ErrorKind::NotFound, None, "Delete user failed: Record not found");
+}
+
+/// Argon2id with less memory and fewer passes than today's, as an older version may have kept it.
+fn a_hash_of_weaker_parameters_is_renewed_at_the_next_sign_in(store: &Store) {
+    let auth = store.client.auth();
+    wait(auth.sign_up(EMAIL, PASSWORD)).expect("signed up");
+    let table = match store.engine {
+        Engine::Sqlite => "townsquare_credentials",
+        Engine::Postgres => "townsquare.credentials",
+    };
+    let kept = || store.outside.value(&format!("SELECT password_hash FROM {table}"));
+    let strong = kept();
+    assert!(strong.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{strong}");
+    let weak = Argon2::from(Params::new(64, 1, 1, None).expect("parameters"));
+    let weak = weak.hash_password_with_salt(PASSWORD.as_bytes(), b"sixteen bytes of").expect("a hash").to_string();
+    store.outside.run(&format!("UPDATE {table} SET password_hash = '{weak}'"));
+    assert!(wait(auth.sign_in(EMAIL, "wrong password")).is_err());
+    assert_eq!(kept(), weak, "a wrong password renews nothing");
+    wait(auth.sign_in(EMAIL, PASSWORD)).expect("right");
+    let renewed = kept();
+    assert!(renewed.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && renewed != strong, "{renewed}");
+    wait(auth.sign_in(EMAIL, PASSWORD)).expect("right");
+    assert_eq!(kept(), renewed, "strong enough");
 }
