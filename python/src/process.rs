@@ -7,7 +7,6 @@
 use std::{
     cell::Cell,
     future::Future,
-    mem,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -119,15 +118,19 @@ pub(crate) fn is_visiting() -> bool {
 /// Calls code of Python's from a visit. The interpreter, when it has ended, ends the threads that still run such code, by
 /// unwinding them: this one rests instead, before anything of it is dropped without the interpreter.
 pub(crate) fn stay<R>(call: impl FnOnce() -> R) -> R {
-    struct Rest;
+    struct Rest {
+        has_returned: bool,
+    }
     impl Drop for Rest {
         fn drop(&mut self) {
-            rest_if_ending();
+            if !self.has_returned {
+                rest_if_ending();
+            }
         }
     }
-    let rest = Rest;
+    let mut rest = Rest { has_returned: false };
     let result = call();
-    mem::forget(rest);
+    rest.has_returned = true;
     result
 }
 
