@@ -15,7 +15,9 @@ use uuid::Uuid;
 
 #[cfg(test)]
 pub(crate) use decide::{Image, Surroundings};
-pub(crate) use predicate::{Predicate, Spell, quoted};
+#[cfg(any(feature = "postgres", test))]
+pub(crate) use predicate::quoted;
+pub(crate) use predicate::{Predicate, Spell};
 
 /// On whose behalf a statement runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -139,6 +141,7 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
 }
 
 /// The columns of a table that callers other than the service may change; `None`: all of them.
+#[cfg(any(feature = "postgres", test))]
 pub(crate) const fn updatable(table: Table) -> Option<&'static [&'static str]> {
     match table {
         Table::CommunityConfigs => Some(&["navigation_config", "updated_at"]),

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+#[cfg(feature = "sqlite")]
 use super::Statement;
 use crate::{
     error::{Error, ErrorKind},
@@ -39,7 +40,8 @@ pub(crate) struct Pass {
 #[derive(Clone)]
 pub(crate) struct Acting(Arc<ArcSwap<Principal>>);
 
-/// The sessions that stand. Engines run it before what a user's caller asks for.
+/// The sessions that stand: asked before anything that a user asks. (PostgreSQL asks by a function of its own.)
+#[cfg(feature = "sqlite")]
 pub(super) static SESSION: Statement = Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
 
 impl Principal {
