@@ -181,7 +181,8 @@ impl Client {
     }
 
     /// Ends the client: calls off what is under way, finishes writes already accepted, closes the files and waits
-    /// for every thread to end. Later calls fail as `Closed`. Closing twice is fine.
+    /// for every thread to end. Later calls fail as `Closed`. Closing twice is fine. A callback must not wait for it: it
+    /// is one of the things that are waited for.
     pub async fn close(&self) {
         let handle = Arc::clone(&self.0);
         handle.parts.is_closed.store(true, Ordering::Release);

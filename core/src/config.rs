@@ -276,7 +276,7 @@ impl Config {
     }
 
     /// Keeps the signed-in user's session in `data_dir`, in a file that only its owner may read, from one start of the
-    /// program to the next: for an app with one user.
+    /// program to the next: for an app with one user, and one process at a time.
     pub fn persist_session(mut self) -> Config {
         self.persists_session = true;
         self

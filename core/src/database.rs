@@ -147,8 +147,8 @@ impl Scope {
     }
 
     /// Who it is, unless the access token is too old to say so.
-    fn principal(&self) -> Result<Arc<Principal>> {
-        let principal = self.acting.principal();
+    async fn principal(&self) -> Result<Arc<Principal>> {
+        let principal = self.acting.settled().await;
         match &*principal {
             Principal::User(pass) if pass.expires_at <= self.database.clock.now() => Err(session_expired()),
             _ => Ok(principal),
@@ -164,12 +164,26 @@ impl Scope {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let principal = self.principal()?;
+        let principal = self.principal().await?;
+        let fetched = self.fetch_for(&principal, statement, values, read).await;
+        match self.acting.successor(&principal, &fetched).await {
+            Some(principal) => self.fetch_for(&principal, statement, values, read).await,
+            None => fetched,
+        }
+    }
+
+    async fn fetch_for<T>(
+        &self,
+        principal: &Principal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
+            Engine::Sqlite(sqlite) => sqlite.fetch(principal, statement, values, read),
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+            Engine::Postgres(postgres) => postgres.fetch(principal, statement, values, read).await,
         }
     }
 
@@ -180,12 +194,18 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let principal = self.principal()?;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values, read).await,
+            Engine::Sqlite(sqlite) => {
+                let principal = self.principal().await?;
+                let scanned = sqlite.scan(Arc::clone(&principal), statement, values.clone(), read).await;
+                match self.acting.successor(&principal, &scanned).await {
+                    Some(principal) => sqlite.scan(principal, statement, values, read).await,
+                    None => scanned,
+                }
+            }
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.fetch(&principal, statement, &values, read).await,
+            Engine::Postgres(_) => self.fetch(statement, &values, read).await,
         }
     }
 
@@ -196,17 +216,16 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let principal = self.principal()?;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => {
-                let work = sqlite.write(principal, move |transaction| {
+                let work = sqlite.write(self.principal().await?, move |transaction| {
                     Box::pin(async move { transaction.fetch(statement, &values, read).await })
                 });
                 work.await
             }
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.change(&principal, statement, &values, read).await,
+            Engine::Postgres(_) => self.fetch(statement, &values, read).await,
         }
     }
 
@@ -217,7 +236,7 @@ impl Scope {
         &self,
         work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
-        let principal = self.principal()?;
+        let principal = self.principal().await?;
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,

@@ -4,6 +4,7 @@ mod accounts;
 mod claims;
 mod hidden;
 mod hostile;
+mod keeping;
 mod many;
 mod mixed;
 mod oracle;

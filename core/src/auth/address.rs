@@ -28,9 +28,12 @@ pub(super) fn checked(email: &str) -> Result<String> {
     Ok(email)
 }
 
+/// Bytes of a password at the most: more than that is nobody's, and not worth hashing.
+pub(super) const LONGEST_PASSWORD: usize = 1024;
+
 /// A password that somebody may choose.
 pub(super) fn check_password(password: &str) -> Result<()> {
-    if (8..=1024).contains(&password.len()) {
+    if (8..=LONGEST_PASSWORD).contains(&password.len()) {
         return Ok(());
     }
     Err(Error::invalid_input("password is 8 to 1024 bytes long"))

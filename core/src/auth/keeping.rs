@@ -1,7 +1,7 @@
 //! The session of an app with one user, kept in a file from one start to the next.
 //!
-//! Invariant: the file is whole or not there, and only its owner may read it (mode 0600). It holds the tokens themselves: who
-//! has the file has the session.
+//! Invariant: the file is whole or not there, and on Unix only its owner may read it (mode 0600). It holds the tokens
+//! themselves: who has the file has the session.
 
 use std::{
     fs::{self, OpenOptions},
@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{
     error::{Error, Result},
@@ -22,6 +23,7 @@ pub(super) struct SessionFile(PathBuf);
 /// What is kept of it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Kept {
+    pub(super) user_id: Uuid,
     pub(super) access_token: String,
     pub(super) refresh_token: String,
 }
@@ -42,14 +44,21 @@ impl SessionFile {
 
     /// Keeps a session in place of what was kept.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
-        let kept = Kept { access_token: session.access_token.clone(), refresh_token: session.refresh_token.clone() };
+        let kept = Kept {
+            user_id: session.user.id,
+            access_token: session.access_token.clone(),
+            refresh_token: session.refresh_token.clone(),
+        };
         // Strings always become JSON.
         let text = serde_json::to_vec(&kept).unwrap_or_default();
         self.replace(&text).map_err(|error| self.failed("write", error))
     }
 
-    /// Keeps nothing.
-    pub(super) fn remove(&self) -> Result<()> {
+    /// Keeps nothing any more, if what is kept is the session with this token: another may have taken its place.
+    pub(super) fn remove(&self, refresh_token: &str) -> Result<()> {
+        if self.load()?.is_some_and(|kept| kept.refresh_token != refresh_token) {
+            return Ok(());
+        }
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", error)),
             _ => Ok(()),
@@ -60,16 +69,28 @@ impl SessionFile {
         if let Some(folder) = self.0.parent() {
             fs::create_dir_all(folder)?;
         }
-        let next = self.0.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
+        let next = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
         let written = write_new(&next, text).and_then(|()| fs::rename(&next, &self.0));
-        if written.is_err() {
-            let _ = fs::remove_file(&next);
+        match written {
+            Ok(()) => flush_folder(&self.0),
+            Err(error) => {
+                let _ = fs::remove_file(&next);
+                Err(error)
+            }
         }
-        written
     }
 
     fn failed(&self, verb: &str, error: io::Error) -> Error {
         Error::unavailable(format!("Cannot {verb} the kept session {}: {error}", self.0.display())).caused_by(error)
+    }
+}
+
+/// Makes a rename survive power loss: what it replaced names tokens that count no more.
+fn flush_folder(path: &std::path::Path) -> io::Result<()> {
+    match path.parent() {
+        #[cfg(unix)]
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        _ => Ok(()),
     }
 }
 

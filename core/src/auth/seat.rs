@@ -4,11 +4,7 @@
 //! take turns ([`Seat::turn`]), so listeners hear of them in the order in which they happened.
 
 use parking_lot::Mutex;
-use tokio::{
-    runtime::Handle,
-    sync::{Mutex as Turns, MutexGuard},
-    task::AbortHandle,
-};
+use tokio::{runtime::Handle, sync::MutexGuard, task::AbortHandle};
 
 use super::{keeping::SessionFile, token};
 use crate::{
@@ -24,7 +20,6 @@ pub(crate) struct Seat {
     /// Of the service and of `as_user`, who stay who they are: whom a sign-in does not change.
     is_fixed: bool,
     state: Mutex<State>,
-    turns: Turns<()>,
     file: Option<SessionFile>,
 }
 
@@ -54,7 +49,7 @@ impl Seat {
 
     fn new(principal: Principal, is_fixed: bool, session: Option<Session>, file: Option<SessionFile>) -> Seat {
         let state = Mutex::new(State { session, ..State::default() });
-        Seat { acting: Acting::new(principal), is_fixed, state, turns: Turns::new(()), file }
+        Seat { acting: Acting::new(principal), is_fixed, state, file }
     }
 
     /// For whom its statements run.
@@ -76,25 +71,26 @@ impl Seat {
 
     /// Waits until nobody else changes the session.
     pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turns.lock().await
+        self.acting.turn().await
     }
 
-    /// From here on this is the session; listeners hear `event`. Fails, and changes nothing, when it cannot be kept.
-    pub(super) fn take(&self, session: &Session, event: AuthEvent) -> Result<()> {
-        if let Some(file) = &self.file {
-            file.save(session)?;
-        }
+    /// Writes a session's tokens to the file, where there is one.
+    pub(super) fn keep(&self, session: &Session) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.save(session))
+    }
+
+    /// From here on this is the session; listeners hear `event`.
+    pub(super) fn take(&self, session: &Session, event: AuthEvent) {
         let mut state = self.state.lock();
         self.acting.change_to(Principal::User(pass(session)));
         state.session = Some(session.clone());
         state.tell(event);
-        Ok(())
     }
 
     /// From here on nobody is signed in. A fixed handle keeps its caller, for whom nothing will run any more.
     pub(super) fn leave(&self) {
-        if let Some(file) = &self.file
-            && let Err(error) = file.remove()
+        if let (Some(file), Some(session)) = (&self.file, self.session())
+            && let Err(error) = file.remove(&session.refresh_token)
         {
             tracing::error!(%error, "a session that has ended is still kept");
         }

@@ -78,18 +78,17 @@ impl Sessions {
             now.into(),
             pair.access_expires_at.into(),
             pair.refresh_expires_at.into(),
-            password_hash.clone().into(),
         ];
         let (id, swept) = (user.id, now.checked_sub(GRACE).unwrap_or(Timestamp::MIN));
         let begin = self.scope.write(move |transaction| {
             Box::pin(async move {
-                if transaction.execute(&sql::INSERT_SESSION, &values).await? == 0 {
+                let renewed = renewed_hash.unwrap_or_else(|| password_hash.clone());
+                let account = [id.into(), password_hash.into(), renewed.into()];
+                if transaction.execute(&sql::RENEW_HASH, &account).await? == 0 {
                     return Ok(false);
                 }
+                transaction.execute(&sql::INSERT_SESSION, &values).await?;
                 transaction.execute(&CLEAR, &[address_hash.into()]).await?;
-                if let Some(renewed) = renewed_hash {
-                    transaction.execute(&sql::RENEW_HASH, &[id.into(), password_hash.into(), renewed.into()]).await?;
-                }
                 transaction.execute(&sql::SWEEP_SESSIONS, &[swept.into()]).await?;
                 Ok(true)
             })
@@ -128,9 +127,9 @@ impl Sessions {
         }
     }
 
-    /// Ends a session; one that has ended already is fine.
-    pub(super) async fn end(&self, access_token: &str) -> Result<()> {
-        let values = vec![token::hash(access_token).into()];
+    /// Ends a session, also when it was given other tokens since; one that has ended already is fine.
+    pub(super) async fn end(&self, session: &Session) -> Result<()> {
+        let values = vec![token::hash(&session.access_token).into(), token::hash(&session.refresh_token).into()];
         let end = self.scope.write(move |transaction| {
             Box::pin(async move { transaction.execute(&sql::END_SESSION, &values).await.map(drop) })
         });

@@ -76,13 +76,14 @@ pub(super) static GET_ACCOUNT: Statement = Statement::new(concat!(
      WHERE users.id = $1"
 ));
 
-// Nothing is inserted when the password was changed while the old one was being checked.
 pub(super) static INSERT_SESSION: Statement = Statement::new(
     "INSERT INTO townsquare.sessions
          (access_hash, id, user_id, refresh_hash, created_at, access_expires_at, refresh_expires_at)
-     SELECT $1, $2, user_id, $4, $5, $6, $7 FROM townsquare.credentials WHERE user_id = $3 AND password_hash = $8",
+     VALUES ($1, $2, $3, $4, $5, $6, $7)",
 );
 
+// Whatever relies on a password that was checked begins with this: it finds no row when the password was changed
+// meanwhile, and holds off a change until the transaction ends.
 pub(super) static RENEW_HASH: Statement =
     Statement::new("UPDATE townsquare.credentials SET password_hash = $3 WHERE user_id = $1 AND password_hash = $2");
 
@@ -116,7 +117,14 @@ pub(super) static END_REUSED: Statement = Statement::new(
          SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $1)",
 );
 
-pub(super) static END_SESSION: Statement = Statement::new("DELETE FROM townsquare.sessions WHERE access_hash = $1");
+// By any of its tokens: others may have been given since.
+pub(super) static END_SESSION: Statement = Statement::new(
+    "DELETE FROM townsquare.sessions WHERE access_hash = $1 OR refresh_hash = $2 OR id IN (
+         SELECT session_id FROM townsquare.spent_tokens WHERE refresh_hash = $2)",
+);
+
+pub(super) static LOCK: Statement =
+    Statement::new("UPDATE townsquare.credentials SET updated_at = updated_at WHERE user_id = $1");
 
 pub(super) static END_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");
@@ -133,11 +141,10 @@ pub(super) static TOUCH_USER: Statement = Statement::new(
     "UPDATE users SET updated_at = {users.later $2} WHERE id = $1 RETURNING id, email, created_at, updated_at",
 );
 
-pub(super) static SET_HASH: Statement = Statement::new(
-    "UPDATE townsquare.credentials SET password_hash = $3, updated_at = $4 WHERE user_id = $1 AND password_hash = $2",
-);
+pub(super) static SET_HASH: Statement =
+    Statement::new("UPDATE townsquare.credentials SET password_hash = $2, updated_at = $3 WHERE user_id = $1");
 
-pub(super) static DELETE_USER: Statement = Statement::new("DELETE FROM users WHERE id = $1 RETURNING id");
+pub(super) static DELETE_USER: Statement = Statement::new("DELETE FROM users WHERE id = $1");
 
 pub(super) static LINK_IDENTITY: Statement = Statement::new(
     "INSERT INTO townsquare.identities (public_key, user_id, linked_at) VALUES ($1, $2, $3)

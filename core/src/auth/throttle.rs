@@ -107,11 +107,12 @@ fn remaining(failures: i64, last_at: Timestamp, now: Timestamp) -> Option<Durati
     let past = u32::try_from(failures - ALLOWED).ok()?;
     let wait = WAITS.0.saturating_mul(1 << past.min(16)).min(WAITS.1);
     let passed = now.duration_since(last_at);
-    // A failure in the future is from a clock that was ahead: it may not shut anybody out for as long as it was.
-    if passed < SignedDuration::ZERO {
+    // A failure far in the future is from a clock that was ahead: it may not shut anybody out for as long as it was. One
+    // just ahead is from a server whose clock is.
+    if passed.unsigned_abs() > WAITS.1 && passed < SignedDuration::ZERO {
         return None;
     }
-    wait.checked_sub(passed.unsigned_abs()).filter(|left| !left.is_zero())
+    wait.checked_sub(passed.max(SignedDuration::ZERO).unsigned_abs()).filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
@@ -133,5 +134,6 @@ mod tests {
     #[test]
     fn a_clock_that_was_ahead_shuts_nobody_out() {
         assert_eq!(after(20, -3_600), None);
+        assert_eq!(after(10, -1), Some(30), "a server a second ahead");
     }
 }

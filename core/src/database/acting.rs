@@ -4,16 +4,20 @@
 //! the hash of its token in the transaction of the statement itself, so a session that was ended, by whatever handle or
 //! process, is over for the next call.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
 use super::Statement;
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Result},
     policy::Caller,
 };
 
@@ -38,7 +42,16 @@ pub(crate) struct Pass {
 
 /// Who a handle acts for just now: shared by its clones, changed by sign-in and sign-out.
 #[derive(Clone)]
-pub(crate) struct Acting(Arc<ArcSwap<Principal>>);
+pub(crate) struct Acting(Arc<Inner>);
+
+struct Inner {
+    principal: ArcSwap<Principal>,
+    turns: Mutex<()>,
+    is_renewing: AtomicBool,
+}
+
+/// As long as this is there, statements of the handle wait: its session gets another token.
+pub(crate) struct Renewing<'a>(&'a AtomicBool);
 
 /// The sessions that stand: asked before anything that a user asks. (PostgreSQL asks by a function of its own.)
 #[cfg(feature = "sqlite")]
@@ -57,16 +70,52 @@ impl Principal {
 
 impl Acting {
     pub(crate) fn new(principal: Principal) -> Acting {
-        Acting(Arc::new(ArcSwap::from_pointee(principal)))
+        let principal = ArcSwap::from_pointee(principal);
+        Acting(Arc::new(Inner { principal, turns: Mutex::default(), is_renewing: AtomicBool::new(false) }))
     }
 
     pub(crate) fn principal(&self) -> Arc<Principal> {
-        self.0.load_full()
+        self.0.principal.load_full()
+    }
+
+    /// Waits until nobody else changes the session.
+    pub(crate) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.0.turns.lock().await
+    }
+
+    /// To be held, in turn, while the session's token changes.
+    pub(crate) fn renewing(&self) -> Renewing<'_> {
+        self.0.is_renewing.store(true, Ordering::Release);
+        Renewing(&self.0.is_renewing)
+    }
+
+    /// The principal of a statement that begins now: not one whose token is about to die.
+    pub(super) async fn settled(&self) -> Arc<Principal> {
+        if self.0.is_renewing.load(Ordering::Acquire) {
+            drop(self.turn().await);
+        }
+        self.principal()
+    }
+
+    /// For a statement that found its session ended: the same user with a newer token, if there is one by now.
+    pub(super) async fn successor<T>(&self, old: &Arc<Principal>, result: &Result<T>) -> Option<Arc<Principal>> {
+        let is_ended = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unauthorized);
+        if !is_ended || !matches!(**old, Principal::User(_)) {
+            return None;
+        }
+        drop(self.turn().await);
+        Some(self.principal()).filter(|new| !Arc::ptr_eq(new, old) && new.caller() == old.caller())
     }
 
     /// Everybody who shares this acts for `principal` from here on.
     pub(crate) fn change_to(&self, principal: Principal) {
-        self.0.store(Arc::new(principal));
+        self.0.principal.store(Arc::new(principal));
+    }
+}
+
+impl Drop for Renewing<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

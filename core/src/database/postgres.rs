@@ -63,20 +63,8 @@ impl Postgres {
         Ok(Postgres(Arc::new(Parts { pool, home })))
     }
 
+    /// One statement, which is its own transaction when it changes something.
     pub(super) async fn fetch<T>(
-        &self,
-        principal: &Principal,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: impl Fn(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let work = self.run_alone(principal, statement, values);
-        let rows = self.entered(work).await?;
-        rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
-    }
-
-    /// One statement that changes something: it is its own transaction.
-    pub(super) async fn change<T>(
         &self,
         principal: &Principal,
         statement: &'static Statement,
@@ -101,7 +89,13 @@ impl Postgres {
                 Principal::Anonymous | Principal::Service => "BEGIN",
             };
             if let Err(error) = command(&mut lent, begin).await {
-                if !lent.was_idle() || error.kind() == ErrorKind::Unauthorized {
+                if error.kind() == ErrorKind::Unauthorized {
+                    if command(&mut lent, "ROLLBACK").await.is_ok() {
+                        lent.give_back();
+                    }
+                    return Err(error);
+                }
+                if !lent.was_idle() {
                     return Err(error);
                 }
                 drop(lent);
@@ -219,7 +213,8 @@ fn is_broken_pipe(error: &Error) -> bool {
 
 /// Whether the connection may be used after this failure: the server answered, and did not hang up.
 fn leaves_connection_whole(error: &Error) -> bool {
-    error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
+    error.kind() == ErrorKind::Unauthorized
+        || error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {

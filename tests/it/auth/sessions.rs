@@ -1,12 +1,17 @@
 //! Sessions: whom a handle acts for, how long, and what ends that (SPEC 5.3, DESIGN 8).
 
-use std::{sync::mpsc, time::Duration};
+use std::{
+    sync::mpsc,
+    task::{Context, Waker},
+    time::Duration,
+};
 
 use jiff::SignedDuration;
 use townsquare::{AuthEvent, ErrorKind, NewSpace, Uuid, blocking::wait};
 use townsquare_tests::{
     on_both_engines,
     store::{Store, assert_fails},
+    wait::wait_until,
 };
 
 on_both_engines!(
@@ -19,6 +24,8 @@ on_both_engines!(
     refreshing_kills_both_old_tokens,
     a_refresh_token_that_comes_back_ends_its_session,
     a_session_kept_elsewhere_can_be_taken_up,
+    signing_out_ends_a_session_that_was_refreshed_elsewhere,
+    what_was_begun_is_seen_through_when_the_caller_goes_away,
     listeners_hear_what_happens_in_order,
     an_address_that_fails_too_often_has_to_wait,
 );
@@ -153,6 +160,34 @@ fn a_session_kept_elsewhere_can_be_taken_up(store: &Store) {
     assert_eq!(taken.user, session.user);
     assert!(wait(app.spaces().create_space(NewSpace::named("mine"))).is_ok());
     assert!(wait(app.auth().set_session(&session.refresh_token)).is_err(), "once");
+}
+
+fn signing_out_ends_a_session_that_was_refreshed_elsewhere(store: &Store) {
+    let session = sign_in(store);
+    let newer = wait(store.service.auth().refresh_session_of(&session.refresh_token)).expect("refreshed elsewhere");
+    wait(store.client.auth().sign_out()).expect("signed out");
+    assert!(wait(store.client.as_user(&newer.access_token)).is_err(), "it is one session");
+    assert!(wait(store.service.auth().refresh_session_of(&newer.refresh_token)).is_err());
+}
+
+fn what_was_begun_is_seen_through_when_the_caller_goes_away(store: &Store) {
+    let old = sign_in(store);
+    for _ in 0..20 {
+        let auth = store.client.auth();
+        let mut refresh = Box::pin(auth.refresh_session());
+        let _ = refresh.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        drop(refresh);
+    }
+    // Among them all: no call ever finds a token that has just died.
+    for _ in 0..50 {
+        assert!(wait(store.client.spaces().create_space(NewSpace::named("mine"))).is_ok());
+        assert!(wait(store.client.spaces().get_user_spaces(old.user.id)).is_ok());
+    }
+    wait_until("the session is another", || {
+        let held = wait(store.client.auth().get_session()).expect("asked").expect("the session goes on");
+        held.access_token != old.access_token
+    });
+    assert!(wait(store.client.auth().refresh_session()).is_ok(), "no token was spent twice");
 }
 
 fn listeners_hear_what_happens_in_order(store: &Store) {

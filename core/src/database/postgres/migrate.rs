@@ -31,7 +31,7 @@ pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<Roles> {
     if !is_current {
         command(&mut connection, "BEGIN").await?;
         if let Err(error) = apply(&mut connection, clock, roles).await {
-            command(&mut connection, "ROLLBACK").await?;
+            // Not given back, it is closed, and the server undoes what was begun.
             return Err(error);
         }
         command(&mut connection, "COMMIT").await?;

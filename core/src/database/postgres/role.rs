@@ -4,7 +4,7 @@
 //! role that logged in, everybody else as [`RESTRICTED`], which owns nothing and passes no policy by. Where that role
 //! cannot be had, the role that logged in serves for both: row-level security is forced on it too, and lifted by a
 //! setting alone. Connections keep what they were last told, so that a caller who comes back costs no round trip;
-//! statements name the caller once more, so one that a proxy has mixed up finds nothing instead of too much.
+//! statements name the caller once more, so on one that a proxy has mixed up nobody finds another's rows.
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
