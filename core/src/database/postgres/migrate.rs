@@ -30,10 +30,8 @@ pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<Roles> {
         && policies::are_current(&mut connection, roles).await?;
     if !is_current {
         command(&mut connection, "BEGIN").await?;
-        if let Err(error) = apply(&mut connection, clock, roles).await {
-            // Not given back, it is closed, and the server undoes what was begun.
-            return Err(error);
-        }
+        // Where it fails the connection is not given back but closed, and the server undoes what was begun.
+        apply(&mut connection, clock, roles).await?;
         command(&mut connection, "COMMIT").await?;
     }
     connection.give_back();
