@@ -633,7 +633,7 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
 
-/// Closes the client, for all its handles: waits for what is under way, flushes, ends its threads. Later calls on it
+/// Closes the client, for all its handles: calls off reads, finishes writes, ends its threads. Later calls on it
 /// fail with `TSQ_CLOSED`; lists and other results stay. Closing again does nothing.
 ///
 /// Borrows `client`.

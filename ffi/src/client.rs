@@ -128,7 +128,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
     }
 }
 
-/// Closes the client, for all its handles: waits for what is under way, flushes, ends its threads. Later calls on it
+/// Closes the client, for all its handles: calls off reads, finishes writes, ends its threads. Later calls on it
 /// fail with `TSQ_CLOSED`; lists and other results stay. Closing again does nothing.
 ///
 /// Borrows `client`.

@@ -24,9 +24,11 @@ CREATE INDEX sessions_refresh_expires_at ON townsquare.sessions (refresh_expires
 -- Refresh tokens that were used: one that comes back was copied, and ends its session.
 CREATE TABLE townsquare.spent_tokens (
     refresh_hash TEXT PRIMARY KEY,
-    session_id   UUID NOT NULL REFERENCES townsquare.sessions (id) ON DELETE CASCADE
+    session_id   UUID NOT NULL REFERENCES townsquare.sessions (id) ON DELETE CASCADE,
+    spent_at     TIMESTAMPTZ NOT NULL
 );
 CREATE INDEX spent_tokens_session_id ON townsquare.spent_tokens (session_id);
+CREATE INDEX spent_tokens_spent_at ON townsquare.spent_tokens (spent_at);
 
 -- Failed sign-ins by address, known or not: as a hash, for people type passwords into the wrong field.
 CREATE TABLE townsquare.failures (

@@ -24,9 +24,11 @@ CREATE INDEX townsquare_sessions_refresh_expires_at ON townsquare_sessions (refr
 -- Refresh tokens that were used: one that comes back was copied, and ends its session.
 CREATE TABLE townsquare_spent_tokens (
     refresh_hash TEXT PRIMARY KEY NOT NULL,
-    session_id   TEXT NOT NULL REFERENCES townsquare_sessions (id) ON DELETE CASCADE
+    session_id   TEXT NOT NULL REFERENCES townsquare_sessions (id) ON DELETE CASCADE,
+    spent_at     TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX townsquare_spent_tokens_session_id ON townsquare_spent_tokens (session_id);
+CREATE INDEX townsquare_spent_tokens_spent_at ON townsquare_spent_tokens (spent_at);
 
 -- Failed sign-ins by address, known or not: as a hash, for people type passwords into the wrong field.
 CREATE TABLE townsquare_failures (

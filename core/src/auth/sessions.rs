@@ -155,7 +155,10 @@ async fn rotated(
         transaction.execute(&sql::END_REUSED, &[old.into()]).await?;
         return Ok(Rotation::Unknown);
     }
-    transaction.execute(&sql::SPEND, &[old.into(), found.id.into()]).await?;
+    transaction.execute(&sql::SPEND, &[old.into(), found.id.into(), now.into()]).await?;
+    // By then it would have expired unspent.
+    let expired = now.checked_sub(REFRESH + GRACE).unwrap_or(Timestamp::MIN);
+    transaction.execute(&sql::SWEEP_SPENT, &[expired.into()]).await?;
     Ok(Rotation::Done(found.user))
 }
 

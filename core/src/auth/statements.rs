@@ -110,7 +110,9 @@ pub(super) static ROTATE: Statement = Statement::new(
 );
 
 pub(super) static SPEND: Statement =
-    Statement::new("INSERT INTO townsquare.spent_tokens (refresh_hash, session_id) VALUES ($1, $2)");
+    Statement::new("INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at) VALUES ($1, $2, $3)");
+
+pub(super) static SWEEP_SPENT: Statement = Statement::new("DELETE FROM townsquare.spent_tokens WHERE spent_at < $1");
 
 pub(super) static END_REUSED: Statement = Statement::new(
     "DELETE FROM townsquare.sessions WHERE id IN (

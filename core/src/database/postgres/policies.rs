@@ -27,7 +27,8 @@ const STANDING: &str = "SELECT me.rolsuper OR me.rolbypassrls AS bypasses,
         me.rolsuper OR me.rolcreaterole AS makes_roles,
         other.oid IS NOT NULL AS exists,
         COALESCE(other.rolsuper OR other.rolbypassrls, false) AS other_bypasses,
-        COALESCE(pg_has_role(session_user, other.oid, 'MEMBER'), false) AS is_member
+        COALESCE(pg_has_role(session_user, other.oid, CASE
+            WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false) AS is_member
     FROM pg_catalog.pg_roles AS me LEFT JOIN pg_catalog.pg_roles AS other ON other.rolname = 'townsquare_caller'
     WHERE me.rolname = current_user";
 
