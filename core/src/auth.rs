@@ -28,7 +28,7 @@ use crate::{
     dispatch::Subscription,
     error::{During, Error, ErrorKind, Operation, Result},
     model::{AuthEvent, Session, User, UserPatch},
-    policy::Caller,
+    policy::Table,
 };
 
 /// Accounts and sessions, as one handle has them.
@@ -158,11 +158,8 @@ impl Auth {
     /// `NotFound` for an unknown user; `Unauthorized` for nobody, `Forbidden` for a user.
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
         let delete = async {
-            match self.seat.acting().principal().caller() {
-                Caller::Service => self.desk.delete_user(user_id).await,
-                Caller::Anonymous => Err(Error::permission_denied("users", true)),
-                Caller::User(_) => Err(Error::permission_denied("users", false)),
-            }
+            self.seat.acting().principal().caller().require_service(Table::Users)?;
+            self.desk.delete_user(user_id).await
         };
         delete.await.during(Operation::DeleteUser)
     }

@@ -44,7 +44,7 @@ impl Communities {
     /// than 50 characters, `Unauthorized` or `Forbidden` for anybody but the service.
     pub async fn save_community_config(&self, community_id: &str, patch: CommunityPatch) -> Result<CommunityConfig> {
         let save = async {
-            self.require_service(Table::CommunityConfigs)?;
+            self.scope.caller().require_service(Table::CommunityConfigs)?;
             filter::community_id(community_id)?;
             check(&patch)?;
             let values = rows::patch_values(community_id, patch, self.clock.now());
@@ -79,7 +79,7 @@ impl Communities {
         domain_type: DomainType,
     ) -> Result<CommunityDomain> {
         let save = async {
-            self.require_service(Table::CommunityDomains)?;
+            self.scope.caller().require_service(Table::CommunityDomains)?;
             filter::community_id(community_id)?;
             let domain = domain::required(domain)?;
             let values = vec![
@@ -100,7 +100,7 @@ impl Communities {
     /// `NotFound` for a domain that nobody has, `Unauthorized` or `Forbidden` for anybody but the service.
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
         let delete = async {
-            self.require_service(Table::CommunityDomains)?;
+            self.scope.caller().require_service(Table::CommunityDomains)?;
             let domain = domain::required(domain)?;
             let deleted = self.scope.change(&sql::DELETE_DOMAIN, vec![domain.into()], rows::id).await?;
             deleted.first().map(|_| ()).ok_or_else(Error::not_found)
@@ -118,7 +118,7 @@ impl Communities {
         let update = async {
             let caller = self.scope.caller();
             if caller == Caller::Anonymous {
-                return Err(Error::permission_denied(Table::CommunityConfigs.name(), true));
+                return Err(caller.denied(Table::CommunityConfigs));
             }
             filter::community_id(community_id)?;
             filter::json("navigation_config", navigation.as_ref())?;
@@ -126,7 +126,7 @@ impl Communities {
             let updated = self.scope.change(&sql::UPDATE_NAVIGATION, values, rows::config).await?.pop();
             updated.ok_or_else(|| match caller {
                 Caller::Service => Error::not_found(),
-                _ => Error::permission_denied(Table::CommunityConfigs.name(), false),
+                _ => caller.denied(Table::CommunityConfigs),
             })
         };
         update.await.during(Operation::UpdateNavigation)
@@ -178,15 +178,6 @@ impl Communities {
     pub async fn get_space_registration(&self, space_id: Uuid) -> Result<Option<SpaceRegistration>> {
         let found = self.scope.fetch(&sql::GET_REGISTRATION, &[space_id.into()], rows::registration).await;
         found.map(|mut rows| rows.pop()).during(Operation::GetSpaceRegistration)
-    }
-
-    /// Refuses a caller whom no policy lets write, before anything is looked at.
-    fn require_service(&self, table: Table) -> Result<()> {
-        match self.scope.caller() {
-            Caller::Service => Ok(()),
-            Caller::Anonymous => Err(Error::permission_denied(table.name(), true)),
-            Caller::User(_) => Err(Error::permission_denied(table.name(), false)),
-        }
     }
 }
 

@@ -149,10 +149,8 @@ impl Scope {
     /// Who it is, unless the access token is too old to say so.
     async fn principal(&self) -> Result<Arc<Principal>> {
         let principal = self.acting.settled().await;
-        match &*principal {
-            Principal::User(pass) if pass.expires_at <= self.database.clock.now() => Err(session_expired()),
-            _ => Ok(principal),
-        }
+        principal.check_expiry(self.database.clock.now())?;
+        Ok(principal)
     }
 
     /// The rows of a statement that changes nothing.

@@ -13,6 +13,8 @@ use std::fmt;
 
 use uuid::Uuid;
 
+use crate::error::{Error, Result};
+
 #[cfg(test)]
 pub(crate) use decide::{Image, Surroundings};
 #[cfg(any(feature = "postgres", test))]
@@ -37,6 +39,19 @@ impl Caller {
             Caller::User(id) => Some(id),
             Caller::Anonymous | Caller::Service => None,
         }
+    }
+
+    /// Refuses everybody whom no policy lets do this, before anything is looked at.
+    pub(crate) fn require_service(self, table: Table) -> Result<()> {
+        match self {
+            Caller::Service => Ok(()),
+            Caller::Anonymous | Caller::User(_) => Err(self.denied(table)),
+        }
+    }
+
+    /// What a caller hears whose rights do not reach that far.
+    pub(crate) fn denied(self, table: Table) -> Error {
+        Error::permission_denied(table.name(), self == Caller::Anonymous)
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
     token,
 };
 use crate::{
-    database::{Principal, session_ended, session_expired},
+    database::{Principal, session_ended},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, User, UserPatch},
 };
@@ -211,8 +211,9 @@ impl Auth {
 
     /// The signed-in user, and the hash of the access token that says so.
     pub(super) fn signed_in(&self) -> Result<(Uuid, String)> {
-        match &*self.seat.acting().principal() {
-            Principal::User(pass) if pass.expires_at <= self.desk.clock.now() => Err(session_expired()),
+        let principal = self.seat.acting().principal();
+        principal.check_expiry(self.desk.clock.now())?;
+        match &*principal {
             Principal::User(pass) => Ok((pass.user_id, pass.access_hash.clone())),
             Principal::Anonymous | Principal::Service => Err(nobody()),
         }

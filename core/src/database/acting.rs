@@ -66,6 +66,14 @@ impl Principal {
             Principal::Service => Caller::Service,
         }
     }
+
+    /// Refuses a user whose access token is too old.
+    pub(crate) fn check_expiry(&self, now: Timestamp) -> Result<()> {
+        match self {
+            Principal::User(pass) if pass.expires_at <= now => Err(session_expired()),
+            Principal::Anonymous | Principal::User(_) | Principal::Service => Ok(()),
+        }
+    }
 }
 
 impl Acting {
