@@ -117,6 +117,16 @@ impl ManualClock {
     }
 }
 
+/// `time` moved back, to the first moment there is at the most.
+pub(crate) fn earlier(time: Timestamp, by: Duration) -> Timestamp {
+    time.checked_sub(by).unwrap_or(Timestamp::MIN)
+}
+
+/// `time` moved on, to the last moment there is at the most.
+pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
 fn micros(since_epoch: i64) -> Timestamp {
     Timestamp::from_microsecond(since_epoch).unwrap_or(Timestamp::MAX)
 }

@@ -139,13 +139,8 @@ impl Desk {
                 if let Some(hash) = hash {
                     transaction.execute(&sql::SET_HASH, &[id.into(), hash.into(), now.into()]).await?;
                 }
-                let changed = match email {
-                    Some(email) => {
-                        let values = [id.into(), email.into(), now.into()];
-                        transaction.fetch(&sql::UPDATE_EMAIL, &values, sql::user).await?
-                    }
-                    None => transaction.fetch(&sql::TOUCH_USER, &[id.into(), now.into()], sql::user).await?,
-                };
+                let values = [id.into(), email.into(), now.into()];
+                let changed = transaction.fetch(&sql::UPDATE_USER, &values, sql::user).await?;
                 transaction.execute(&sql::END_OTHER_SESSIONS, &[id.into(), access_hash.into()]).await?;
                 changed.into_iter().next().ok_or_else(session_ended)
             })

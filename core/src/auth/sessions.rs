@@ -14,7 +14,7 @@ use super::{
     token::{self, Kind},
 };
 use crate::{
-    clock::Clock,
+    clock::{Clock, earlier, later},
     database::{Scope, Transaction, session_ended},
     error::{Error, ErrorKind, Result},
     model::{Session, User},
@@ -79,7 +79,7 @@ impl Sessions {
             pair.access_expires_at.into(),
             pair.refresh_expires_at.into(),
         ];
-        let (id, swept) = (user.id, now.checked_sub(GRACE).unwrap_or(Timestamp::MIN));
+        let (id, swept) = (user.id, earlier(now, GRACE));
         let begin = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let renewed = renewed_hash.unwrap_or_else(|| password_hash.clone());
@@ -157,7 +157,7 @@ async fn rotated(
     }
     transaction.execute(&sql::SPEND, &[old.into(), found.id.into(), now.into()]).await?;
     // By then it would have expired unspent.
-    let expired = now.checked_sub(REFRESH + GRACE).unwrap_or(Timestamp::MIN);
+    let expired = earlier(now, REFRESH + GRACE);
     transaction.execute(&sql::SWEEP_SPENT, &[expired.into()]).await?;
     Ok(Rotation::Done(found.user))
 }
@@ -175,12 +175,11 @@ pub(super) fn invalid_credentials() -> Error {
 
 impl Pair {
     fn new(now: Timestamp) -> Result<Pair> {
-        let after = |wait: Duration| now.checked_add(wait).unwrap_or(Timestamp::MAX);
         Ok(Pair {
             access_token: token::new(Kind::Access)?,
             refresh_token: token::new(Kind::Refresh)?,
-            access_expires_at: after(ACCESS),
-            refresh_expires_at: after(REFRESH),
+            access_expires_at: later(now, ACCESS),
+            refresh_expires_at: later(now, REFRESH),
         })
     }
 

@@ -134,13 +134,10 @@ pub(super) static END_OTHER_SESSIONS: Statement =
 pub(super) static SWEEP_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE refresh_expires_at < $1");
 
-pub(super) static UPDATE_EMAIL: Statement = Statement::new(
-    "UPDATE users SET email = $2, updated_at = {users.later $3} WHERE id = $1
+// Without an address the old one stays.
+pub(super) static UPDATE_USER: Statement = Statement::new(
+    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.later $3} WHERE id = $1
      RETURNING id, email, created_at, updated_at",
-);
-
-pub(super) static TOUCH_USER: Statement = Statement::new(
-    "UPDATE users SET updated_at = {users.later $2} WHERE id = $1 RETURNING id, email, created_at, updated_at",
 );
 
 pub(super) static SET_HASH: Statement =

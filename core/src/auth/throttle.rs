@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, earlier},
     database::{Row, Scope, Statement},
     error::{Error, ErrorKind, Result},
 };
@@ -96,10 +96,6 @@ impl Throttle {
 
 fn tally(row: &Row<'_>) -> Result<(i64, Timestamp)> {
     Ok((row.get(0)?, row.get(1)?))
-}
-
-fn earlier(now: Timestamp, by: Duration) -> Timestamp {
-    now.checked_sub(by).unwrap_or(Timestamp::MIN)
 }
 
 /// How long an address still has to wait.

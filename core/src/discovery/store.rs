@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::edition::{Edition, Header};
 use crate::{
-    clock::Clock,
+    clock::{Clock, later},
     database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
     model::MiniAppRecord,
@@ -166,7 +166,7 @@ impl Store {
     /// Claims the next fetch for this process; false when another one is at it.
     pub(super) async fn take_lease(&self, length: Duration) -> Result<bool> {
         let (name, holder, now) = (Arc::clone(&self.source), self.holder.to_string(), self.clock.now());
-        let until = now.checked_add(length).unwrap_or(Timestamp::MAX);
+        let until = later(now, length);
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
                 let values = [(&*name).into(), holder.into(), until.into(), now.into()];
