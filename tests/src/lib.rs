@@ -12,6 +12,7 @@ pub mod outside;
 pub mod paths;
 pub mod postgres;
 pub mod random;
+pub mod setting;
 pub mod skip;
 pub mod store;
 pub mod temp;

@@ -13,13 +13,14 @@ pub(super) mod rights;
 mod spaces;
 mod world;
 
-use std::{collections::BTreeMap, env, error::Error as _};
+use std::{collections::BTreeMap, error::Error as _};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use townsquare::{Change, Client, Config, Durability, ErrorKind, Operation, Result, Uuid};
 use townsquare_tests::{
     random::Random,
+    setting::setting,
     store::{Engine, Store},
     town::morning,
 };
@@ -212,9 +213,8 @@ fn set<T>(column: &mut Option<T>, change: Change<T>) {
 }
 
 fn random_operations(engine: Engine, usual: usize) {
-    let read = |variable: &str| env::var(variable).ok().and_then(|value| value.parse::<usize>().ok());
-    let operations = read("TOWNSQUARE_TEST_OPERATIONS").unwrap_or(usual);
-    let seed = read("TOWNSQUARE_TEST_SEED").unwrap_or(1);
+    let operations = setting("TOWNSQUARE_TEST_OPERATIONS", usual);
+    let seed = setting("TOWNSQUARE_TEST_SEED", 1);
     // What is asked here is not what a commit survives.
     let Some(store) = Store::with(engine, |config: Config| config.durability(Durability::Normal)) else { return };
     let mut run = Run {
@@ -222,7 +222,7 @@ fn random_operations(engine: Engine, usual: usize) {
         store: &store,
         people: Vec::new(),
         ghosts: Vec::new(),
-        random: Random::seeded(seed as u64),
+        random: Random::seeded(seed),
         done: 0,
         did: BTreeMap::new(),
     };

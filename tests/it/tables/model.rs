@@ -6,16 +6,14 @@ mod communities;
 mod rows;
 mod spaces;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    env,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use townsquare::{Change, Client, Config, Durability, ErrorKind, NewFidget, NewSpace, Result, Uuid};
 use townsquare_tests::{
     random::Random,
+    setting::setting,
     store::{Engine, Store},
     town::morning,
 };
@@ -168,14 +166,13 @@ fn set<T>(column: &mut Option<T>, change: Change<T>) {
 }
 
 fn random_operations(engine: Engine, usual: usize) {
-    let read = |variable: &str| env::var(variable).ok().and_then(|value| value.parse::<usize>().ok());
-    let operations = read("TOWNSQUARE_TEST_OPERATIONS").unwrap_or(usual);
-    let seed = read("TOWNSQUARE_TEST_SEED").unwrap_or(1);
+    let operations = setting("TOWNSQUARE_TEST_OPERATIONS", usual);
+    let seed = setting("TOWNSQUARE_TEST_SEED", 1);
     // What is asked here is not what a commit survives.
     let Some(store) = Store::with(engine, |config: Config| config.durability(Durability::Normal)) else { return };
     let users = (0..5).map(|_| store.user()).collect();
     let model = Model { now: morning(), users, ..Model::default() };
-    let mut run = Run { model, store: &store, random: Random::seeded(seed as u64), did: BTreeMap::new() };
+    let mut run = Run { model, store: &store, random: Random::seeded(seed), did: BTreeMap::new() };
     for _ in 0..operations {
         run.step();
     }

@@ -2,10 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
     io::{BufRead, BufReader, Write},
     process::Child,
-    str::FromStr,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -17,6 +15,7 @@ use townsquare_tests::{
     alone::{assert_passed, name_of, role},
     on_both_engines,
     random::Random,
+    setting::setting,
     store::{Engine, Fresh, Store, child_on, inherited},
     wait::DEADLINE,
 };
@@ -26,11 +25,6 @@ on_both_engines!(
     writers_and_readers_work_side_by_side,
     what_was_acknowledged_survives_a_kill
 );
-
-/// A number from the environment, for longer runs than the usual one.
-fn setting<T: FromStr>(variable: &str, usual: T) -> T {
-    env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
-}
 
 /// What child processes of this file do; nothing in the process that the user started.
 #[test]
