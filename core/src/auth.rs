@@ -24,10 +24,10 @@ use uuid::Uuid;
 pub use self::claim::identity_claim;
 pub(crate) use self::{desk::Desk, seat::Seat};
 use self::{keeping::SessionFile, statements as sql};
+pub use crate::model::{AuthEvent, Session, User, UserPatch};
 use crate::{
-    dispatch::Subscription,
-    error::{During, Error, ErrorKind, Operation, Result},
-    model::{AuthEvent, Session, User, UserPatch},
+    callbacks::Subscription,
+    error::{Error, ErrorKind, Operation, Result, WithOperation},
     policy::Table,
 };
 
@@ -72,7 +72,10 @@ impl Auth {
     /// not 8 to 1,024 bytes long.
     pub async fn sign_up(&self, email: &str, password: &str) -> Result<User> {
         let (desk, email, password) = (Arc::clone(&self.desk), email.to_owned(), password.to_owned());
-        self.desk.see_through(async move { desk.sign_up(&email, &password).await }).await.during(Operation::SignUp)
+        self.desk
+            .see_through(async move { desk.sign_up(&email, &password).await })
+            .await
+            .with_operation(Operation::SignUp)
     }
 
     /// Signs in: the client acts as this user from here on, and its listeners hear `SIGNED_IN`. A session that it had
@@ -83,7 +86,10 @@ impl Auth {
     /// with the time to wait, for an address with too many failures.
     pub async fn sign_in(&self, email: &str, password: &str) -> Result<Session> {
         let (auth, email, password) = (self.clone(), email.to_owned(), password.to_owned());
-        self.desk.see_through(async move { auth.enter(&email, &password).await }).await.during(Operation::SignIn)
+        self.desk
+            .see_through(async move { auth.enter(&email, &password).await })
+            .await
+            .with_operation(Operation::SignIn)
     }
 
     /// Ends the session, for every handle and process that uses it. Nobody being signed in is fine.
@@ -92,7 +98,7 @@ impl Auth {
     /// Those of the database alone.
     pub async fn sign_out(&self) -> Result<()> {
         let auth = self.clone();
-        self.desk.see_through(async move { auth.end().await }).await.during(Operation::SignOut)
+        self.desk.see_through(async move { auth.end().await }).await.with_operation(Operation::SignOut)
     }
 
     /// The session, if there is one and it has not ended; an access token that is too old is refreshed first.
@@ -101,7 +107,7 @@ impl Auth {
     /// Those of the database alone.
     pub async fn get_session(&self) -> Result<Option<Session>> {
         let auth = self.clone();
-        self.desk.see_through(async move { auth.current().await }).await.during(Operation::GetSession)
+        self.desk.see_through(async move { auth.current().await }).await.with_operation(Operation::GetSession)
     }
 
     /// New tokens for the handle's session; both old ones die. Listeners hear `TOKEN_REFRESHED`.
@@ -110,7 +116,7 @@ impl Auth {
     /// `Unauthorized` when nobody is signed in or the session has ended.
     pub async fn refresh_session(&self) -> Result<Session> {
         let auth = self.clone();
-        self.desk.see_through(async move { auth.refresh().await }).await.during(Operation::RefreshSession)
+        self.desk.see_through(async move { auth.refresh().await }).await.with_operation(Operation::RefreshSession)
     }
 
     /// New tokens for the session of this refresh token, for servers: no handle changes, unless the session is its own.
@@ -119,7 +125,10 @@ impl Auth {
     /// `Unauthorized` for a token that is none, has expired or was used before; the last also ends its session.
     pub async fn refresh_session_of(&self, refresh_token: &str) -> Result<Session> {
         let (auth, token) = (self.clone(), refresh_token.to_owned());
-        self.desk.see_through(async move { auth.refresh_of(&token).await }).await.during(Operation::RefreshSession)
+        self.desk
+            .see_through(async move { auth.refresh_of(&token).await })
+            .await
+            .with_operation(Operation::RefreshSession)
     }
 
     /// Takes up a session that was kept elsewhere: the client acts as its user from here on, with new tokens.
@@ -129,7 +138,7 @@ impl Auth {
     /// caller is fixed.
     pub async fn set_session(&self, refresh_token: &str) -> Result<Session> {
         let (auth, token) = (self.clone(), refresh_token.to_owned());
-        self.desk.see_through(async move { auth.take_up(&token).await }).await.during(Operation::SetSession)
+        self.desk.see_through(async move { auth.take_up(&token).await }).await.with_operation(Operation::SetSession)
     }
 
     /// Changes the signed-in user's address or password, and ends all the user's other sessions. Listeners hear
@@ -140,7 +149,10 @@ impl Auth {
     /// `AlreadyExists` for an address that has an account, `InvalidInput` for a bad address or password.
     pub async fn update_user(&self, current_password: &str, patch: UserPatch) -> Result<User> {
         let (auth, password) = (self.clone(), current_password.to_owned());
-        self.desk.see_through(async move { auth.change(&password, patch).await }).await.during(Operation::UpdateUser)
+        self.desk
+            .see_through(async move { auth.change(&password, patch).await })
+            .await
+            .with_operation(Operation::UpdateUser)
     }
 
     /// Deletes one's own account, with everything that belongs to it: spaces, fidgets, sessions.
@@ -149,7 +161,10 @@ impl Auth {
     /// As [`update_user`](Auth::update_user).
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
         let (auth, password) = (self.clone(), current_password.to_owned());
-        self.desk.see_through(async move { auth.delete_own(&password).await }).await.during(Operation::DeleteUser)
+        self.desk
+            .see_through(async move { auth.delete_own(&password).await })
+            .await
+            .with_operation(Operation::DeleteUser)
     }
 
     /// Deletes a user, with everything that belongs to it; the service only.
@@ -161,7 +176,7 @@ impl Auth {
             self.seat.acting().principal().caller().require_service(Table::Users)?;
             self.desk.delete_user(user_id).await
         };
-        delete.await.during(Operation::DeleteUser)
+        delete.await.with_operation(Operation::DeleteUser)
     }
 
     /// Links an identity key to the signed-in user, by a claim of [`identity_claim`]. Once more is fine.
@@ -185,7 +200,7 @@ impl Auth {
             });
             link.await
         };
-        link.await.during(Operation::LinkIdentity)
+        link.await.with_operation(Operation::LinkIdentity)
     }
 
     /// Has `callback` called with `INITIAL_SESSION` and the session there is, then with every event of this handle's

@@ -42,9 +42,8 @@ pub use self::{
 use crate::{
     clock::Clock,
     config::Config,
-    discovery::{HttpResponse, Selection},
+    discovery::{DiscoveryStats, HttpResponse, MiniApps, Selection, Timeframe},
     error::Result,
-    model::{DiscoveryStats, MiniApps, Timeframe},
 };
 
 struct Unpark(Thread);

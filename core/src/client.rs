@@ -20,7 +20,7 @@ use crate::{
     config::{Config, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
-    error::{During, Error, Operation, Result},
+    error::{Error, Operation, Result, WithOperation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     upstream::Upstream,
@@ -72,12 +72,12 @@ impl Client {
     /// # Errors
     /// `Config` naming the option or file that does not work; nothing is left half-made.
     pub async fn open(config: Config) -> Result<Client> {
-        let resolved = config.resolve().during(Operation::Open)?;
-        let runtime = Arc::new(Runtime::start().during(Operation::Open)?);
+        let resolved = config.resolve().with_operation(Operation::Open)?;
+        let runtime = Arc::new(Runtime::start().with_operation(Operation::Open)?);
         let handle = runtime.handle().clone();
         // On the client's own threads: opening waits for files and servers, and needs no runtime of the caller's.
         let opening = handle.spawn(Client::compose(resolved, runtime));
-        opening.await.unwrap_or_else(|_| Err(Error::closed())).during(Operation::Open)
+        opening.await.unwrap_or_else(|_| Err(Error::closed())).with_operation(Operation::Open)
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
@@ -124,7 +124,7 @@ impl Client {
     /// `Unauthorized` when the session has ended or its access token expired.
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
         let desk = Arc::clone(&self.0.parts.desk);
-        let seat = desk.seat_of(access_token).await.during(Operation::AsUser)?;
+        let seat = desk.seat_of(access_token).await.with_operation(Operation::AsUser)?;
         Ok(Client::acting(Arc::clone(&self.0.parts), Auth::seated(desk, seat)))
     }
 
@@ -153,7 +153,7 @@ impl Client {
     /// # Errors
     /// `InvalidInput` when the target exists, or the database is PostgreSQL, which has tools of its own for that.
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        self.0.parts.database.backup(target.as_ref()).await.during(Operation::Backup)
+        self.0.parts.database.backup(target.as_ref()).await.with_operation(Operation::Backup)
     }
 
     /// Puts a copy made by [`backup`](Client::backup) into a folder that no client has open; blocks the thread.
@@ -162,7 +162,7 @@ impl Client {
     /// `Config` for a copy that is none of ours, damaged, or of a newer version, and for a folder that has a database.
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        crate::database::restore(source.as_ref(), data_dir.as_ref()).during(Operation::Restore)
+        crate::database::restore(source.as_ref(), data_dir.as_ref()).with_operation(Operation::Restore)
     }
 
     /// The mini app directory.

@@ -12,16 +12,16 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use self::statements as sql;
+pub use crate::model::{
+    ActiveCommunityConfig, Change, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
+    SpaceRegistration, SpaceType,
+};
 use crate::{
     clock::Clock,
     database::{Scope, Transaction},
-    error::{During, Error, Operation, Result},
-    filter,
-    model::{
-        ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
-        SpaceRegistration,
-    },
+    error::{Error, Operation, Result, WithOperation},
     policy::{Caller, Table},
+    validate,
 };
 
 /// Rows of `community_configs`, `community_domains` and `spaceRegistrations`.
@@ -45,13 +45,13 @@ impl Communities {
     pub async fn save_community_config(&self, community_id: &str, patch: CommunityPatch) -> Result<CommunityConfig> {
         let save = async {
             self.scope.caller().require_service(Table::CommunityConfigs)?;
-            filter::community_id(community_id)?;
+            validate::community_id(community_id)?;
             check(&patch)?;
             let values = rows::patch_values(community_id, patch, self.clock.now());
             let save = self.scope.write(move |transaction| Box::pin(upsert(transaction, values)));
             save.await
         };
-        save.await.during(Operation::SaveCommunityConfig)
+        save.await.with_operation(Operation::SaveCommunityConfig)
     }
 
     /// The published configuration of a community as its clients read it (SPEC 4.3); `None` when there is none.
@@ -60,11 +60,11 @@ impl Communities {
     /// Those of the database alone.
     pub async fn get_active_community_config(&self, community_id: &str) -> Result<Option<ActiveCommunityConfig>> {
         let select = async {
-            filter::text("community_id", Some(&community_id))?;
+            validate::text("community_id", Some(&community_id))?;
             let values = [community_id.into()];
             Ok(self.scope.fetch(&sql::GET_ACTIVE_CONFIG, &values, rows::active_config).await?.pop())
         };
-        select.await.during(Operation::GetActiveCommunityConfig)
+        select.await.with_operation(Operation::GetActiveCommunityConfig)
     }
 
     /// Sets a community's domain of a type, normalised (UPSTREAM 4), in place of the one it had; the service only.
@@ -80,7 +80,7 @@ impl Communities {
     ) -> Result<CommunityDomain> {
         let save = async {
             self.scope.caller().require_service(Table::CommunityDomains)?;
-            filter::community_id(community_id)?;
+            validate::community_id(community_id)?;
             let domain = domain::required(domain)?;
             let values = vec![
                 Uuid::new_v4().into(),
@@ -89,9 +89,9 @@ impl Communities {
                 domain_type.as_str().into(),
                 self.clock.now().into(),
             ];
-            self.scope.change(&sql::SAVE_DOMAIN, values, rows::domain).await?.pop().ok_or_else(Error::not_found)
+            self.scope.execute(&sql::SAVE_DOMAIN, values, rows::domain).await?.ok_or_else(Error::not_found)
         };
-        save.await.during(Operation::SaveCommunityDomain)
+        save.await.with_operation(Operation::SaveCommunityDomain)
     }
 
     /// Takes a domain away from its community; the service only.
@@ -105,7 +105,7 @@ impl Communities {
             let deleted = self.scope.change(&sql::DELETE_DOMAIN, vec![domain.into()], rows::id).await?;
             deleted.first().map(|_| ()).ok_or_else(Error::not_found)
         };
-        delete.await.during(Operation::DeleteCommunityDomain)
+        delete.await.with_operation(Operation::DeleteCommunityDomain)
     }
 
     /// Sets a community's navigation and nothing else of it; the service, or a user who linked one of the community's
@@ -120,8 +120,8 @@ impl Communities {
             if caller == Caller::Anonymous {
                 return Err(caller.denied(Table::CommunityConfigs));
             }
-            filter::community_id(community_id)?;
-            filter::json("navigation_config", navigation.as_ref())?;
+            validate::community_id(community_id)?;
+            validate::json("navigation_config", navigation.as_ref())?;
             let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
             let updated = self.scope.change(&sql::UPDATE_NAVIGATION, values, rows::config).await?.pop();
             updated.ok_or_else(|| match caller {
@@ -129,7 +129,7 @@ impl Communities {
                 _ => caller.denied(Table::CommunityConfigs),
             })
         };
-        update.await.during(Operation::UpdateNavigation)
+        update.await.with_operation(Operation::UpdateNavigation)
     }
 
     /// The community that answers at a host, as an HTTP `Host` header has it (UPSTREAM 4): by its domain, or by its
@@ -139,11 +139,11 @@ impl Communities {
     /// Those of the database alone.
     pub async fn resolve_community(&self, host: &str) -> Result<Option<String>> {
         let select = async {
-            filter::text("host", Some(&host))?;
+            validate::text("host", Some(&host))?;
             let host = domain::normalised(host);
             Ok(self.scope.fetch(&sql::RESOLVE, &[host.into()], |row| row.get(0)).await?.pop())
         };
-        select.await.during(Operation::ResolveCommunity)
+        select.await.with_operation(Operation::ResolveCommunity)
     }
 
     /// Registers a space, once; the service or the space's owner.
@@ -153,9 +153,9 @@ impl Communities {
     /// space.
     pub async fn register_space(&self, registration: NewRegistration) -> Result<SpaceRegistration> {
         let insert = async {
-            filter::text("space_name", registration.space_name.as_ref())?;
-            filter::text("identity_public_key", registration.identity_public_key.as_ref())?;
-            filter::text("signature", registration.signature.as_ref())?;
+            validate::text("space_name", registration.space_name.as_ref())?;
+            validate::text("identity_public_key", registration.identity_public_key.as_ref())?;
+            validate::text("signature", registration.signature.as_ref())?;
             let values = vec![
                 registration.space_id.into(),
                 registration.fid.into(),
@@ -168,7 +168,7 @@ impl Communities {
             let inserted = self.scope.change(&sql::REGISTER_SPACE, values, rows::registration).await?;
             inserted.into_iter().next().ok_or_else(|| Error::new_row_violates(Table::SpaceRegistrations.name()))
         };
-        insert.await.during(Operation::RegisterSpace)
+        insert.await.with_operation(Operation::RegisterSpace)
     }
 
     /// The registration of a space; `None` for one that is not registered.
@@ -177,7 +177,7 @@ impl Communities {
     /// Those of the database alone.
     pub async fn get_space_registration(&self, space_id: Uuid) -> Result<Option<SpaceRegistration>> {
         let found = self.scope.fetch(&sql::GET_REGISTRATION, &[space_id.into()], rows::registration).await;
-        found.map(|mut rows| rows.pop()).during(Operation::GetSpaceRegistration)
+        found.map(|mut rows| rows.pop()).with_operation(Operation::GetSpaceRegistration)
     }
 }
 
@@ -201,15 +201,15 @@ async fn upsert(transaction: &mut Transaction, values: rows::ConfigValues) -> Re
 }
 
 fn check(patch: &CommunityPatch) -> Result<()> {
-    filter::json("brand_config", patch.brand_config.as_set())?;
-    filter::json("assets_config", patch.assets_config.as_set())?;
-    filter::json("community_config", patch.community_config.as_set())?;
-    filter::json("fidgets_config", patch.fidgets_config.as_set())?;
-    filter::json("navigation_config", patch.navigation_config.as_set())?;
-    filter::json("ui_config", patch.ui_config.as_set())?;
-    filter::text("admin_email", patch.admin_email.as_set())?;
+    validate::json("brand_config", patch.brand_config.as_set())?;
+    validate::json("assets_config", patch.assets_config.as_set())?;
+    validate::json("community_config", patch.community_config.as_set())?;
+    validate::json("fidgets_config", patch.fidgets_config.as_set())?;
+    validate::json("navigation_config", patch.navigation_config.as_set())?;
+    validate::json("ui_config", patch.ui_config.as_set())?;
+    validate::text("admin_email", patch.admin_email.as_set())?;
     for key in patch.admin_identity_public_keys.as_set().into_iter().flatten() {
-        filter::text("admin_identity_public_keys", Some(key))?;
+        validate::text("admin_identity_public_keys", Some(key))?;
     }
     Ok(())
 }

@@ -12,11 +12,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    clock::Clock,
-    error::{Error, Result},
-};
+use crate::error::{Error, Result};
 
+pub use crate::clock::{Clock, ManualClock};
 pub(crate) use resolved::{CatalogLocation, CatalogOptions, DatabaseLocation, Resolved};
 pub(crate) use secret::Secret;
 

@@ -207,6 +207,40 @@ impl Scope {
         }
     }
 
+    /// Runs a statement that changes nothing and returns its row, or `None` when there is none.
+    pub(crate) async fn fetch_optional<T>(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.fetch(statement, values, read).await?.pop())
+    }
+
+    /// Runs a statement that changes nothing and returns its row.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no row.
+    pub(crate) async fn fetch_one<T>(
+        &self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<T> {
+        self.fetch_optional(statement, values, read).await?.ok_or_else(Error::not_found)
+    }
+
+    /// Runs one statement that changes rows, as a transaction of its own. Returns the row of its `RETURNING`, or `None`
+    /// when it changed nothing.
+    pub(crate) async fn execute<T: Send + 'static>(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.change(statement, values, read).await?.pop())
+    }
+
     /// Runs one statement that changes something, as a transaction of its own; the rows it returns.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
@@ -245,6 +279,16 @@ impl Scope {
 }
 
 impl Transaction {
+    /// Runs a statement and returns its row, or `None` when there is none.
+    pub(crate) async fn fetch_optional<T>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.fetch(statement, values, read).await?.pop())
+    }
+
     /// Runs a statement; the rows it returns.
     pub(crate) async fn fetch<T>(
         &mut self,

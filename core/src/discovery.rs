@@ -4,15 +4,9 @@
 //! snapshot in memory while a refresh, at most one at a time, goes on behind it. What was good is kept until
 //! something as good replaces it, and [`Discovery::stats`] says so.
 
-pub(crate) mod edition;
 mod endpoint;
-pub(crate) mod page;
 mod refresh;
-mod search;
-mod selection;
-mod snapshot;
 mod store;
-mod terms;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,19 +14,19 @@ use tokio::runtime::Handle;
 
 #[cfg(feature = "http")]
 pub(crate) use self::endpoint::MAX_BODY;
-pub use self::{
-    endpoint::{ENDPOINT_PATH, HttpResponse},
-    selection::Selection,
-    terms::CATEGORIES,
+pub use self::endpoint::{ENDPOINT_PATH, HttpResponse};
+use self::refresh::Catalog;
+pub use crate::catalog::{
+    Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Selection, Texts,
+    Timeframe,
 };
-use self::{refresh::Catalog, snapshot::Snapshot};
 use crate::{
+    catalog::{Filter, Snapshot},
     clock::Clock,
     database::Scope,
-    error::{During, Operation, Result},
-    filter,
-    model::{DiscoveryStats, MiniApps, Timeframe},
+    error::{Operation, Result, WithOperation},
     upstream::Upstream,
+    validate,
 };
 
 /// The mini app directory of a client.
@@ -73,7 +67,7 @@ impl Discovery {
         let selection = selection.into();
         self.select(timeframe, &selection, |catalog, filter, limit| catalog.list(timeframe, filter, limit))
             .await
-            .during(Operation::GetTrendingMiniApps)
+            .with_operation(Operation::GetTrendingMiniApps)
     }
 
     /// The mini apps of any of these categories, in the trending order of the default timeframe (SPEC 4.2).
@@ -91,7 +85,7 @@ impl Discovery {
         let timeframe = Timeframe::default();
         self.select(timeframe, &selection, |catalog, filter, limit| catalog.list(timeframe, filter, limit))
             .await
-            .during(Operation::GetMiniAppsByCategory)
+            .with_operation(Operation::GetMiniAppsByCategory)
     }
 
     /// The mini apps that match a query, best first (SPEC 4.2).
@@ -106,7 +100,7 @@ impl Discovery {
         let selection = selection.into();
         self.select(Timeframe::default(), &selection, |catalog, filter, limit| catalog.search(query, filter, limit))
             .await
-            .during(Operation::SearchMiniApps)
+            .with_operation(Operation::SearchMiniApps)
     }
 
     /// Fetches the catalog now, whatever its age, and returns the stats afterwards (SPEC 1.4).
@@ -117,7 +111,7 @@ impl Discovery {
     /// `Unavailable` saying why there is no new catalog: the upstream failed, or its answer has lost most of the
     /// apps. The old one stays. Without a key nothing is fetched and nothing fails.
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
-        self.catalog.refresh(false).await.during(Operation::RefreshMiniApps)?;
+        self.catalog.refresh(false).await.with_operation(Operation::RefreshMiniApps)?;
         self.stats()
     }
 
@@ -126,7 +120,7 @@ impl Discovery {
     /// # Errors
     /// As [`refresh`](Discovery::refresh), but for that.
     pub async fn force_refresh(&self) -> Result<DiscoveryStats> {
-        self.catalog.refresh(true).await.during(Operation::RefreshMiniApps)?;
+        self.catalog.refresh(true).await.with_operation(Operation::RefreshMiniApps)?;
         self.stats()
     }
 
@@ -143,9 +137,9 @@ impl Discovery {
         &self,
         timeframe: Timeframe,
         selection: &Selection,
-        answer: impl FnOnce(&Snapshot, &snapshot::Filter, usize) -> MiniApps,
+        answer: impl FnOnce(&Snapshot, &Filter, usize) -> MiniApps,
     ) -> Result<MiniApps> {
-        let limit = filter::limit(selection.limit)? as usize;
+        let limit = validate::limit(selection.limit)? as usize;
         let current = self.catalog.serving(timeframe, selection).await?;
         let filter = current.snapshot.filter(selection)?;
         Ok(answer(&current.snapshot, &filter, limit))

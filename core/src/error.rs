@@ -2,7 +2,7 @@
 //!
 //! Invariant: `Display` is the whole sentence a user may be shown, prefix and all, and no error holds a password,
 //! a token or a key. Lower layers make errors without an operation; the service that was called names it with
-//! [`Error::during`], once, so that a message never carries two prefixes.
+//! [`Error::with_operation`], once, so that a message never carries two prefixes.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
@@ -249,7 +249,7 @@ impl Error {
     }
 
     /// Names the operation, unless a deeper call already has.
-    pub(crate) fn during(self, operation: Operation) -> Error {
+    pub(crate) fn with_operation(self, operation: Operation) -> Error {
         match self.0.operation {
             Some(_) => self,
             None => self.with(|parts| parts.operation = Some(operation)),
@@ -311,14 +311,19 @@ impl Error {
     }
 }
 
-/// Names the operation in a result's error.
-pub(crate) trait During {
-    fn during(self, operation: Operation) -> Self;
+/// Runs `work` as `operation`: an error that names no operation yet gets this one.
+pub(crate) async fn operation<T>(operation: Operation, work: impl Future<Output = Result<T>>) -> Result<T> {
+    work.await.with_operation(operation)
 }
 
-impl<T> During for Result<T> {
-    fn during(self, operation: Operation) -> Self {
-        self.map_err(|error| error.during(operation))
+/// Names the operation in a result's error.
+pub(crate) trait WithOperation {
+    fn with_operation(self, operation: Operation) -> Self;
+}
+
+impl<T> WithOperation for Result<T> {
+    fn with_operation(self, operation: Operation) -> Self {
+        self.map_err(|error| error.with_operation(operation))
     }
 }
 
@@ -372,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_deepest_operation_names_the_error() {
-        let error = Error::closed().during(Operation::SearchMiniApps).during(Operation::Open);
+        let error = Error::closed().with_operation(Operation::SearchMiniApps).with_operation(Operation::Open);
         assert_eq!(error.to_string(), "Search mini apps failed: The client is closed");
     }
 

@@ -30,23 +30,24 @@
 // In layer order: a module uses only those above it (tests/it/tidy checks).
 mod clock;
 mod error;
+mod large_buffer;
 mod model;
-mod scratch;
 
-mod config;
-mod filter;
+mod catalog;
+pub mod config;
 mod policy;
-mod signed;
+mod signed_json;
+mod validate;
 
+mod callbacks;
+mod catalog_thread;
 mod database;
-mod dispatch;
 mod upstream;
-mod worker;
 
-mod auth;
-mod communities;
-mod discovery;
-mod spaces;
+pub mod auth;
+pub mod communities;
+pub mod discovery;
+pub mod spaces;
 
 mod client;
 mod runtime;
@@ -61,20 +62,28 @@ pub use serde_json::Value as Json;
 pub use uuid::Uuid;
 
 pub use crate::{
-    auth::{Auth, identity_claim},
+    callbacks::Subscription,
     client::Client,
-    clock::{Clock, ManualClock},
-    communities::Communities,
-    config::{Config, Durability, OPTIONS},
-    discovery::{CATEGORIES, Discovery, ENDPOINT_PATH, HttpResponse, Selection},
-    dispatch::Subscription,
-    error::{DATABASE_ERRORS, Error, ErrorKind, Operation, Result},
-    filter::MAX_LIMIT,
-    model::{
-        ActiveCommunityConfig, AuthEvent, Author, CatalogSource, Change, CommunityConfig, CommunityDomain,
-        CommunityPatch, DiscoveryStats, DomainType, Engagement, Fidget, FidgetPatch, MiniApp, MiniAppRecord, MiniApps,
-        NewFidget, NewRegistration, NewSpace, Owner, PublicSpace, Session, Space, SpacePatch, SpaceRegistration,
-        SpaceType, SpaceWithFidgets, Texts, Timeframe, User, UserPatch,
+    config::Config,
+    error::{Error, ErrorKind, Operation, Result},
+};
+// TRANSITION
+pub use crate::{
+    auth::{Auth, AuthEvent, Session, User, UserPatch, identity_claim},
+    communities::{
+        ActiveCommunityConfig, Communities, CommunityConfig, CommunityDomain, CommunityPatch, DomainType,
+        NewRegistration, SpaceRegistration, SpaceType,
     },
-    spaces::{DEFAULT_PAGE, Fidgets, Spaces},
+    config::{Clock, Durability, ManualClock, OPTIONS},
+    discovery::{
+        Author, CATEGORIES, CatalogSource, Discovery, DiscoveryStats, ENDPOINT_PATH, Engagement, HttpResponse, MiniApp,
+        MiniAppRecord, MiniApps, Selection, Texts, Timeframe,
+    },
+    error::DATABASE_ERRORS,
+    model::Change,
+    spaces::{
+        DEFAULT_PAGE, Fidget, FidgetPatch, Fidgets, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch,
+        SpaceWithFidgets, Spaces,
+    },
+    validate::MAX_LIMIT,
 };

@@ -1,10 +1,7 @@
-//! The records of the library: plain values without behaviour beyond reading themselves.
-//!
-//! Invariant: nothing here does I/O, and a record never changes after it was handed out.
+//! The records of the tables (SPEC 2.2 to 2.7) and the inputs that create or change them. Plain values: no I/O.
 
 mod change;
 mod community;
-mod mini_app;
 mod space;
 mod user;
 
@@ -13,9 +10,5 @@ pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
-pub use mini_app::{
-    Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts, Timeframe,
-};
-pub(crate) use mini_app::{Fields, Publisher};
 pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
 pub use user::{AuthEvent, Session, User, UserPatch};

@@ -38,7 +38,7 @@ async fn shared(config: Option<Config>) -> Result<Client> {
             Some(config) if config != *opened_with => Err(Error::config(
                 "The shared client is open with other options; close it first, or open a client of your own",
             )
-            .during(Operation::Open)),
+            .with_operation(Operation::Open)),
             _ => Ok(client.clone()),
         };
     }

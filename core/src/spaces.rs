@@ -11,13 +11,15 @@ use uuid::Uuid;
 
 pub use self::fidgets::Fidgets;
 use self::statements as sql;
+pub use crate::model::{
+    Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
+};
 use crate::{
     clock::Clock,
     database::{Scope, Transaction, Value},
-    error::{During, Error, Operation, Result},
-    filter,
-    model::{NewSpace, PublicSpace, Space, SpacePatch, SpaceWithFidgets},
+    error::{Error, Operation, Result, WithOperation},
     policy::{Caller, Table},
+    validate,
 };
 
 /// Rows of `spaces`, as the client's caller may see and change them.
@@ -44,9 +46,9 @@ impl Spaces {
     pub async fn create_space(&self, space: NewSpace) -> Result<Space> {
         let insert = async {
             let values = self.insertion(space)?;
-            self.scope.change(&sql::INSERT_SPACE, values, rows::space).await?.pop().ok_or_else(forbidden)
+            self.scope.execute(&sql::INSERT_SPACE, values, rows::space).await?.ok_or_else(forbidden)
         };
-        insert.await.during(Operation::CreateSpace)
+        insert.await.with_operation(Operation::CreateSpace)
     }
 
     /// Inserts spaces in one transaction: all of them or none. Returns them in the order given.
@@ -67,7 +69,7 @@ impl Spaces {
             });
             insert.await
         };
-        insert.await.during(Operation::CreateSpaces)
+        insert.await.with_operation(Operation::CreateSpaces)
     }
 
     /// One space by id (SPEC 4.5).
@@ -76,7 +78,7 @@ impl Spaces {
     /// `NotFound` when there is none that the caller may see.
     pub async fn get_space(&self, id: Uuid) -> Result<Space> {
         let found = self.scope.fetch(&sql::GET_SPACE, &[id.into()], rows::space).await;
-        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).during(Operation::GetSpace)
+        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).with_operation(Operation::GetSpace)
     }
 
     /// Changes what the patch names and returns the row (SPEC 4.5). A patch of nothing changes nothing.
@@ -85,8 +87,8 @@ impl Spaces {
     /// `NotFound` when there is no such space of the caller's, `FieldMissing` when the name is cleared.
     pub async fn update_space(&self, id: Uuid, patch: SpacePatch) -> Result<Space> {
         let update = async {
-            filter::text("name", patch.name.as_set())?;
-            filter::text("description", patch.description.as_set())?;
+            validate::text("name", patch.name.as_set())?;
+            validate::text("description", patch.description.as_set())?;
             let rows = if patch == SpacePatch::new() {
                 self.scope.fetch(&sql::GET_OWN_SPACE, &[id.into()], rows::space).await
             } else {
@@ -104,7 +106,7 @@ impl Spaces {
             };
             rows?.pop().ok_or_else(Error::not_found)
         };
-        update.await.during(Operation::UpdateSpace)
+        update.await.with_operation(Operation::UpdateSpace)
     }
 
     /// Deletes a space and its fidgets (SPEC 2.7, 4.5).
@@ -113,7 +115,9 @@ impl Spaces {
     /// `NotFound` when there is no such space of the caller's.
     pub async fn delete_space(&self, id: Uuid) -> Result<()> {
         let deleted = self.scope.change(&sql::DELETE_SPACE, vec![id.into()], rows::id).await;
-        deleted.and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found)).during(Operation::DeleteSpace)
+        deleted
+            .and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found))
+            .with_operation(Operation::DeleteSpace)
     }
 
     /// The spaces of a user with their fidgets, newest first, those of one moment by id (SPEC 4.5).
@@ -122,7 +126,7 @@ impl Spaces {
     /// Those of the database alone: an unknown user has no spaces.
     pub async fn get_user_spaces(&self, user_id: Uuid) -> Result<Vec<SpaceWithFidgets>> {
         let rows = self.scope.scan(&sql::GET_USER_SPACES, vec![user_id.into()], rows::space_and_fidget).await;
-        rows.map(rows::grouped).during(Operation::GetUserSpaces)
+        rows.map(rows::grouped).with_operation(Operation::GetUserSpaces)
     }
 
     /// Public spaces with their owners, newest first, those of one moment by id: rows `offset` to `offset + limit - 1`
@@ -132,8 +136,8 @@ impl Spaces {
     /// `InvalidInput` for a limit that is not 1 to 1,000.
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
         let select = async {
-            let limit = i64::from(filter::limit(limit)?);
-            let offset = filter::offset(offset)?;
+            let limit = i64::from(validate::limit(limit)?);
+            let offset = validate::offset(offset)?;
             let values = [limit.into(), offset.into()];
             let mut spaces = self.scope.fetch(&sql::GET_PUBLIC_SPACES, &values, rows::public_space).await?;
             if !self.exposes_email {
@@ -143,7 +147,7 @@ impl Spaces {
             }
             Ok(spaces)
         };
-        select.await.during(Operation::GetPublicSpaces)
+        select.await.with_operation(Operation::GetPublicSpaces)
     }
 
     /// One space with its fidgets, oldest first; only a space that has a fidget matches (SPEC 4.5).
@@ -153,13 +157,13 @@ impl Spaces {
     pub async fn get_space_with_fidgets(&self, id: Uuid) -> Result<SpaceWithFidgets> {
         let rows = self.scope.fetch(&sql::GET_SPACE_WITH_FIDGETS, &[id.into()], rows::space_and_fidget).await;
         rows.and_then(|rows| rows::grouped(rows).pop().ok_or_else(Error::not_found))
-            .during(Operation::GetSpaceWithFidgets)
+            .with_operation(Operation::GetSpaceWithFidgets)
     }
 
     /// What is bound to insert a space.
     fn insertion(&self, space: NewSpace) -> Result<Vec<Value<'static>>> {
-        filter::text("name", space.name.as_ref())?;
-        filter::text("description", space.description.as_ref())?;
+        validate::text("name", space.name.as_ref())?;
+        validate::text("description", space.description.as_ref())?;
         let owner = match self.scope.caller() {
             Caller::Service => space.owner_id,
             caller => space.owner_id.or(caller.id()),
@@ -176,7 +180,7 @@ impl Spaces {
 }
 
 async fn one(transaction: &mut Transaction, values: &[Value<'_>]) -> Result<Space> {
-    transaction.fetch(&sql::INSERT_SPACE, values, rows::space).await?.pop().ok_or_else(forbidden)
+    transaction.fetch_optional(&sql::INSERT_SPACE, values, rows::space).await?.ok_or_else(forbidden)
 }
 
 /// The insert's policy let no row through.

@@ -10,12 +10,11 @@ use std::{path::PathBuf, sync::Arc};
 
 use self::{http::Http, retry::Attempts};
 use crate::{
+    catalog::{CatalogSource, Listing, Timeframe, View},
+    catalog_thread::CatalogThread,
     clock::Clock,
     config::{CatalogLocation, CatalogOptions},
-    discovery::{edition::View, page::Listing},
     error::{Error, Result},
-    model::{CatalogSource, Timeframe},
-    worker::Worker,
 };
 
 /// Where catalogs are fetched from. Cheap to clone.
@@ -95,11 +94,16 @@ impl Upstream {
     ///
     /// # Errors
     /// `Unavailable` saying why; with `retry_after` when the upstream named a time.
-    pub(crate) async fn fetch(&self, view: &View, mut listing: Listing, worker: &Worker) -> Result<Listing> {
+    pub(crate) async fn fetch(
+        &self,
+        view: &View,
+        mut listing: Listing,
+        catalog_thread: &CatalogThread,
+    ) -> Result<Listing> {
         match &*self.origin {
             Origin::Nothing => Ok(listing),
             Origin::Http { http, limits } => {
-                let pages = self.pages(http, limits, view, listing, worker);
+                let pages = self.pages(http, limits, view, listing, catalog_thread);
                 match tokio::time::timeout(limits.list_timeout, pages).await {
                     Ok(result) => result,
                     Err(_) => Err(Error::unavailable(format!(
@@ -111,7 +115,7 @@ impl Upstream {
             Origin::File { path, max_bytes } => {
                 let (path, max_bytes, now) = (path.clone(), *max_bytes, self.clock.now());
                 let read = move || listing.add(&read_file(&path, max_bytes)?, now).map(|_| listing);
-                worker.run(read).await?
+                catalog_thread.run(read).await?
             }
         }
     }
@@ -122,7 +126,7 @@ impl Upstream {
         limits: &Limits,
         view: &View,
         mut listing: Listing,
-        worker: &Worker,
+        catalog_thread: &CatalogThread,
     ) -> Result<Listing> {
         let (timeframe, network) = match view {
             View::Order(timeframe) => (*timeframe, None),
@@ -142,7 +146,7 @@ impl Upstream {
             // A page of 32 MiB takes a while to read; workers have connections to serve.
             let add = move || listing.add(&body, now).map(|next| (listing, next));
             let next;
-            (listing, next) = worker.run(add).await??;
+            (listing, next) = catalog_thread.run(add).await??;
             match next {
                 None => break,
                 Some(next) if cursors.contains(&next) => {

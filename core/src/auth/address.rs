@@ -4,7 +4,7 @@
 
 use crate::{
     error::{Error, Result},
-    filter,
+    validate,
 };
 
 /// RFC 5321: the longest path, without its angle brackets.
@@ -17,7 +17,7 @@ pub(super) fn normalised(email: &str) -> String {
 
 /// An address that somebody may sign up with. That mail arrives there is for the program to find out.
 pub(super) fn checked(email: &str) -> Result<String> {
-    filter::text("email", Some(&email))?;
+    validate::text("email", Some(&email))?;
     let email = normalised(email);
     let refused = || Error::invalid_input("email is not an e-mail address");
     let (local, domain) = email.rsplit_once('@').ok_or_else(refused)?;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    signed::{self, PrivateKey},
+    signed_json::{self, PrivateKey},
 };
 
 /// How old a claim may be, and how far ahead its maker's clock.
@@ -51,7 +51,7 @@ pub(super) fn verified(claim: &Json, user: Uuid, now: Timestamp) -> Result<Strin
         return Err(malformed());
     }
     let refused = |why| Error::new(ErrorKind::Unauthorized, why);
-    if !signed::verifies(members) {
+    if !signed_json::verifies(members) {
         return Err(refused("The identity claim's signature is not that of its key"));
     }
     if Uuid::try_parse(claimant).ok() != Some(user) {

@@ -19,7 +19,7 @@ use tokio::{
 use super::token::random;
 use crate::{
     error::{Error, ErrorKind, Result},
-    scratch::scratch,
+    large_buffer::large_buffer,
 };
 
 /// RFC 9106's and OWASP's parameters for 19 MiB: 2 passes, 1 lane, 32 bytes.
@@ -73,7 +73,7 @@ impl Inner {
     fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> T) -> T {
         let mut memory = self.idle.lock().pop().unwrap_or_default();
         if memory.len() < blocks {
-            memory = scratch(blocks);
+            memory = large_buffer(blocks);
             memory.resize(blocks, Block::default());
         }
         let result = work(&mut memory[..blocks]);

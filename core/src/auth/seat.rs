@@ -8,8 +8,8 @@ use tokio::{runtime::Handle, sync::MutexGuard, task::AbortHandle};
 
 use super::{keeping::SessionFile, token};
 use crate::{
+    callbacks::{CallbackQueue, Subscription},
     database::{Acting, Pass, Principal},
-    dispatch::{Mailbox, Subscription},
     error::Result,
     model::{AuthEvent, Session},
 };
@@ -26,7 +26,7 @@ pub(crate) struct Seat {
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    listeners: Vec<Mailbox<(AuthEvent, Option<Session>)>>,
+    listeners: Vec<CallbackQueue<(AuthEvent, Option<Session>)>>,
     /// What will refresh the session before its access token ends.
     renewal: Option<AbortHandle>,
 }
@@ -112,11 +112,11 @@ impl Seat {
         runtime: Handle,
         callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
     ) -> Subscription {
-        let mailbox = Mailbox::new(runtime, callback);
-        let subscription = mailbox.subscription();
+        let queue = CallbackQueue::new(runtime, callback);
+        let subscription = queue.subscription();
         let mut state = self.state.lock();
-        mailbox.post((AuthEvent::InitialSession, state.session.clone()));
-        state.listeners.push(mailbox);
+        queue.post((AuthEvent::InitialSession, state.session.clone()));
+        state.listeners.push(queue);
         subscription
     }
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Client, wait};
 use crate::{
-    dispatch::Subscription,
+    callbacks::Subscription,
     error::Result,
     model::{AuthEvent, Session, User, UserPatch},
 };

@@ -17,7 +17,7 @@ pub(crate) fn normalised(host: &str) -> String {
 
 /// A domain that can be stored.
 pub(crate) fn required(domain: &str) -> Result<String> {
-    crate::filter::text("domain", Some(&domain))?;
+    crate::validate::text("domain", Some(&domain))?;
     match normalised(domain) {
         domain if domain.is_empty() => Err(Error::invalid_input("domain is empty")),
         domain => Ok(domain),

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use self::query::Query;
 use super::{Discovery, Selection};
 use crate::{
+    catalog::{MiniApps, Timeframe},
     error::{Error, ErrorKind, Result},
-    model::{MiniApps, Timeframe},
 };
 
 /// The path the endpoint answers at.

@@ -21,21 +21,16 @@ use tokio::{runtime::Handle, sync::watch};
 use uuid::Uuid;
 
 use self::flight::{Flight, Task};
-use super::{
-    edition::{Edition, View},
-    page::Listing,
-    selection::Selection,
-    snapshot::Snapshot,
-    store::Store,
-    terms,
-};
+use super::store::Store;
 use crate::{
+    catalog::{
+        CatalogData, CatalogSource, DiscoveryStats, Listing, Selection, Snapshot, Timeframe, View, known_network,
+    },
+    catalog_thread::CatalogThread,
     clock::{Clock, Moment},
     database::Scope,
     error::{Error, Result},
-    model::{CatalogSource, DiscoveryStats, Timeframe},
     upstream::Upstream,
-    worker::Worker,
 };
 
 /// The catalog of a client with everything that keeps it fresh.
@@ -46,7 +41,7 @@ pub(super) struct Catalog {
     upstream: Upstream,
     store: Store,
     /// Reads, builds and writes catalogs.
-    worker: Arc<Worker>,
+    catalog_thread: Arc<CatalogThread>,
     interval: Duration,
     /// How long other processes leave a fetch to the one that is at it.
     lease: Duration,
@@ -107,18 +102,18 @@ impl Catalog {
         clock: Clock,
         runtime: Handle,
     ) -> Arc<Catalog> {
-        let worker = Arc::new(Worker::default());
+        let catalog_thread = Arc::new(CatalogThread::default());
         let store = Store {
             database,
             source: upstream.name().into(),
             clock: clock.clone(),
-            worker: Arc::clone(&worker),
+            catalog_thread: Arc::clone(&catalog_thread),
             holder: Uuid::new_v4(),
         };
         // Without a key the catalog is empty and stays so: no call, no error (SPEC 1.5).
         let nothing = (!upstream.is_reachable()).then(|| {
-            let edition = Edition::new(Listing::default(), clock.now(), true);
-            let snapshot = Snapshot::build(edition, CatalogSource::None);
+            let data = CatalogData::new(Listing::default(), clock.now(), true);
+            let snapshot = Snapshot::build(data, CatalogSource::None);
             Arc::new(Current { snapshot, fresh_until: clock.moment(), used: Mutex::default() })
         });
         Arc::new(Catalog {
@@ -127,7 +122,7 @@ impl Catalog {
             is_closed: AtomicBool::new(false),
             upstream,
             store,
-            worker,
+            catalog_thread,
             interval,
             lease,
             clock,
@@ -250,7 +245,7 @@ impl Catalog {
         if let Some(current) = &*current
             && self.upstream.is_reachable()
         {
-            let header = &current.snapshot.edition().header;
+            let header = &current.snapshot.data().header;
             stats.total = current.snapshot.len();
             stats.received = header.received;
             stats.skipped = header.skipped;
@@ -267,7 +262,7 @@ impl Catalog {
         // A flight under way ends with the runtime, and with it the wait of everybody who hoped for it.
         self.state.lock().flight = None;
         self.current.store(None);
-        self.worker.close();
+        self.catalog_thread.close();
     }
 
     fn check_open(&self) -> Result<()> {
@@ -287,12 +282,12 @@ impl Catalog {
 impl Current {
     fn note_use(&self, timeframe: Timeframe, selection: &Selection) {
         // The common read uses no list but the default order, and takes no lock.
-        let header = &self.snapshot.edition().header;
+        let header = &self.snapshot.data().header;
         if header.has_one_order || (timeframe == Timeframe::default() && selection.networks.is_empty()) {
             return;
         }
         let order = (timeframe != Timeframe::default()).then_some(View::Order(timeframe));
-        let networks = selection.networks.iter().filter_map(|name| terms::known_network(name.trim()));
+        let networks = selection.networks.iter().filter_map(|name| known_network(name.trim()));
         let networks = networks.filter(|name| header.members.contains_key(*name));
         let views = order.into_iter().chain(networks.map(|name| View::Network(name.into())));
         let mut used = self.used.lock();

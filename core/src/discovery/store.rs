@@ -2,20 +2,19 @@
 //!
 //! Invariant: a header names a generation whose parts are all there. A new generation is written part by part, in
 //! short transactions that hold up nobody, and takes effect with its header, in one; then the parts of older ones go,
-//! as slowly. An older edition never replaces a newer one.
+//! as slowly. An older data never replaces a newer one.
 
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::edition::{Edition, Header};
 use crate::{
+    catalog::{CatalogData, Header, MiniAppRecord},
+    catalog_thread::CatalogThread,
     clock::{Clock, later},
     database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
-    model::MiniAppRecord,
-    worker::Worker,
 };
 
 /// The catalogs of one source.
@@ -25,7 +24,7 @@ pub(super) struct Store {
     pub(super) database: Scope,
     pub(super) source: Arc<str>,
     pub(super) clock: Clock,
-    pub(super) worker: Arc<Worker>,
+    pub(super) catalog_thread: Arc<CatalogThread>,
     /// This process's client, as holder of leases.
     pub(super) holder: Uuid,
 }
@@ -78,39 +77,39 @@ impl Store {
         Ok(self.database.fetch(&FIND, &[(&*self.source).into()], read).await?.pop())
     }
 
-    /// The whole edition, unless there is none.
-    pub(super) async fn load(&self) -> Result<Option<Edition>> {
-        // Another process may replace the edition while its parts are being read; then the new one is read.
+    /// The whole data, unless there is none.
+    pub(super) async fn load(&self) -> Result<Option<CatalogData>> {
+        // Another process may replace the data while its parts are being read; then the new one is read.
         for _ in 0..3 {
             let Some(found) = self.find().await? else { return Ok(None) };
-            if let Some(edition) = self.read(found).await? {
-                return Ok(Some(edition));
+            if let Some(data) = self.read(found).await? {
+                return Ok(Some(data));
             }
         }
         Err(damaged("its parts are not all there"))
     }
 
-    async fn read(&self, found: Found) -> Result<Option<Edition>> {
+    async fn read(&self, found: Found) -> Result<Option<CatalogData>> {
         let header: Header = serde_json::from_str(&found.header).map_err(|_| damaged("its header does not read"))?;
         let mut records: Vec<MiniAppRecord> = Vec::new();
         for part in 0..found.parts {
             let values = [found.generation.as_str().into(), part.into()];
             let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
             let Some(text) = texts.into_iter().next() else { return Ok(None) };
-            let read = self.worker.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            let read = self.catalog_thread.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
             records.extend(read.map_err(|_| damaged("a part does not read"))?);
         }
-        Edition::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
+        CatalogData::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
     }
 
-    /// Keeps an edition, unless a newer one is there.
-    pub(super) async fn save(&self, edition: &Edition) -> Result<()> {
+    /// Keeps an data, unless a newer one is there.
+    pub(super) async fn save(&self, data: &CatalogData) -> Result<()> {
         let generation: Arc<str> = Uuid::new_v4().to_string().into();
         let mut parts = 0i64;
-        for chunk in edition.records.chunks(PART) {
+        for chunk in data.records.chunks(PART) {
             let chunk = chunk.to_vec();
             let text = self
-                .worker
+                .catalog_thread
                 .run(move || serde_json::to_string(&chunk))
                 .await?
                 .map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
@@ -125,9 +124,9 @@ impl Store {
             write.await?;
             parts += 1;
         }
-        let header = serde_json::to_string(&edition.header)
+        let header = serde_json::to_string(&data.header)
             .map_err(|error| internal("the catalog's header does not serialise").caused_by(error))?;
-        let (source, fetched_at, now) = (Arc::clone(&self.source), edition.header.fetched_at, self.clock.now());
+        let (source, fetched_at, now) = (Arc::clone(&self.source), data.header.fetched_at, self.clock.now());
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
                 let values: [Value<'_>; 6] = [

@@ -11,10 +11,10 @@ use super::{rows, statements as sql};
 use crate::{
     clock::Clock,
     database::{Scope, Value},
-    error::{During, Error, Operation, Result},
-    filter,
+    error::{Error, Operation, Result, WithOperation},
     model::{Fidget, FidgetPatch, NewFidget},
     policy::Table,
+    validate,
 };
 
 /// Rows of `fidgets`, as the client's caller may see and change them.
@@ -37,9 +37,9 @@ impl Fidgets {
     pub async fn create_fidget(&self, space_id: Uuid, fidget: NewFidget) -> Result<Fidget> {
         let insert = async {
             let values = self.insertion(space_id, fidget)?;
-            self.scope.change(&sql::INSERT_FIDGET, values, rows::fidget).await?.pop().ok_or_else(forbidden)
+            self.scope.execute(&sql::INSERT_FIDGET, values, rows::fidget).await?.ok_or_else(forbidden)
         };
-        insert.await.during(Operation::CreateFidget)
+        insert.await.with_operation(Operation::CreateFidget)
     }
 
     /// Places fidgets in a space in one transaction: all of them or none. Returns them in the order given.
@@ -62,7 +62,7 @@ impl Fidgets {
             });
             insert.await
         };
-        insert.await.during(Operation::CreateFidgets)
+        insert.await.with_operation(Operation::CreateFidgets)
     }
 
     /// Saves the positions of a space's fidgets in one transaction, as after a drag; `None` takes a place away. Returns
@@ -73,7 +73,7 @@ impl Fidgets {
     pub async fn save_positions(&self, space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Result<Vec<Fidget>> {
         let save = async {
             for position in positions.values() {
-                filter::json("position", position.as_ref())?;
+                validate::json("position", position.as_ref())?;
             }
             let now = self.clock.now();
             let save = self.scope.write(move |transaction| {
@@ -91,7 +91,7 @@ impl Fidgets {
             });
             save.await
         };
-        save.await.during(Operation::SavePositions)
+        save.await.with_operation(Operation::SavePositions)
     }
 
     /// One fidget by id.
@@ -100,7 +100,7 @@ impl Fidgets {
     /// `NotFound` when there is none that the caller may see.
     pub async fn get_fidget(&self, id: Uuid) -> Result<Fidget> {
         let found = self.scope.fetch(&sql::GET_FIDGET, &[id.into()], rows::fidget).await;
-        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).during(Operation::GetFidget)
+        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).with_operation(Operation::GetFidget)
     }
 
     /// Changes what the patch names and returns the row. A patch of nothing changes nothing.
@@ -109,9 +109,9 @@ impl Fidgets {
     /// `NotFound` when there is no such fidget in a space of the caller's, `FieldMissing` when the type is cleared.
     pub async fn update_fidget(&self, id: Uuid, patch: FidgetPatch) -> Result<Fidget> {
         let update = async {
-            filter::text("type", patch.kind.as_set())?;
-            filter::json("config", patch.config.as_set())?;
-            filter::json("position", patch.position.as_set())?;
+            validate::text("type", patch.kind.as_set())?;
+            validate::json("config", patch.config.as_set())?;
+            validate::json("position", patch.position.as_set())?;
             let rows = if patch == FidgetPatch::new() {
                 self.scope.fetch(&sql::GET_OWN_FIDGET, &[id.into()], rows::fidget).await
             } else {
@@ -129,7 +129,7 @@ impl Fidgets {
             };
             rows?.pop().ok_or_else(Error::not_found)
         };
-        update.await.during(Operation::UpdateFidget)
+        update.await.with_operation(Operation::UpdateFidget)
     }
 
     /// Takes a fidget out of its space.
@@ -138,7 +138,9 @@ impl Fidgets {
     /// `NotFound` when there is no such fidget in a space of the caller's.
     pub async fn delete_fidget(&self, id: Uuid) -> Result<()> {
         let deleted = self.scope.change(&sql::DELETE_FIDGET, vec![id.into()], rows::id).await;
-        deleted.and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found)).during(Operation::DeleteFidget)
+        deleted
+            .and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found))
+            .with_operation(Operation::DeleteFidget)
     }
 
     /// The fidgets of a space, oldest first, those of one moment by id; none for a space that is missing or hidden.
@@ -147,14 +149,14 @@ impl Fidgets {
     /// Those of the database alone.
     pub async fn get_space_fidgets(&self, space_id: Uuid) -> Result<Vec<Fidget>> {
         let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, vec![space_id.into()], rows::fidget).await;
-        rows.during(Operation::GetSpaceFidgets)
+        rows.with_operation(Operation::GetSpaceFidgets)
     }
 
     /// What is bound to insert a fidget.
     fn insertion(&self, space_id: Uuid, fidget: NewFidget) -> Result<Vec<Value<'static>>> {
-        filter::text("type", fidget.kind.as_ref())?;
-        filter::json("config", fidget.config.as_ref())?;
-        filter::json("position", fidget.position.as_ref())?;
+        validate::text("type", fidget.kind.as_ref())?;
+        validate::json("config", fidget.config.as_ref())?;
+        validate::json("position", fidget.position.as_ref())?;
         Ok(vec![
             Uuid::new_v4().into(),
             space_id.into(),

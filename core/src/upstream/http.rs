@@ -15,9 +15,9 @@ use url::Url;
 
 use super::retry::Failure;
 use crate::{
+    catalog::Timeframe,
     config::{CatalogOptions, Secret},
     error::{Error, Result},
-    model::Timeframe,
 };
 
 const PATH: &str = "v2/farcaster/frame/catalog/";

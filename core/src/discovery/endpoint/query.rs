@@ -6,7 +6,7 @@
 use std::{borrow::Cow, str::FromStr};
 
 use super::{Refusal, bad_request};
-use crate::model::Timeframe;
+use crate::catalog::Timeframe;
 
 /// More is no query that a person or a client of ours sends.
 const LONGEST: usize = 8 << 10;

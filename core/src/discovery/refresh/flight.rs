@@ -17,15 +17,10 @@ use tokio::sync::watch;
 
 use super::{Backoff, Catalog, Current};
 use crate::{
+    catalog::{CatalogData, CatalogSource, Listing, Snapshot, Timeframe, View},
     clock::Moment,
-    discovery::{
-        edition::{Edition, View},
-        page::Listing,
-        snapshot::Snapshot,
-        store::Found,
-    },
+    discovery::store::Found,
     error::{Error, ErrorKind, Result},
-    model::{CatalogSource, Timeframe},
 };
 
 /// What a flight is for.
@@ -180,8 +175,8 @@ impl Catalog {
         };
         if self.current.load().is_none() {
             match self.store.load().await {
-                Ok(Some(edition)) => {
-                    self.install(edition, CatalogSource::Database, self.clock.moment()).await?;
+                Ok(Some(data)) => {
+                    self.install(data, CatalogSource::Database, self.clock.moment()).await?;
                     // Readers have something to answer from now; only who asked for a fetch is told that it failed.
                     if !wishes.from_source.load(Ordering::Acquire) {
                         return Ok(Landing { fetched: false, fallen_back: Some(error) });
@@ -200,9 +195,9 @@ impl Catalog {
         }
         let mut has_lease = false;
         while !wishes.from_source.load(Ordering::Acquire) {
-            if let Some(edition) = self.shared().await {
-                let fresh_until = self.clock.moment().after(self.remaining(edition.header.fetched_at));
-                self.install(edition, CatalogSource::Database, fresh_until).await?;
+            if let Some(data) = self.shared().await {
+                let fresh_until = self.clock.moment().after(self.remaining(data.header.fetched_at));
+                self.install(data, CatalogSource::Database, fresh_until).await?;
                 return Ok(Landing { fetched: false, fallen_back: None });
             }
             // Without a database that can be written, every process is on its own.
@@ -219,10 +214,10 @@ impl Catalog {
         result
     }
 
-    /// The edition that another process has fetched within the interval, if it is newer than ours.
-    async fn shared(&self) -> Option<Edition> {
+    /// The data that another process has fetched within the interval, if it is newer than ours.
+    async fn shared(&self) -> Option<CatalogData> {
         let found = self.store.find().await.ok()??;
-        let ours = self.current.load().as_ref().map(|current| current.snapshot.edition().header.fetched_at);
+        let ours = self.current.load().as_ref().map(|current| current.snapshot.data().header.fetched_at);
         let is_newer = ours.is_none_or(|ours| found.fetched_at > ours);
         (is_newer && self.remaining(found.fetched_at) > Duration::ZERO).then_some(())?;
         self.store.load().await.ok()?
@@ -239,7 +234,7 @@ impl Catalog {
         let (started, fetched_at) = (self.clock.moment(), self.clock.now());
         let listing = self.fetch(&View::Order(Timeframe::default())).await?;
         let before = match self.current.load().as_ref() {
-            Some(current) => current.snapshot.edition().header.ranked,
+            Some(current) => current.snapshot.data().header.ranked,
             None => self.store.find().await.ok().flatten().as_ref().map_or(0, Found::ranked),
         };
         let after = listing.records.len();
@@ -247,30 +242,29 @@ impl Catalog {
         if !force {
             refuse_collapse("catalog", before, after)?;
         }
-        let mut edition = Edition::new(listing, fetched_at, !self.upstream.is_remote());
-        let lists = self.lists(self.views_in_use(&edition)).await?;
+        let mut data = CatalogData::new(listing, fetched_at, !self.upstream.is_remote());
+        let lists = self.lists(self.views_in_use(&data)).await?;
         if !force {
             self.refuse_collapsed(&lists, after)?;
         }
-        edition.add(lists);
+        data.add(lists);
         let fresh_until = started.after(self.interval);
-        let current = self.install(edition, self.upstream.source(), fresh_until).await?;
-        self.keep(current.snapshot.edition()).await;
+        let current = self.install(data, self.upstream.source(), fresh_until).await?;
+        self.keep(current.snapshot.data()).await;
         Ok(Landing { fetched: true, fallen_back: None })
     }
 
     /// Fetches a list; what is in it as it was, is shared with the catalog in use.
     async fn fetch(&self, view: &View) -> Result<Listing> {
         let current = self.current.load_full();
-        let empty = move || {
-            current.map_or_else(Listing::default, |current| Listing::after(&current.snapshot.edition().records))
-        };
-        let listing = self.worker.run(empty).await?;
-        self.upstream.fetch(view, listing, &self.worker).await
+        let empty =
+            move || current.map_or_else(Listing::default, |current| Listing::after(&current.snapshot.data().records));
+        let listing = self.catalog_thread.run(empty).await?;
+        self.upstream.fetch(view, listing, &self.catalog_thread).await
     }
 
     /// The lists that were asked for since the last refresh.
-    fn views_in_use(&self, next: &Edition) -> Vec<View> {
+    fn views_in_use(&self, next: &CatalogData) -> Vec<View> {
         let mut views = self.current.load().as_ref().map(|current| current.used.lock().clone()).unwrap_or_default();
         // Once rows name their networks themselves, nobody needs to ask for them.
         views.retain(|view| !(next.header.has_chains && matches!(view, View::Network(_))));
@@ -294,7 +288,7 @@ impl Catalog {
             match view {
                 View::Order(timeframe) => refuse_collapse(&format!("{timeframe} order"), ranked, after)?,
                 View::Network(network) => {
-                    let members = current.as_ref().map(|current| &current.snapshot.edition().header.members);
+                    let members = current.as_ref().map(|current| &current.snapshot.data().header.members);
                     let before = members.and_then(|members| members.get(network)).map_or(0, Vec::len);
                     refuse_collapse(&format!("list of {network}"), before, after)?;
                 }
@@ -306,31 +300,31 @@ impl Catalog {
     /// The catalog in use with lists that it did not have.
     async fn with_views(&self, views: &[View]) -> Result<Landing> {
         let Some(current) = self.current.load_full() else { return Err(Error::closed()) };
-        let have = current.snapshot.edition().views();
+        let have = current.snapshot.data().views();
         let missing = views.iter().filter(|view| !have.contains(view)).cloned().collect();
-        let mut edition = current.snapshot.edition().clone();
+        let mut data = current.snapshot.data().clone();
         let lists = self.lists(missing).await?;
-        self.refuse_collapsed(&lists, edition.header.ranked)?;
-        edition.add(lists);
+        self.refuse_collapsed(&lists, data.header.ranked)?;
+        data.add(lists);
         let source = current.snapshot.source();
-        let next = self.install(edition, source, current.fresh_until).await?;
+        let next = self.install(data, source, current.fresh_until).await?;
         next.used.lock().clone_from(&current.used.lock());
-        self.keep(next.snapshot.edition()).await;
+        self.keep(next.snapshot.data()).await;
         Ok(Landing { fetched: true, fallen_back: None })
     }
 
-    /// Makes an edition the one in use.
-    async fn install(&self, edition: Edition, source: CatalogSource, fresh_until: Moment) -> Result<Arc<Current>> {
-        let snapshot = self.worker.run(move || Snapshot::build(edition, source)).await?;
+    /// Makes an data the one in use.
+    async fn install(&self, data: CatalogData, source: CatalogSource, fresh_until: Moment) -> Result<Arc<Current>> {
+        let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await?;
         let current = Arc::new(Current { snapshot, fresh_until, used: Mutex::default() });
         self.check_open()?;
         self.current.store(Some(Arc::clone(&current)));
         Ok(current)
     }
 
-    async fn keep(&self, edition: &Edition) {
+    async fn keep(&self, data: &CatalogData) {
         // The catalog in memory is good; that it could not be kept is for the log, not for the reader.
-        if let Err(error) = self.store.save(edition).await {
+        if let Err(error) = self.store.save(data).await {
             tracing::warn!(%error, "the catalog could not be kept in the database");
         }
     }

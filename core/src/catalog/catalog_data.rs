@@ -1,6 +1,6 @@
-//! One edition of the catalog: the lists as they were fetched, before anything is derived from them.
+//! One data of the catalog: the lists as they were fetched, before anything is derived from them.
 //!
-//! Invariant: an edition is complete (the default order and every list asked for besides, all from one time) and is
+//! Invariant: an data is complete (the default order and every list asked for besides, all from one time) and is
 //! what the database keeps; a snapshot can be rebuilt from it alone. Apps of the default order come first and in
 //! that order, so an app's number below `ranked` is its trending rank.
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::page::Listing;
-use crate::model::{MiniAppRecord, Timeframe};
+use crate::catalog::{MiniAppRecord, Timeframe};
 
 /// One list of the upstream: the order of a timeframe, or the apps of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,15 +43,15 @@ pub(crate) struct Header {
 
 /// Header and records.
 #[derive(Clone)]
-pub(crate) struct Edition {
+pub(crate) struct CatalogData {
     pub(crate) header: Header,
     pub(crate) records: Vec<MiniAppRecord>,
 }
 
-impl Edition {
-    /// An edition of the default order alone.
-    pub(crate) fn new(listing: Listing, fetched_at: Timestamp, has_one_order: bool) -> Edition {
-        Edition {
+impl CatalogData {
+    /// An data of the default order alone.
+    pub(crate) fn new(listing: Listing, fetched_at: Timestamp, has_one_order: bool) -> CatalogData {
+        CatalogData {
             header: Header {
                 fetched_at,
                 received: listing.received,
@@ -67,12 +67,12 @@ impl Edition {
         }
     }
 
-    /// Puts an edition together from what the database kept; `None` when its numbers name records that are not there.
-    pub(crate) fn restore(header: Header, records: Vec<MiniAppRecord>) -> Option<Edition> {
+    /// Puts an data together from what the database kept; `None` when its numbers name records that are not there.
+    pub(crate) fn restore(header: Header, records: Vec<MiniAppRecord>) -> Option<CatalogData> {
         let count = records.len();
         let mut lists = header.orders.values().chain(header.members.values()).flatten();
         let is_whole = header.ranked <= count && lists.all(|&number| (number as usize) < count);
-        is_whole.then_some(Edition { header, records })
+        is_whole.then_some(CatalogData { header, records })
     }
 
     /// Adds lists that were fetched besides; apps that only they know join the catalog unranked.
@@ -104,7 +104,7 @@ impl Edition {
         self.header.orders.get(timeframe.as_str()).map(Vec::as_slice)
     }
 
-    /// The lists this edition has besides the default order.
+    /// The lists this data has besides the default order.
     pub(crate) fn views(&self) -> Vec<View> {
         let orders = Timeframe::ALL.into_iter().filter(|timeframe| self.order(*timeframe).is_some()).map(View::Order);
         orders.chain(self.header.members.keys().cloned().map(View::Network)).collect()

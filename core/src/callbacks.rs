@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 type Callback<E> = Box<dyn FnMut(E) + Send>;
 
 /// Where one subscription's events wait for its callback.
-pub(crate) struct Mailbox<E>(Arc<Inner<E>>);
+pub(crate) struct CallbackQueue<E>(Arc<Inner<E>>);
 
 struct Inner<E> {
     state: Mutex<State<E>>,
@@ -36,11 +36,11 @@ struct State<E> {
     runs_on: Option<ThreadId>,
 }
 
-impl<E: Send + 'static> Mailbox<E> {
-    pub(crate) fn new(runtime: Handle, callback: impl FnMut(E) + Send + 'static) -> Mailbox<E> {
+impl<E: Send + 'static> CallbackQueue<E> {
+    pub(crate) fn new(runtime: Handle, callback: impl FnMut(E) + Send + 'static) -> CallbackQueue<E> {
         let callback: Option<Callback<E>> = Some(Box::new(callback));
         let state = State { waiting: VecDeque::new(), callback, is_served: false, is_cancelled: false, runs_on: None };
-        Mailbox(Arc::new(Inner { state: Mutex::new(state), returned: Condvar::new(), runtime }))
+        CallbackQueue(Arc::new(Inner { state: Mutex::new(state), returned: Condvar::new(), runtime }))
     }
 
     /// Has the callback called with `event`, after all that were posted before.
@@ -162,11 +162,11 @@ mod tests {
     fn events_come_in_order_and_a_panic_ends_nothing() {
         let runtime = runtime();
         let (told, heard) = mpsc::channel();
-        let mailbox = Mailbox::new(runtime.handle().clone(), move |event: u32| {
+        let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
             assert_ne!(event, 1, "this one panics");
             told.send(event).expect("the test listens");
         });
-        (0..4).for_each(|event| mailbox.post(event));
+        (0..4).for_each(|event| queue.post(event));
         let events: Vec<_> = (0..3).map(|_| heard.recv().expect("an event")).collect();
         assert_eq!(events, [0, 2, 3]);
     }
@@ -177,17 +177,17 @@ mod tests {
         let (started, starts) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (dropped, drops) = mpsc::channel::<()>();
-        let mailbox = Mailbox::new(runtime.handle().clone(), move |(): ()| {
+        let queue = CallbackQueue::new(runtime.handle().clone(), move |(): ()| {
             let _keep = &dropped;
             started.send(()).expect("the test listens");
             let _ = released.recv();
         });
-        let subscription = mailbox.subscription();
-        mailbox.post(());
-        mailbox.post(());
+        let subscription = queue.subscription();
+        queue.post(());
+        queue.post(());
         starts.recv().expect("it starts");
         let ending = thread::spawn(move || subscription.unsubscribe());
-        while !mailbox.is_cancelled() {
+        while !queue.is_cancelled() {
             thread::yield_now();
         }
         assert!(!ending.is_finished(), "the callback is still running");
@@ -202,13 +202,13 @@ mod tests {
         let runtime = runtime();
         let (hand_over, own) = mpsc::channel::<Subscription>();
         let (told, heard) = mpsc::channel();
-        let mailbox = Mailbox::new(runtime.handle().clone(), move |event: u32| {
+        let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
             own.recv().expect("the subscription").unsubscribe();
             told.send(event).expect("the test listens");
         });
-        mailbox.post(1);
-        mailbox.post(2);
-        hand_over.send(mailbox.subscription()).expect("it waits");
+        queue.post(1);
+        queue.post(2);
+        hand_over.send(queue.subscription()).expect("it waits");
         assert_eq!(heard.recv(), Ok(1));
         assert!(heard.recv().is_err(), "the callback is gone, and its channel with it");
     }

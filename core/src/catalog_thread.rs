@@ -17,9 +17,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread starts with the first work; dropping the worker ends it without waiting.
+/// The thread starts with the first work; dropping it ends it without waiting.
 #[derive(Default)]
-pub(crate) struct Worker(Mutex<State>);
+pub(crate) struct CatalogThread(Mutex<State>);
 
 #[derive(Default)]
 enum State {
@@ -29,11 +29,11 @@ enum State {
     Closed,
 }
 
-impl Worker {
+impl CatalogThread {
     /// Runs `work` on the thread and returns what it returned.
     ///
     /// # Errors
-    /// `Closed` after [`close`](Worker::close); `Internal` when the work panicked.
+    /// `Closed` after [`close`](CatalogThread::close); `Internal` when the work panicked.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let job = move || {
@@ -82,12 +82,12 @@ mod tests {
 
     #[tokio::test]
     async fn work_runs_on_one_thread_and_survives_a_panic() {
-        let worker = Worker::default();
-        let first = worker.run(|| thread::current().id()).await.expect("it runs");
-        let error = worker.run(|| panic!("on purpose")).await.expect_err("a panic is an error");
+        let thread = CatalogThread::default();
+        let first = thread.run(|| thread::current().id()).await.expect("it runs");
+        let error = thread.run(|| panic!("on purpose")).await.expect_err("a panic is an error");
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert_eq!(worker.run(|| thread::current().id()).await.expect("it runs"), first);
-        worker.close();
-        assert_eq!(worker.run(|| ()).await.expect_err("closed").kind(), ErrorKind::Closed);
+        assert_eq!(thread.run(|| thread::current().id()).await.expect("it runs"), first);
+        thread.close();
+        assert_eq!(thread.run(|| ()).await.expect_err("closed").kind(), ErrorKind::Closed);
     }
 }

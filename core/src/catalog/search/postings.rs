@@ -9,7 +9,7 @@ use std::{hint::black_box, ops::Range};
 
 use super::fields::Impact;
 use super::vocabulary::Term;
-use crate::scratch::scratch;
+use crate::large_buffer::large_buffer;
 
 pub(super) type DocumentId = u32;
 
@@ -51,7 +51,7 @@ impl Postings {
             list_starts[term + 1] += list_starts[term];
         }
         let mut next = list_starts.clone();
-        let mut keys = scratch(pairs.len());
+        let mut keys = large_buffer(pairs.len());
         keys.resize(pairs.len(), 0_u64);
         for (id, row) in starts.windows(2).enumerate() {
             for (term, impact) in &pairs[row[0] as usize..row[1] as usize] {

@@ -15,8 +15,8 @@ use serde_json::{error::Category, value::RawValue};
 
 use self::lenient::{Object, Scalar};
 use crate::{
+    catalog::MiniAppRecord,
     error::{Error, Result},
-    model::MiniAppRecord,
 };
 
 #[derive(Deserialize)]

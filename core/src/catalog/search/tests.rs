@@ -4,7 +4,7 @@ use super::fold::without_marks;
 use super::vocabulary::Vocabulary;
 use super::words::{Kind, each_word, run_together};
 use super::*;
-use crate::model::{Fields, MiniAppRecord};
+use crate::catalog::{Fields, MiniAppRecord};
 
 fn named<'a>(names: &[&'a str]) -> Vec<Document<'a>> {
     names.iter().map(|name| Document { name, domain: "example.org", ..Document::default() }).collect()

@@ -1,4 +1,4 @@
-//! The catalog as readers see it: built once from an edition, never changed, shared by pointer.
+//! The catalog as readers see it: built once from an data, never changed, shared by pointer.
 //!
 //! Invariant: answering the common questions (an order, a category of an order) hands out a part of a list that
 //! stands ready, so their cost does not depend on the size of the catalog.
@@ -9,19 +9,19 @@ use std::{collections::HashMap, num::NonZeroU32};
 
 use self::order::Order;
 use super::{
-    edition::{Edition, View},
+    catalog_data::{CatalogData, View},
     search::{Document, SearchIndex},
     selection::Selection,
-    terms,
+    taxonomy,
 };
 use crate::{
+    catalog::{CatalogSource, MiniApp, MiniAppRecord, MiniApps, Timeframe},
     error::{Error, Result},
-    model::{CatalogSource, MiniApp, MiniAppRecord, MiniApps, Timeframe},
 };
 
 /// An immutable catalog with everything derived from it.
 pub(crate) struct Snapshot {
-    edition: Edition,
+    data: CatalogData,
     source: CatalogSource,
     orders: [Option<Order>; Timeframe::ALL.len()],
     categories: Categories,
@@ -60,23 +60,23 @@ struct Wanted {
 }
 
 impl Snapshot {
-    pub(crate) fn build(edition: Edition, source: CatalogSource) -> Snapshot {
-        let records = &edition.records;
+    pub(crate) fn build(data: CatalogData, source: CatalogSource) -> Snapshot {
+        let records = &data.records;
         let categories = Categories::of(records);
-        let networks = Networks::of(&edition);
+        let networks = Networks::of(&data);
         let search = SearchIndex::build(records.iter().map(|record| document(record)));
-        let ranked = u32::try_from(edition.header.ranked).unwrap_or(u32::MAX);
+        let ranked = u32::try_from(data.header.ranked).unwrap_or(u32::MAX);
         let orders = Timeframe::ALL.map(|timeframe| {
             if timeframe == Timeframe::default() {
                 return Some(Order::build(records, (0..ranked).collect(), &categories.of));
             }
-            edition.order(timeframe).map(|ids| Order::build(records, ids.into(), &categories.of))
+            data.order(timeframe).map(|ids| Order::build(records, ids.into(), &categories.of))
         });
-        Snapshot { source, orders, categories, networks, search, edition }
+        Snapshot { source, orders, categories, networks, search, data }
     }
 
-    pub(crate) fn edition(&self) -> &Edition {
-        &self.edition
+    pub(crate) fn data(&self) -> &CatalogData {
+        &self.data
     }
 
     pub(crate) fn source(&self) -> CatalogSource {
@@ -85,19 +85,19 @@ impl Snapshot {
 
     /// How many apps the catalog has.
     pub(crate) fn len(&self) -> usize {
-        self.edition.records.len()
+        self.data.records.len()
     }
 
     /// The lists that `timeframe` and the networks of `selection` need and this catalog has not.
     pub(crate) fn missing(&self, timeframe: Timeframe, selection: &Selection) -> Vec<View> {
-        let header = &self.edition.header;
+        let header = &self.data.header;
         let mut missing = Vec::new();
         if !header.has_one_order && self.orders[timeframe as usize].is_none() {
             missing.push(View::Order(timeframe));
         }
         if !self.networks_are_named() {
-            let asked = selection.networks.iter().filter_map(|name| terms::known_network(name.trim()));
-            for network in asked.filter(|name| terms::upstream_knows(name) && !header.members.contains_key(*name)) {
+            let asked = selection.networks.iter().filter_map(|name| taxonomy::known_network(name.trim()));
+            for network in asked.filter(|name| taxonomy::upstream_knows(name) && !header.members.contains_key(*name)) {
                 let view = View::Network(network.into());
                 if !missing.contains(&view) {
                     missing.push(view);
@@ -109,7 +109,7 @@ impl Snapshot {
 
     /// Whether the records themselves say which networks they need (else the upstream was asked).
     fn networks_are_named(&self) -> bool {
-        self.edition.header.has_chains || self.edition.header.has_one_order
+        self.data.header.has_chains || self.data.header.has_one_order
     }
 
     /// Finds the words of a selection.
@@ -119,18 +119,18 @@ impl Snapshot {
     pub(crate) fn filter(&self, selection: &Selection) -> Result<Filter> {
         let mut filter = Filter::default();
         for name in &selection.categories {
-            let name = terms::fold_category(name.trim());
+            let name = taxonomy::fold_category(name.trim());
             let number = self.categories.numbers.get(name);
-            if number.is_none() && !terms::CATEGORIES.contains(&name) {
+            if number.is_none() && !taxonomy::CATEGORIES.contains(&name) {
                 return Err(unknown("category", name, "a category of the catalog"));
             }
             filter.categories.get_or_insert_default().extend(number);
         }
         for name in &selection.networks {
             let name = name.trim();
-            let folded = terms::known_network(name).unwrap_or(name);
+            let folded = taxonomy::known_network(name).unwrap_or(name);
             let bit = self.networks.bits.get(folded).copied();
-            if bit.is_none() && terms::known_network(name).is_none() {
+            if bit.is_none() && taxonomy::known_network(name).is_none() {
                 return Err(unknown("network", name, "a network of the catalog"));
             }
             let wanted = filter.networks.get_or_insert_default();
@@ -186,16 +186,14 @@ impl Snapshot {
         let mask = self.networks.masks[id as usize];
         mask & wanted.mask != 0
             || (mask & Networks::RARE != 0
-                && self.edition.records[id as usize]
-                    .networks()
-                    .any(|name| wanted.rare.iter().any(|rare| **rare == *name)))
+                && self.data.records[id as usize].networks().any(|name| wanted.rare.iter().any(|rare| **rare == *name)))
     }
 
     /// An app with its rank in the default order.
     fn app(&self, id: u32) -> MiniApp {
-        let is_ranked = (id as usize) < self.edition.header.ranked;
+        let is_ranked = (id as usize) < self.data.header.ranked;
         let rank = if is_ranked { NonZeroU32::new(id + 1) } else { None };
-        MiniApp::new(self.edition.records[id as usize].clone(), rank)
+        MiniApp::new(self.data.records[id as usize].clone(), rank)
     }
 }
 
@@ -225,18 +223,18 @@ impl Networks {
     /// Networks with a bit of their own; those of the closed list come first.
     const MOST: usize = 62;
 
-    fn of(edition: &Edition) -> Networks {
-        let mut networks = Networks { bits: HashMap::new(), masks: vec![0; edition.records.len()].into() };
-        let named = edition.records.iter().flat_map(MiniAppRecord::networks);
-        for name in named.filter(|name| terms::known_network(name).is_some()) {
+    fn of(data: &CatalogData) -> Networks {
+        let mut networks = Networks { bits: HashMap::new(), masks: vec![0; data.records.len()].into() };
+        let named = data.records.iter().flat_map(MiniAppRecord::networks);
+        for name in named.filter(|name| taxonomy::known_network(name).is_some()) {
             networks.bit(name);
         }
-        for (id, record) in edition.records.iter().enumerate() {
+        for (id, record) in data.records.iter().enumerate() {
             let named = record.networks();
             networks.masks[id] =
                 if named.is_empty() { Networks::ANY } else { named.fold(0, |mask, name| mask | networks.bit(name)) };
         }
-        for (network, members) in &edition.header.members {
+        for (network, members) in &data.header.members {
             let bit = networks.bit(network);
             members.iter().for_each(|&id| networks.masks[id as usize] |= bit);
         }

@@ -10,8 +10,8 @@ use url::Url;
 
 use super::lenient::{Object, Scalar, Texts};
 use crate::{
-    discovery::terms,
-    model::{Fields, MiniAppRecord, Publisher},
+    catalog::taxonomy,
+    catalog::{Fields, MiniAppRecord, Publisher},
 };
 
 /// A record, and whether its row said which chains it needs.
@@ -126,7 +126,7 @@ pub(super) fn read(json: &str, fetched_at: Timestamp) -> Option<Row> {
         description: text(manifest.description, DESCRIPTION),
         icon_url: link(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
         category: text(manifest.primary_category, NAME)
-            .and_then(|name| cut(name, |name| Some(terms::fold_category(name)))),
+            .and_then(|name| cut(name, |name| Some(taxonomy::fold_category(name)))),
         networks: networks(manifest.required_chains),
         tags: items(manifest.tags, |tag| tidy(tag, NAME)),
         author: frame.author.0.and_then(author),
@@ -176,7 +176,7 @@ fn author(author: Author<'_>) -> Option<Publisher<'_>> {
 fn networks(chains: Texts<'_>) -> Vec<Cow<'_, str>> {
     let mut names = Vec::new();
     for chain in chains.0.unwrap_or_default().into_iter().take(ITEMS) {
-        let name = cut(chain, |chain| tidy(terms::network_of_chain(chain.trim()), NAME));
+        let name = cut(chain, |chain| tidy(taxonomy::network_of_chain(chain.trim()), NAME));
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names

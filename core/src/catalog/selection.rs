@@ -14,9 +14,9 @@
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    pub(super) limit: u32,
-    pub(super) categories: Vec<String>,
-    pub(super) networks: Vec<String>,
+    pub(crate) limit: u32,
+    pub(crate) categories: Vec<String>,
+    pub(crate) networks: Vec<String>,
 }
 
 impl Selection {

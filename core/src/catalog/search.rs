@@ -27,7 +27,7 @@ use query::{Query, groups, misspelt};
 use ranking::{Best, Rank, Tier};
 use vocabulary::{Path, Spelling, Vocabulary};
 
-use crate::{model::Texts, scratch::scratch};
+use crate::{catalog::Texts, large_buffer::large_buffer};
 
 /// What the index reads of an app.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +60,7 @@ impl SearchIndex {
         let mut reader = Reader::new();
         // Ids and places are u32: four thousand million postings are some hundred million apps.
         let apps = documents.size_hint().0;
-        let (mut starts, mut pairs, mut names) = (vec![0], scratch(apps * FEWEST_TERMS), Vec::new());
+        let (mut starts, mut pairs, mut names) = (vec![0], large_buffer(apps * FEWEST_TERMS), Vec::new());
         for document in documents {
             reader.read(&document, &mut pairs);
             starts.push(pairs.len() as u32);

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use super::Categories;
-use crate::model::{MiniApp, MiniAppRecord};
+use crate::catalog::{MiniApp, MiniAppRecord};
 
 /// The apps of a timeframe, best first, and the same by category.
 pub(super) struct Order {

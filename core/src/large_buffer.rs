@@ -11,7 +11,7 @@ const GIVEN_BACK: usize = (32 << 20) + 4096;
 const SMALL: usize = 1 << 20;
 
 /// An empty vector with room for `length`, and perhaps for more.
-pub(crate) fn scratch<T>(length: usize) -> Vec<T> {
+pub(crate) fn large_buffer<T>(length: usize) -> Vec<T> {
     let is_small = length.saturating_mul(size_of::<T>()) < SMALL;
     Vec::with_capacity(if is_small { length } else { length.max(GIVEN_BACK / size_of::<T>()) })
 }
