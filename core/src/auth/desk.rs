@@ -178,7 +178,7 @@ impl Desk {
 }
 
 /// Holds an account until the transaction ends, if its password is still the one that was checked.
-async fn lock(transaction: &mut Transaction, id: Uuid, password_hash: &str) -> Result<()> {
+async fn lock(transaction: &mut Transaction<'_>, id: Uuid, password_hash: &str) -> Result<()> {
     match transaction.execute(&sql::RENEW_HASH, &[id.into(), password_hash.into(), password_hash.into()]).await? {
         0 => Err(invalid_credentials()),
         _ => Ok(()),

@@ -138,7 +138,7 @@ impl Sessions {
 }
 
 async fn rotated(
-    transaction: &mut Transaction,
+    transaction: &mut Transaction<'_>,
     old: String,
     [access, refresh]: [String; 2],
     ends: (Timestamp, Timestamp),
@@ -163,7 +163,7 @@ async fn rotated(
 }
 
 /// Makes sure that a session still stands, inside the transaction that relies on it.
-pub(super) async fn require(transaction: &mut Transaction, access_hash: &str) -> Result<()> {
+pub(super) async fn require(transaction: &mut Transaction<'_>, access_hash: &str) -> Result<()> {
     let found = transaction.fetch(&sql::GET_SESSION, &[access_hash.into()], sql::user_until).await?;
     found.first().map(|_| ()).ok_or_else(session_ended)
 }
