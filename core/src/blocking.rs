@@ -42,6 +42,7 @@ pub use self::{
 use crate::{
     clock::Clock,
     config::Config,
+    database::blocking_caller,
     discovery::{DiscoveryStats, HttpResponse, MiniApps, Selection, Timeframe},
     error::Result,
 };
@@ -60,6 +61,7 @@ impl Wake for Unpark {
 
 /// Waits for a future of this library on the calling thread.
 pub fn wait<F: Future>(future: F) -> F::Output {
+    let _blocking = blocking_caller::enter();
     let mut future = pin!(future);
     // Most calls are answered from memory: no waker is made for them.
     if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -83,6 +85,7 @@ pub fn wait_while<F: Future, E>(
     every: Duration,
     mut tick: impl FnMut() -> Result<(), E>,
 ) -> Result<F::Output, E> {
+    let _blocking = blocking_caller::enter();
     let mut future = pin!(future);
     if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Ok(output);

@@ -5,6 +5,7 @@
 //! is committed.
 
 mod acting;
+pub(crate) mod blocking_caller;
 mod options;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -51,7 +51,7 @@ impl Sqlite {
     ) -> Result<Sqlite> {
         let open = move || {
             let connection = open::open_writer(&file, folder.as_deref(), &options)?;
-            Ok((ReaderPool::new(file, options.busy_timeout), Writer::start(connection)?))
+            Ok((ReaderPool::new(file, options.busy_timeout), Writer::start(connection, options.busy_timeout)?))
         };
         let (readers, writer) = spawn_blocking(&runtime, open).await?;
         Ok(Sqlite { readers, writer, runtime })
@@ -82,7 +82,7 @@ impl Sqlite {
         spawn_blocking(&self.runtime, move || this.fetch(&principal, statement, &values, read)).await
     }
 
-    /// Runs `work` in a transaction on the writer thread and returns its result after the commit.
+    /// Runs `work` in a transaction of the writer and returns its result after the commit.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         principal: Arc<Principal>,
@@ -101,8 +101,9 @@ impl Sqlite {
     }
 
     pub(super) fn close(&self) {
-        self.writer.close();
+        // The readers first: with a reader open the writer cannot truncate the WAL.
         self.readers.close();
+        self.writer.close();
     }
 }
 

@@ -29,6 +29,11 @@ const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_INTERRUPT, "57014", ErrorKind::Unavailable),
 ];
 
+/// True if another connection held the lock for too long.
+pub(super) fn is_busy(error: &Error) -> bool {
+    error.code() == Some("55P03")
+}
+
 pub(super) fn translate(error: SqliteError) -> Error {
     let (code, message) = match &error {
         SqliteError::SqliteFailure(failure, message) => (failure.extended_code, message.as_deref()),

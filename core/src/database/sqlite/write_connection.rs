@@ -1,6 +1,6 @@
 //! The connection of the writer thread: a [`Connection`] that begins and ends transactions and savepoints.
 
-use std::ops::Deref;
+use std::{ops::Deref, time::Duration};
 
 use super::{connection::Connection, errors::translate};
 use crate::error::Result;
@@ -16,7 +16,9 @@ impl WriteConnection {
         WriteConnection { connection, forgets_pages: false }
     }
 
-    pub(super) fn begin(&self) -> Result<()> {
+    /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
+    pub(super) fn begin(&self, busy_timeout: Duration) -> Result<()> {
+        self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
         self.execute_cached("BEGIN IMMEDIATE")
     }
 
@@ -51,6 +53,17 @@ impl WriteConnection {
     pub(super) fn roll_back_savepoint(&self) -> Result<()> {
         self.execute_cached("ROLLBACK TO job")?;
         self.release_savepoint()
+    }
+
+    /// Moves the WAL into the database file and truncates it, so that the file alone holds everything. A reader of
+    /// another process can prevent that; then the WAL stays, which SQLite reads at the next open.
+    pub(super) fn checkpoint(&self) {
+        let busy = self.connection.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+        match busy {
+            Ok(0) => {}
+            Ok(_) => tracing::debug!("another process reads the database: its write-ahead log stays"),
+            Err(error) => tracing::warn!(%error, "the write-ahead log could not be moved into the database"),
+        }
     }
 
     /// Has [`release_forgotten_pages`](WriteConnection::release_forgotten_pages) release the page cache.

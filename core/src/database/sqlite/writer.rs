@@ -1,22 +1,33 @@
-//! The writer thread: a queue of jobs and a group commit.
+//! The writer of a database: a queue of jobs and a group commit, run by one thread at a time.
 //!
 //! Invariant: a job is answered only after the COMMIT that contains it. A lone job commits at once. Jobs that arrive
 //! while another job runs or commits share the next transaction, each in a savepoint of its own, so a job that fails or
 //! panics fails alone. The writer never waits for more jobs: the cost of a commit is its flush to disk, and waiting
 //! would only add to it.
+//!
+//! The write connection belongs to the thread that holds its lock, the *leader*. A blocking caller that finds the
+//! writer idle leads for its own job and commits on its own thread, together with the jobs that arrive meanwhile: that
+//! saves two thread hops. All other jobs wait in the queue for the writer thread.
 
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread::JoinHandle,
     time::Duration,
 };
 
 use parking_lot::{Condvar, Mutex};
 
-use super::write_connection::WriteConnection;
-use crate::error::{Error, ErrorKind, Result};
+use super::{errors::is_busy, write_connection::WriteConnection};
+use crate::{
+    clock::{Clock, Moment},
+    database::blocking_caller,
+    error::{Error, ErrorKind, Result},
+};
 
 /// The most jobs in one commit. Bounds how long the first job of a group waits.
 const MAX_GROUP: usize = 256;
@@ -24,7 +35,10 @@ const MAX_GROUP: usize = 256;
 /// How long after the last write the page cache is released.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A unit of work for the writer thread.
+/// The longest wait for another process's lock between two checks whether the writer is closed.
+const LOCK_WAIT: Duration = Duration::from_millis(50);
+
+/// A unit of work for the writer.
 pub(super) trait Job: Send {
     /// Runs the job's statements in the transaction of `connection`. Returns true if they are to be committed.
     fn run(&mut self, connection: &mut WriteConnection) -> bool;
@@ -33,10 +47,25 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<()>);
 }
 
-/// The handle of the writer thread.
+/// The handle of the writer.
 pub(super) struct Writer {
-    queue: Arc<JobQueue>,
+    shared: Arc<WriterShared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the writer thread and leading callers share.
+struct WriterShared {
+    queue: JobQueue,
+    /// Held by the leader. `None` once the writer is closed.
+    connection: Mutex<Option<WriteConnection>>,
+    /// How long a job may wait for another process's lock, counted from its submission.
+    busy_timeout: Duration,
+    clock: Clock,
+    /// The size of the last group. More than one job means that writers compete: then callers queue, because larger
+    /// groups cost fewer flushes.
+    last_group: AtomicUsize,
+    /// True if the connection has cached pages since they were last released.
+    has_cached_pages: AtomicBool,
 }
 
 struct JobQueue {
@@ -46,13 +75,19 @@ struct JobQueue {
 
 #[derive(Default)]
 struct JobQueueState {
-    jobs: VecDeque<Box<dyn Job>>,
+    jobs: VecDeque<QueuedJob>,
     is_closed: bool,
+}
+
+/// A job and the time at which its wait for another process's lock ends.
+struct QueuedJob {
+    job: Box<dyn Job>,
+    deadline: Moment,
 }
 
 /// What ended a wait for the next job.
 enum Wakeup {
-    Job(Box<dyn Job>),
+    JobQueued,
     /// No job arrived within `IDLE_TIMEOUT`.
     Idle,
     /// The queue is closed and empty.
@@ -60,36 +95,39 @@ enum Wakeup {
 }
 
 impl Writer {
-    /// Starts the writer thread, which owns `connection`.
-    pub(super) fn start(connection: WriteConnection) -> Result<Writer> {
-        let queue = Arc::new(JobQueue { state: Mutex::default(), changed: Condvar::new() });
-        let thread_queue = Arc::clone(&queue);
+    /// Starts the writer thread. A job waits at most `busy_timeout` for another process's lock.
+    pub(super) fn start(connection: WriteConnection, busy_timeout: Duration) -> Result<Writer> {
+        let shared = Arc::new(WriterShared {
+            queue: JobQueue { state: Mutex::default(), changed: Condvar::new() },
+            connection: Mutex::new(Some(connection)),
+            busy_timeout,
+            clock: Clock::default(),
+            last_group: AtomicUsize::new(0),
+            has_cached_pages: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("townsquare-write".into())
-            .spawn(move || run_thread(&thread_queue, connection))
+            .spawn(move || of_thread.run_thread())
             .map_err(|error| Error::unavailable(format!("cannot start a thread: {error}")).caused_by(error))?;
-        Ok(Writer { queue, thread: Mutex::new(Some(thread)) })
+        Ok(Writer { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues `job`.
+    /// Runs `job` on this thread if it belongs to a blocking caller and the writer is idle, else queues it. Either way
+    /// the job's submitter gets its answer from the job.
     ///
     /// # Errors
     /// `Closed` after [`Writer::close`].
     pub(super) fn submit(&self, job: Box<dyn Job>) -> Result<()> {
-        let mut state = self.queue.state.lock();
-        if state.is_closed {
-            return Err(Error::closed());
-        }
-        state.jobs.push_back(job);
-        drop(state);
-        self.queue.changed.notify_one();
-        Ok(())
+        let job = QueuedJob { job, deadline: self.shared.clock.moment().after(self.shared.busy_timeout) };
+        let not_led = if blocking_caller::is_current() { self.shared.lead(job) } else { Some(job) };
+        not_led.map_or(Ok(()), |job| self.shared.queue.push(job))
     }
 
-    /// Finishes the queued jobs, ends the thread and closes its connection.
+    /// Finishes the queued jobs, ends the thread, checkpoints the WAL and closes the connection. A job that waits for
+    /// another process's lock fails instead of holding up `close`.
     pub(super) fn close(&self) {
-        self.queue.state.lock().is_closed = true;
-        self.queue.changed.notify_one();
+        self.shared.queue.close();
         // The thread never joins itself: a job owns the values of its work and no handle of the database.
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
@@ -106,22 +144,54 @@ impl Drop for Writer {
 }
 
 impl JobQueue {
+    fn push(&self, job: QueuedJob) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(Error::closed());
+        }
+        state.jobs.push_back(job);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
     /// Takes the next job without waiting.
-    fn try_pop(&self) -> Option<Box<dyn Job>> {
+    fn try_pop(&self) -> Option<QueuedJob> {
         self.state.lock().jobs.pop_front()
     }
 
-    /// Waits for the next job; at most `IDLE_TIMEOUT` if `has_timeout`.
-    fn pop(&self, has_timeout: bool) -> Wakeup {
+    /// Takes the next job if its deadline has passed.
+    fn pop_expired(&self, now: Moment) -> Option<QueuedJob> {
+        let mut state = self.state.lock();
+        // Jobs are queued in the order of their deadlines.
+        let is_expired = state.jobs.front().is_some_and(|next| next.deadline <= now);
+        if is_expired { state.jobs.pop_front() } else { None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state.lock().jobs.is_empty()
+    }
+
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    /// Waits for a job; at most `IDLE_TIMEOUT` if `has_timeout`.
+    fn wait(&self, has_timeout: &AtomicBool) -> Wakeup {
         let mut state = self.state.lock();
         loop {
-            if let Some(job) = state.jobs.pop_front() {
-                return Wakeup::Job(job);
+            if !state.jobs.is_empty() {
+                return Wakeup::JobQueued;
             }
             if state.is_closed {
                 return Wakeup::Closed;
             }
-            if !has_timeout {
+            if !has_timeout.load(Ordering::Acquire) {
                 self.changed.wait(&mut state);
             } else if self.changed.wait_for(&mut state, IDLE_TIMEOUT).timed_out() && state.jobs.is_empty() {
                 return Wakeup::Idle;
@@ -130,88 +200,180 @@ impl JobQueue {
     }
 }
 
-/// The body of the writer thread.
-fn run_thread(queue: &JobQueue, mut connection: WriteConnection) {
-    let mut has_cached_pages = false;
-    loop {
-        match queue.pop(has_cached_pages) {
-            Wakeup::Job(first) => {
-                commit_group(&mut connection, first, queue);
-                connection.release_forgotten_pages();
-                has_cached_pages = true;
-            }
-            Wakeup::Idle => {
-                connection.release_pages();
-                has_cached_pages = false;
-            }
-            Wakeup::Closed => return,
-        }
-    }
-}
-
-/// Runs `first` and every job that arrives until the last of them has run, then commits all of them together.
-fn commit_group(connection: &mut WriteConnection, mut first: Box<dyn Job>, queue: &JobQueue) {
-    if let Err(error) = connection.begin() {
-        return first.answer(Err(error));
-    }
-    if !run_job(&mut *first, connection) {
-        // `first` is the transaction's only job, so a full rollback undoes nothing else.
-        connection.roll_back();
-        return first.answer(Ok(()));
-    }
-    let mut group = vec![first];
-    while group.len() < MAX_GROUP
-        && let Some(mut job) = queue.try_pop()
-    {
-        match run_in_savepoint(&mut *job, connection) {
-            Savepoint::Released => group.push(job),
-            Savepoint::RolledBack(result) => job.answer(result),
-            Savepoint::TransactionLost(result) => {
-                job.answer(result);
-                return answer_all(group, &Err(transaction_lost()));
+impl WriterShared {
+    /// The body of the writer thread.
+    fn run_thread(&self) {
+        // A panic outside of a job would leave callers without an answer: the queue closes and drops their jobs.
+        let _close_queue = CloseOnDrop(&self.queue);
+        loop {
+            match self.queue.wait(&self.has_cached_pages) {
+                Wakeup::JobQueued => {
+                    let mut connection = self.connection.lock();
+                    if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.try_pop()) {
+                        self.commit_next_group(connection, first);
+                    }
+                }
+                Wakeup::Idle => {
+                    self.has_cached_pages.store(false, Ordering::Release);
+                    if let Some(connection) = self.connection.lock().as_ref() {
+                        connection.release_pages();
+                    }
+                }
+                Wakeup::Closed => {
+                    if let Some(connection) = self.connection.lock().take() {
+                        connection.checkpoint();
+                    }
+                    return;
+                }
             }
         }
     }
-    let committed = connection.commit();
-    if committed.is_err() {
-        connection.roll_back();
+
+    /// Leads for `job` and commits it on this thread. Returns the job if another thread leads, if jobs wait, or if
+    /// another process holds the lock: such a job goes to the queue.
+    fn lead(&self, job: QueuedJob) -> Option<QueuedJob> {
+        if self.last_group.load(Ordering::Relaxed) > 1 {
+            return Some(job);
+        }
+        let Some(mut guard) = self.connection.try_lock() else { return Some(job) };
+        let Some(connection) = guard.as_mut().filter(|_| self.queue.is_empty()) else { return Some(job) };
+        match connection.begin(Duration::ZERO) {
+            Ok(()) => self.commit_group(connection, job.job),
+            Err(error) if is_busy(&error) => return Some(job),
+            Err(error) => answer(job.job, Err(error)),
+        }
+        drop(guard);
+        // The writer thread has to release the pages later, and to take over the jobs that this group did not.
+        let has_cached_pages = self.has_cached_pages.swap(true, Ordering::AcqRel);
+        if !has_cached_pages || !self.queue.is_empty() {
+            self.queue.changed.notify_one();
+        }
+        None
     }
-    answer_all(group, &committed);
-}
 
-/// The outcome of a job that ran in a savepoint.
-enum Savepoint {
-    /// The job's changes are part of the transaction.
-    Released,
-    /// The job's changes are undone, or the savepoint failed with this error.
-    RolledBack(Result<()>),
-    /// SQLite rolled the whole transaction back, for example because the disk is full.
-    TransactionLost(Result<()>),
-}
-
-fn run_in_savepoint(job: &mut dyn Job, connection: &mut WriteConnection) -> Savepoint {
-    let begun = connection.begin_savepoint();
-    let keeps = begun.is_ok() && run_job(job, connection);
-    if connection.is_rolled_back() {
-        return Savepoint::TransactionLost(begun);
+    /// Begins a transaction and commits a group that starts with `first`. If another process holds the lock, `first`
+    /// and every job whose deadline passed fail at once.
+    fn commit_next_group(&self, connection: &mut WriteConnection, first: QueuedJob) {
+        match self.begin_before(connection, first.deadline) {
+            Ok(()) => {
+                self.commit_group(connection, first.job);
+                self.has_cached_pages.store(true, Ordering::Release);
+            }
+            Err(error) => {
+                let is_busy = is_busy(&error);
+                answer(first.job, Err(error.clone()));
+                while is_busy && let Some(expired) = self.queue.pop_expired(self.clock.moment()) {
+                    answer(expired.job, Err(error.clone()));
+                }
+            }
+        }
     }
-    let ended = match (begun, keeps) {
-        (Ok(()), true) => connection.release_savepoint(),
-        (Ok(()), false) => connection.roll_back_savepoint(),
-        (failed, _) => failed,
-    };
-    if keeps && ended.is_ok() { Savepoint::Released } else { Savepoint::RolledBack(ended) }
+
+    /// Begins a transaction. Waits for another process's lock until `deadline`, or until the writer is closed.
+    fn begin_before(&self, connection: &WriteConnection, deadline: Moment) -> Result<()> {
+        loop {
+            let remaining = deadline.since(self.clock.moment());
+            match connection.begin(remaining.min(LOCK_WAIT)) {
+                Err(error) if is_busy(&error) && self.queue.is_closed() => return Err(Error::closed()),
+                Err(error) if is_busy(&error) && !remaining.is_zero() => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together. The
+    /// transaction has begun.
+    fn commit_group(&self, connection: &mut WriteConnection, mut first: Box<dyn Job>) {
+        match run_job(&mut *first, connection) {
+            JobOutcome::Commit => {}
+            JobOutcome::Undo => {
+                // `first` is the transaction's only job, so a full rollback undoes nothing else.
+                connection.roll_back();
+                return answer(first, Ok(()));
+            }
+            JobOutcome::TransactionLost => return answer(first, Err(transaction_lost())),
+        }
+        let mut group = vec![first];
+        while group.len() < MAX_GROUP
+            && let Some(QueuedJob { mut job, .. }) = self.queue.try_pop()
+        {
+            match run_in_savepoint(&mut *job, connection) {
+                Ok(JobOutcome::Commit) => group.push(job),
+                Ok(JobOutcome::Undo) => answer(job, Ok(())),
+                Ok(JobOutcome::TransactionLost) | Err(_) => {
+                    // Without its savepoint no job of the group can be told from this one: all of them are undone.
+                    connection.roll_back();
+                    group.push(job);
+                    return answer_all(group, &Err(transaction_lost()));
+                }
+            }
+        }
+        self.last_group.store(group.len(), Ordering::Relaxed);
+        let committed = connection.commit();
+        if committed.is_err() {
+            connection.roll_back();
+        }
+        answer_all(group, &committed);
+        connection.release_forgotten_pages();
+    }
 }
 
-/// Runs a job. Returns true if its changes are to be committed: it asked for it, did not panic, and the transaction is
-/// still open.
-fn run_job(job: &mut dyn Job, connection: &mut WriteConnection) -> bool {
-    catch_unwind(AssertUnwindSafe(|| job.run(connection))).unwrap_or(false) && !connection.is_rolled_back()
+/// Closes the queue and drops its jobs, whose submitters then get `Closed`.
+struct CloseOnDrop<'a>(&'a JobQueue);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        let jobs = std::mem::take(&mut self.0.state.lock().jobs);
+        drop(jobs);
+    }
+}
+
+/// What a job left in its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JobOutcome {
+    /// Changes to be committed.
+    Commit,
+    /// Changes to be undone: the job failed or panicked.
+    Undo,
+    /// Nothing: SQLite rolled the whole transaction back, for example because the disk is full.
+    TransactionLost,
+}
+
+fn run_job(job: &mut dyn Job, connection: &mut WriteConnection) -> JobOutcome {
+    let commits = catch_unwind(AssertUnwindSafe(|| job.run(connection))).unwrap_or(false);
+    match (connection.is_rolled_back(), commits) {
+        (true, _) => JobOutcome::TransactionLost,
+        (false, true) => JobOutcome::Commit,
+        (false, false) => JobOutcome::Undo,
+    }
+}
+
+/// Runs a job in a savepoint.
+///
+/// # Errors
+/// Those of beginning or ending the savepoint; then the state of the transaction is unknown.
+fn run_in_savepoint(job: &mut dyn Job, connection: &mut WriteConnection) -> Result<JobOutcome> {
+    connection.begin_savepoint()?;
+    let outcome = run_job(job, connection);
+    match outcome {
+        JobOutcome::Commit => connection.release_savepoint()?,
+        JobOutcome::Undo => connection.roll_back_savepoint()?,
+        JobOutcome::TransactionLost => {}
+    }
+    Ok(outcome)
+}
+
+/// Answers a job. The submitter's waker is foreign code: a panic of it stays here.
+fn answer(job: Box<dyn Job>, committed: Result<()>) {
+    if catch_unwind(AssertUnwindSafe(|| job.answer(committed))).is_err() {
+        tracing::error!("the waker of a write panicked");
+    }
 }
 
 fn answer_all(group: Vec<Box<dyn Job>>, committed: &Result<()>) {
     for job in group {
-        job.answer(committed.clone());
+        answer(job, committed.clone());
     }
 }
 
@@ -219,3 +381,6 @@ fn transaction_lost() -> Error {
     // 40000: transaction rollback.
     Error::database(Some("40000"), ErrorKind::Unavailable, "the failure of another write rolled the transaction back")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+use std::{
+    path::PathBuf,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+};
+
+use super::*;
+use crate::database::sqlite::connection::Connection;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A job that runs a function and sends what became of its transaction.
+struct TestJob<F> {
+    run: F,
+    answered: Sender<Result<()>>,
+    panics_when_answered: bool,
+}
+
+impl<F: FnMut(&mut WriteConnection) -> bool + Send> Job for TestJob<F> {
+    fn run(&mut self, connection: &mut WriteConnection) -> bool {
+        (self.run)(connection)
+    }
+
+    fn answer(self: Box<Self>, committed: Result<()>) {
+        let _ = self.answered.send(committed);
+        assert!(!self.panics_when_answered, "on purpose");
+    }
+}
+
+/// A database file in a folder of its own, with a writer on it.
+struct Fixture {
+    folder: PathBuf,
+    writer: Writer,
+}
+
+impl Fixture {
+    fn new(name: &str, busy_timeout: Duration) -> Fixture {
+        let folder = std::env::temp_dir().join(format!("townsquare-writer-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let connection = rusqlite::Connection::open(folder.join("test.db")).expect("a new database");
+        connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").expect("a table");
+        let connection = WriteConnection::new(Connection(connection));
+        Fixture { folder, writer: Writer::start(connection, busy_timeout).expect("a thread") }
+    }
+
+    fn connect(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder.join("test.db")).expect("the database")
+    }
+
+    fn count(&self) -> i64 {
+        self.connect().query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).expect("a count")
+    }
+
+    fn submit(&self, run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static) -> Receiver<Result<()>> {
+        let (answered, receiver) = channel();
+        let job = TestJob { run, answered, panics_when_answered: false };
+        self.writer.submit(Box::new(job)).expect("the writer is open");
+        receiver
+    }
+
+    /// Submits a job that keeps the writer busy until `release` is dropped, then jobs that form one group behind it.
+    fn submit_group<const N: usize>(
+        &self,
+        runs: [Box<dyn FnMut(&mut WriteConnection) -> bool + Send>; N],
+    ) -> (Receiver<Result<()>>, [Receiver<Result<()>>; N]) {
+        let (release, released) = channel::<()>();
+        let (started, starts) = channel();
+        let first = self.submit(move |connection| {
+            started.send(()).expect("the test waits");
+            let _ = released.recv();
+            insert(connection)
+        });
+        starts.recv().expect("the first job runs");
+        let others = runs.map(|run| self.submit(run));
+        drop(release);
+        (first, others)
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.writer.close();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn insert(connection: &mut WriteConnection) -> bool {
+    connection.0.execute("INSERT INTO numbers VALUES (1)", []).is_ok()
+}
+
+fn answer_of(receiver: &Receiver<Result<()>>) -> Result<()> {
+    receiver.recv_timeout(30 * SECOND).expect("every job is answered")
+}
+
+#[test]
+fn a_blocking_caller_commits_on_its_own_thread_and_an_async_caller_does_not() {
+    let fixture = Fixture::new("leader", SECOND);
+    let (sender, threads) = channel();
+    let run = move |connection: &mut WriteConnection| {
+        sender.send(thread::current().id()).expect("the test waits");
+        insert(connection)
+    };
+    let answer = {
+        let _blocking = blocking_caller::enter();
+        fixture.submit(run.clone())
+    };
+    assert!(answer.try_recv().expect("the answer is there when submit returns").is_ok());
+    assert_eq!(threads.recv().expect("it ran"), thread::current().id());
+    answer_of(&fixture.submit(run)).expect("committed");
+    assert_ne!(threads.recv().expect("it ran"), thread::current().id());
+    assert_eq!(fixture.count(), 2);
+}
+
+#[test]
+fn a_savepoint_that_cannot_be_released_fails_the_whole_group() {
+    let fixture = Fixture::new("release", SECOND);
+    // The job ends its own savepoint, so the writer's RELEASE fails.
+    let ends_savepoint =
+        |connection: &mut WriteConnection| insert(connection) && connection.release_savepoint().is_ok();
+    let (first, [second, third]) = fixture.submit_group([Box::new(insert), Box::new(ends_savepoint)]);
+    for answer in [&first, &second, &third] {
+        assert_eq!(answer_of(answer).expect_err("nothing was committed").code(), Some("40000"));
+    }
+    assert_eq!(fixture.count(), 0);
+    answer_of(&fixture.submit(insert)).expect("the writer goes on");
+    assert_eq!(fixture.count(), 1);
+}
+
+#[test]
+fn a_job_that_ignores_the_loss_of_its_transaction_is_never_answered_ok() {
+    let fixture = Fixture::new("lost", SECOND);
+    // As after an error for which SQLite rolls back by itself, which the job does not report.
+    let loses = |connection: &mut WriteConnection| {
+        connection.roll_back();
+        true
+    };
+    assert_eq!(answer_of(&fixture.submit(loses)).expect_err("lost").code(), Some("40000"));
+    let (first, [second]) = fixture.submit_group([Box::new(loses)]);
+    for answer in [&first, &second] {
+        assert_eq!(answer_of(answer).expect_err("lost").code(), Some("40000"));
+    }
+    assert_eq!(fixture.count(), 0);
+}
+
+#[test]
+fn a_waker_that_panics_leaves_the_writer_running() {
+    let fixture = Fixture::new("waker", SECOND);
+    let (answered, receiver) = channel();
+    let job = TestJob { run: insert, answered, panics_when_answered: true };
+    fixture.writer.submit(Box::new(job)).expect("open");
+    answer_of(&receiver).expect("committed");
+    answer_of(&fixture.submit(insert)).expect("the writer goes on");
+    assert_eq!(fixture.count(), 2);
+}
+
+#[test]
+fn jobs_behind_a_foreign_lock_fail_together_when_their_time_is_over() {
+    let fixture = Fixture::new("deadline", SECOND);
+    let foreign = fixture.connect();
+    foreign.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let clock = Clock::default();
+    let start = clock.moment();
+    let answers: Vec<_> = (0..12).map(|_| fixture.submit(insert)).collect();
+    for answer in &answers {
+        assert!(is_busy(&answer_of(answer).expect_err("locked")));
+    }
+    let waited = clock.moment().since(start);
+    assert!(waited >= SECOND && waited < 6 * SECOND, "twelve waits were not one after the other: {waited:?}");
+    foreign.execute_batch("ROLLBACK").expect("the lock is free");
+    answer_of(&fixture.submit(insert)).expect("the writer goes on");
+}
+
+#[test]
+fn close_is_not_held_up_by_a_foreign_lock() {
+    let fixture = Fixture::new("close", 600 * SECOND);
+    let foreign = fixture.connect();
+    foreign.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let answers: Vec<_> = (0..3).map(|_| fixture.submit(insert)).collect();
+    fixture.writer.close();
+    for answer in &answers {
+        assert_eq!(answer_of(answer).expect_err("closed").kind(), ErrorKind::Closed);
+    }
+}
+
+#[test]
+fn after_close_the_file_alone_holds_every_row() {
+    let fixture = Fixture::new("checkpoint", SECOND);
+    answer_of(&fixture.submit(insert)).expect("committed");
+    fixture.writer.close();
+    let copy = fixture.folder.join("copy.db");
+    std::fs::copy(fixture.folder.join("test.db"), &copy).expect("a copy");
+    let copy = rusqlite::Connection::open(copy).expect("a database");
+    let count: i64 = copy.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).expect("the table is there");
+    assert_eq!(count, 1);
+}
