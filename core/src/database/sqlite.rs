@@ -8,8 +8,10 @@ mod backup;
 mod connection;
 mod dialect;
 mod errors;
+mod fork_guard;
 mod migrate;
 mod open;
+mod private_file;
 mod reader_pool;
 mod write_connection;
 mod write_job;
@@ -20,11 +22,12 @@ use std::{
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::oneshot};
 
 pub(crate) use self::backup::restore;
 pub(super) use self::write_connection::WriteConnection;
-use self::{reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
+use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
 use super::{
     acting::Principal,
     options::OpenOptions,
@@ -40,6 +43,8 @@ pub(super) struct Sqlite {
     readers: ReaderPool,
     writer: Writer,
     runtime: Handle,
+    // Dropped last: the file is open until the fields above are dropped.
+    fork_guard: Mutex<Option<ForkGuard>>,
 }
 
 impl Sqlite {
@@ -50,11 +55,12 @@ impl Sqlite {
         runtime: Handle,
     ) -> Result<Sqlite> {
         let open = move || {
-            let connection = open::open_writer(&file, folder.as_deref(), &options)?;
-            Ok((ReaderPool::new(file, options.busy_timeout), Writer::start(connection, options.busy_timeout)?))
+            let (connection, fork_guard) = open::open_writer(&file, folder.as_deref(), &options)?;
+            let writer = Writer::start(connection, options.busy_timeout)?;
+            Ok((ReaderPool::new(file, options.busy_timeout), writer, fork_guard))
         };
-        let (readers, writer) = spawn_blocking(&runtime, open).await?;
-        Ok(Sqlite { readers, writer, runtime })
+        let (readers, writer, fork_guard) = spawn_blocking(&runtime, open).await?;
+        Ok(Sqlite { readers, writer, runtime, fork_guard: Mutex::new(Some(fork_guard)) })
     }
 
     /// Runs a read on the calling thread.
@@ -104,6 +110,7 @@ impl Sqlite {
         // The readers first: with a reader open the writer cannot truncate the WAL.
         self.readers.close();
         self.writer.close();
+        drop(self.fork_guard.lock().take());
     }
 }
 

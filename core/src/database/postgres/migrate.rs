@@ -14,64 +14,120 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The migrations in order. A migration's version is its position, counted from 1.
-const MIGRATIONS: &[(&str, &str)] = &[
-    ("0001_catalog", include_str!("../../../migrations/postgres/0001_catalog.sql")),
-    ("0002_tables", include_str!("../../../migrations/postgres/0002_tables.sql")),
-    ("0003_auth", include_str!("../../../migrations/postgres/0003_auth.sql")),
-];
+/// A migration. Its version is its position in [`MIGRATIONS`], counted from 1.
+struct Migration {
+    name: &'static str,
+    sql: &'static str,
+    /// The oldest schema version whose library works with a database that has this migration.
+    minimum_version: usize,
+}
+
+macro_rules! migrations {
+    ($($name:literal needs $minimum_version:literal;)*) => {
+        &[$(Migration {
+            name: $name,
+            sql: include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
+            minimum_version: $minimum_version,
+        }),*]
+    };
+}
+
+const MIGRATIONS: &[Migration] = migrations! {
+    "0001_catalog" needs 1;
+    "0002_tables" needs 2;
+    "0003_auth" needs 3;
+    "0004_reliability" needs 4;
+};
+
+/// The version that added the column `minimum_version`. Older databases work with a library of their version only.
+const FIRST_WITH_MINIMUM: usize = 4;
+
+/// How the schema of a database compares with this library's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaState {
+    /// Migrations are missing.
+    Outdated,
+    Current,
+    /// A newer library wrote the schema and says that this one works with it. Its policies are left alone.
+    NewerCompatible,
+}
 
 /// The advisory lock of this library's migrations: "twsq" twice.
 const LOCK: i64 = 0x7477_7371_7477_7371;
 
-/// True if every migration is applied, and no newer one.
-pub(super) async fn is_current(connection: &mut PgConnection) -> Result<bool> {
-    Ok(version(connection).await? == Some(MIGRATIONS.len()))
+/// Compares the schema with this library's.
+///
+/// # Errors
+/// `Config` if the database needs a newer version of the library.
+pub(super) async fn state(connection: &mut PgConnection) -> Result<SchemaState> {
+    Ok(match applied(connection).await? {
+        version if version < MIGRATIONS.len() => SchemaState::Outdated,
+        version if version == MIGRATIONS.len() => SchemaState::Current,
+        _ => SchemaState::NewerCompatible,
+    })
 }
 
 /// Takes the advisory lock and applies the missing migrations, in the transaction of the caller.
 ///
 /// # Errors
-/// `Config` if the login role lacks a right, or if a newer version of the library wrote the database.
+/// `Config` if the login role lacks a right, or if the database needs a newer version of the library.
 pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<()> {
     let lock = AssertSqlSafe(format!("SELECT pg_advisory_xact_lock({LOCK})"));
     connection.execute(lock).await.map_err(translate)?;
-    let applied = version(connection).await?.unwrap_or(0);
-    let Some(missing) = MIGRATIONS.get(applied..) else {
-        return Err(Error::config(format!(
-            "The database is at version {applied}, written by a newer townsquare; this one knows {}",
-            MIGRATIONS.len()
-        )));
-    };
+    let applied = applied(connection).await?;
     if applied == 0 {
         let create = "CREATE SCHEMA townsquare; CREATE TABLE townsquare.migrations (
              version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL
          )";
         connection.execute(sqlx::raw_sql(create)).await.map_err(cannot_set_up)?;
     }
-    for (version, (name, sql)) in (applied + 1..).zip(missing) {
-        connection.execute(sqlx::raw_sql(*sql)).await.map_err(cannot_set_up)?;
+    for (version, migration) in (1..).zip(MIGRATIONS).skip(applied) {
+        connection.execute(sqlx::raw_sql(migration.sql)).await.map_err(cannot_set_up)?;
         let mut arguments = PgArguments::default();
-        for value in [(version as i64).into(), (*name).into(), clock.now().into()] {
+        for value in [(version as i64).into(), migration.name.into(), clock.now().into()] {
             types::bind(&mut arguments, &value)?;
         }
         let insert = "INSERT INTO townsquare.migrations (version, name, applied_at) VALUES ($1, $2, $3)";
         sqlx::query_with(insert, arguments).execute(&mut *connection).await.map_err(translate)?;
+        if version >= FIRST_WITH_MINIMUM {
+            let update = "UPDATE townsquare.migrations SET minimum_version = $2 WHERE version = $1";
+            let update = sqlx::query(update).bind(version as i64).bind(migration.minimum_version as i64);
+            update.execute(&mut *connection).await.map_err(translate)?;
+        }
     }
     Ok(())
 }
 
-/// The version of the newest applied migration; `None` for a database without the schema `townsquare`.
-async fn version(connection: &mut PgConnection) -> Result<Option<usize>> {
+/// The number of applied migrations; 0 for a database without the schema `townsquare`.
+///
+/// # Errors
+/// `Config` if the database needs a newer version of the library.
+async fn applied(connection: &mut PgConnection) -> Result<usize> {
     // The query reads the system catalogs: a failed lookup by name before the lock was taken may be cached.
     let exists = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
         JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
         WHERE namespace.nspname = 'townsquare' AND class.relname = 'migrations')";
     let exists: bool = connection.fetch_one(exists).await.map_err(translate)?.try_get(0).map_err(translate)?;
     if !exists {
-        return Ok(None);
+        return Ok(0);
     }
-    let newest = connection.fetch_one("SELECT max(version) FROM townsquare.migrations").await.map_err(translate)?;
-    let newest: Option<i64> = newest.try_get(0).map_err(translate)?;
-    Ok(newest.map(|version| usize::try_from(version).unwrap_or(usize::MAX)))
+    let version = newest(connection, "SELECT max(version) FROM townsquare.migrations").await?;
+    if version > MIGRATIONS.len() {
+        // A version above this library's has the column.
+        let minimum_version = newest(connection, "SELECT max(minimum_version) FROM townsquare.migrations").await?;
+        if minimum_version > MIGRATIONS.len() {
+            return Err(Error::config(format!(
+                "The database is at version {version}, written by a newer townsquare; it needs a library that knows \
+                 version {minimum_version}, and this one knows {}",
+                MIGRATIONS.len()
+            )));
+        }
+    }
+    Ok(version)
+}
+
+/// The number that `query` returns; 0 for NULL.
+async fn newest(connection: &mut PgConnection, query: &'static str) -> Result<usize> {
+    let newest: Option<i64> = connection.fetch_one(query).await.map_err(translate)?.try_get(0).map_err(translate)?;
+    Ok(newest.map_or(0, |version| usize::try_from(version).unwrap_or(usize::MAX)))
 }

@@ -1,7 +1,13 @@
 //! Prepares a database when it is opened: the restricted role, migrations, policies.
 
 use super::{
-    errors::cannot_connect, migrate, policies, pool::Pool, query::execute_batch, role_mode, role_mode::RoleMode,
+    errors::cannot_connect,
+    migrate::{self, SchemaState},
+    policies,
+    pool::Pool,
+    query::execute_batch,
+    role_mode,
+    role_mode::RoleMode,
 };
 use crate::{clock::Clock, database::acting::Principal, error::Result};
 
@@ -13,9 +19,12 @@ use crate::{clock::Clock, database::acting::Principal, error::Result};
 pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<RoleMode> {
     let mut connection = pool.acquire(&Principal::Service).await.map_err(cannot_connect)?;
     let role_mode = role_mode::detect(&mut connection).await?;
-    let is_current =
-        migrate::is_current(&mut connection).await? && policies::are_current(&mut connection, role_mode).await?;
-    if !is_current {
+    let is_up_to_date = match migrate::state(&mut connection).await? {
+        SchemaState::Outdated => false,
+        SchemaState::Current => policies::are_current(&mut connection, role_mode).await?,
+        SchemaState::NewerCompatible => true,
+    };
+    if !is_up_to_date {
         execute_batch(&mut connection, "BEGIN").await?;
         // After an error the connection is closed and not released, so the server rolls the transaction back.
         migrate::apply(&mut connection, clock).await?;

@@ -1,19 +1,24 @@
 //! Backs up a SQLite database to a file while clients use it, and restores a backup into an unused folder.
 //!
-//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name and renamed when it
-//! is complete. A database is read through SQLite only: closing any other descriptor of its file would drop the locks of
+//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name, and takes
+//! the target's name, if that is free, when it is complete. A database is read through SQLite only: closing any other descriptor of its file would drop the locks of
 //! this process.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{OpenFlags, backup::Backup};
 
-use super::{connection::Connection, errors::translate, migrate, open};
-use crate::error::{Error, Result};
+use super::{
+    connection::Connection,
+    errors::translate,
+    migrate, open,
+    private_file::{self, TemporaryFile},
+};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Pages copied in one step of SQLite's backup.
 const PAGES_PER_STEP: std::ffi::c_int = 1_024;
@@ -23,27 +28,32 @@ const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 /// # Errors
 /// `InvalidInput` if `target` exists; `Config` if it cannot be written.
 pub(super) fn copy(connection: &Connection, target: &Path) -> Result<()> {
-    copy_to(&connection.0, target)
+    if target.exists() {
+        return Err(target_exists(target));
+    }
+    copy_to(&connection.0, target, "")
 }
 
-fn copy_to(source: &rusqlite::Connection, target: &Path) -> Result<()> {
-    if target.exists() {
-        return Err(Error::invalid_input(format!("{} exists; a backup does not overwrite a file", target.display())));
-    }
-    let temporary = TemporaryFile(temporary_name(target));
+/// Copies `source` to `target`, after `change` changed the copy.
+fn copy_to(source: &rusqlite::Connection, target: &Path, change: &str) -> Result<()> {
+    let temporary = TemporaryFile::beside(target).map_err(|error| cannot("write the copy", target, error))?;
     {
         let mut copy = rusqlite::Connection::open(&temporary.0).map_err(translate)?;
         // One read transaction for the whole copy: otherwise each write would make the backup start again.
         source.execute_batch("BEGIN").map_err(translate)?;
         let copied = Backup::new(source, &mut copy)
             .and_then(|backup| backup.run_to_completion(PAGES_PER_STEP, Duration::ZERO, None))
-            .and_then(|()| copy.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"));
+            .and_then(|()| copy.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"))
+            .and_then(|()| copy.execute_batch(change));
         let ended = source.execute_batch("COMMIT");
         copied.and(ended).map_err(translate)?;
     }
     let sync = fs::File::open(&temporary.0).and_then(|file| file.sync_all());
-    let moved = sync.and_then(|()| fs::rename(&temporary.0, target)).and_then(|()| sync_folder(target));
-    moved.map_err(|error| cannot("write the copy", target, error))
+    let installed = sync.and_then(|()| temporary.install(target)).and_then(|()| sync_folder(target));
+    installed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => target_exists(target),
+        _ => cannot("write the copy", target, error),
+    })
 }
 
 /// Copies the backup `source` into `data_dir` as its database.
@@ -63,41 +73,43 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::require_application_id(&backup, source)?;
     let integrity: String = backup.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(unreadable)?;
-    if integrity != "ok" {
-        return Err(damaged(&integrity));
+    match integrity.as_str() {
+        "ok" => {}
+        // A row from before a CHECK was added is no damage: it is read as well as it can be.
+        failed if failed.starts_with("CHECK constraint failed") => {
+            tracing::warn!(backup = %source.display(), "the backup has a row that a CHECK refuses: {failed}");
+        }
+        damage => return Err(damaged(damage)),
     }
     migrate::refuse_newer(&backup)?;
-    fs::create_dir_all(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
+    private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
     let target = data_dir.join(open::FILE_NAME);
-    if target.exists() {
-        return Err(Error::config(format!("{} exists; a restore does not overwrite a database", target.display())));
+    // Without its database file a write-ahead log or a journal still belongs to a database: SQLite would mix its pages
+    // into the restored one.
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut name = target.clone().into_os_string();
+        name.push(suffix);
+        let name = PathBuf::from(name);
+        if name.exists() {
+            return Err(Error::config(format!("{} exists; a restore does not overwrite a database", name.display())));
+        }
     }
-    copy_to(&backup, &target)
+    copy_to(&backup, &target, migrate::change_incarnation(&backup)?).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => Error::config(error.message().to_owned()),
+        _ => error,
+    })
 }
 
-/// A file that is removed on drop, unless it was renamed.
-struct TemporaryFile(PathBuf);
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        // Fails if the file was renamed, as it is after a complete copy.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// A unique name in the folder of `target`.
-fn temporary_name(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", uuid::Uuid::new_v4().simple()));
-    target.with_file_name(name)
+fn target_exists(target: &Path) -> Error {
+    Error::invalid_input(format!("{} exists; a backup does not overwrite a file", target.display()))
 }
 
 /// Flushes the folder of `target` to disk, so that a rename in it survives a power loss.
-fn sync_folder(target: &Path) -> std::io::Result<()> {
+fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder).and_then(|folder| folder.sync_all())
 }
 
-fn cannot(what: &str, path: &Path, error: std::io::Error) -> Error {
+fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     Error::config(format!("Cannot {what} {}: {error}", path.display())).caused_by(error)
 }

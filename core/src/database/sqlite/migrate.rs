@@ -11,24 +11,72 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The migrations in order. A migration's version is its position, counted from 1.
-const MIGRATIONS: &[(&str, &str)] = &[
-    ("0001_catalog", include_str!("../../../migrations/sqlite/0001_catalog.sql")),
-    ("0002_tables", include_str!("../../../migrations/sqlite/0002_tables.sql")),
-    ("0003_auth", include_str!("../../../migrations/sqlite/0003_auth.sql")),
-];
+/// A migration. Its version is its position in [`MIGRATIONS`], counted from 1.
+struct Migration {
+    name: &'static str,
+    sql: &'static str,
+    /// The oldest schema version whose library works with a database that has this migration.
+    minimum_version: usize,
+}
+
+macro_rules! migrations {
+    ($($name:literal needs $minimum_version:literal;)*) => {
+        &[$(Migration {
+            name: $name,
+            sql: include_str!(concat!("../../../migrations/sqlite/", $name, ".sql")),
+            minimum_version: $minimum_version,
+        }),*]
+    };
+}
+
+const MIGRATIONS: &[Migration] = migrations! {
+    "0001_catalog" needs 1;
+    "0002_tables" needs 2;
+    "0003_auth" needs 3;
+    "0004_reliability" needs 4;
+};
+
+/// The version that added the column `minimum_version`. Older databases work with a library of their version only.
+const FIRST_WITH_MINIMUM: usize = 4;
+
+/// The version of a database and the oldest version whose library works with it.
+#[derive(Debug, Clone, Copy)]
+struct SchemaVersion {
+    version: usize,
+    minimum_version: usize,
+}
+
+impl SchemaVersion {
+    /// # Errors
+    /// `Config` if the database needs a newer library than this one.
+    fn require_compatible(self) -> Result<()> {
+        if self.minimum_version <= MIGRATIONS.len() {
+            return Ok(());
+        }
+        Err(Error::config(format!(
+            "The database is at version {}, written by a newer townsquare; it needs a library that knows version {}, and \
+             this one knows {}",
+            self.version,
+            self.minimum_version,
+            MIGRATIONS.len()
+        )))
+    }
+}
 
 /// Applies the missing migrations. A new file becomes a database with this `application_id`.
 ///
 /// # Errors
-/// `Config` if a newer version of the library wrote the database.
+/// `Config` if the database needs a newer version of the library.
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {
-    if version(connection).map_err(translate)? == Some(MIGRATIONS.len()) {
+    if is_up_to_date(schema_version(connection).map_err(translate)?)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(translate)?;
-    let applied = version(&transaction).map_err(translate)?.unwrap_or(0);
-    let missing = MIGRATIONS.get(applied..).ok_or_else(|| newer(applied))?;
+    let found = schema_version(&transaction).map_err(translate)?;
+    if is_up_to_date(found)? {
+        return Ok(());
+    }
+    let applied = found.map_or(0, |found| found.version);
     let apply = || -> rusqlite::Result<()> {
         transaction.execute_batch(&format!(
             "PRAGMA application_id = {application_id};
@@ -36,12 +84,18 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
                  version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
              );"
         ))?;
-        for (version, (name, sql)) in (applied + 1..).zip(missing) {
-            transaction.execute_batch(sql)?;
+        for (version, migration) in (1..).zip(MIGRATIONS).skip(applied) {
+            transaction.execute_batch(migration.sql)?;
             transaction.execute(
                 "INSERT INTO townsquare_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
-                (version as i64, name, timestamp_text(clock.now())),
+                (version as i64, migration.name, timestamp_text(clock.now())),
             )?;
+            if version >= FIRST_WITH_MINIMUM {
+                transaction.execute(
+                    "UPDATE townsquare_migrations SET minimum_version = ?2 WHERE version = ?1",
+                    (version as i64, migration.minimum_version as i64),
+                )?;
+            }
         }
         Ok(())
     };
@@ -49,28 +103,41 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
     transaction.commit().map_err(translate)
 }
 
-/// Returns `Config` if a newer version of the library wrote the database.
+/// Whether no migration is missing.
+fn is_up_to_date(found: Option<SchemaVersion>) -> Result<bool> {
+    let Some(found) = found else { return Ok(false) };
+    found.require_compatible()?;
+    Ok(found.version >= MIGRATIONS.len())
+}
+
+/// Returns `Config` if the database needs a newer version of the library.
 pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
-    match version(connection).map_err(translate)? {
-        Some(version) if version > MIGRATIONS.len() => Err(newer(version)),
-        _ => Ok(()),
-    }
+    schema_version(connection).map_err(translate)?.map_or(Ok(()), SchemaVersion::require_compatible)
 }
 
-fn newer(version: usize) -> Error {
-    Error::config(format!(
-        "The database is at version {version}, written by a newer townsquare; this one knows {}",
-        MIGRATIONS.len()
-    ))
+/// The SQL that gives a copy of this database an incarnation id of its own; nothing in a database that has none yet.
+pub(super) fn change_incarnation(connection: &Connection) -> Result<&'static str> {
+    let found = schema_version(connection).map_err(translate)?;
+    Ok(match found {
+        Some(SchemaVersion { version: FIRST_WITH_MINIMUM.., .. }) => {
+            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16)))"
+        }
+        _ => "",
+    })
 }
 
-/// The version of the newest applied migration; `None` for a new file.
-fn version(connection: &Connection) -> rusqlite::Result<Option<usize>> {
+/// The version of a database; `None` for a new file.
+fn schema_version(connection: &Connection) -> rusqlite::Result<Option<SchemaVersion>> {
     let exists = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'townsquare_migrations'";
     if connection.query_row(exists, [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(None);
     }
-    let newest = connection
-        .query_row("SELECT max(version) FROM townsquare_migrations", [], |row| row.get::<_, Option<i64>>(0))?;
-    Ok(newest.map(|version| usize::try_from(version).unwrap_or(usize::MAX)))
+    let read = |column: &str| -> rusqlite::Result<Option<usize>> {
+        let newest = format!("SELECT max({column}) FROM townsquare_migrations");
+        let newest = connection.query_row(&newest, [], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(newest.map(|version| usize::try_from(version).unwrap_or(usize::MAX)))
+    };
+    let Some(version) = read("version")? else { return Ok(None) };
+    let minimum_version = if version < FIRST_WITH_MINIMUM { Some(version) } else { read("minimum_version")? };
+    Ok(Some(SchemaVersion { version, minimum_version: minimum_version.unwrap_or(version) }))
 }

@@ -4,16 +4,19 @@
 //! before anything is written to it. The file is read through SQLite only: closing any other descriptor of the file would
 //! drop the locks of another client of this process.
 
-use std::{fs, path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use rusqlite::{ErrorCode, OpenFlags, config::DbConfig, ffi};
 
-use super::{connection::Connection, errors::translate, migrate, write_connection::WriteConnection};
+use super::{
+    connection::Connection, errors::translate, fork_guard::ForkGuard, migrate, private_file,
+    write_connection::WriteConnection,
+};
 use crate::{
     clock::Clock,
     config::Durability,
     database::options::OpenOptions,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
 };
 
 /// `PRAGMA application_id` of a townsquare database: "twsq".
@@ -28,24 +31,30 @@ const WAL_SIZE_LIMIT: u64 = 64 << 20;
 /// The oldest SQLite that resets a WAL without a risk of losing it.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
-pub(super) fn open_writer(file: &Path, folder: Option<&Path>, options: &OpenOptions) -> Result<WriteConnection> {
+/// Opens the connection that writes, and enters the file in the list of open files. Creates `folder` and the database if they are missing, and migrates the database.
+pub(super) fn open_writer(
+    file: &Path,
+    folder: Option<&Path>,
+    options: &OpenOptions,
+) -> Result<(WriteConnection, ForkGuard)> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         let found = rusqlite::version();
         return Err(Error::config(format!("SQLite {found} is linked; townsquare needs 3.51.3 or newer")));
     }
     if let Some(folder) = folder {
-        fs::create_dir_all(folder).map_err(|error| {
+        private_file::create_folder(folder).map_err(|error| {
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
         })?;
     }
+    private_file::create_file(file).map_err(|error| cannot_create(file, error))?;
+    let fork_guard = ForkGuard::enter(file)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    Ok(WriteConnection::new(Connection(connection)))
+    Ok((WriteConnection::new(Connection(connection)), fork_guard))
 }
 
 /// Opens a read-only connection.
@@ -158,6 +167,12 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
             result => return result,
         }
     }
+}
+
+/// The error of a database file that cannot be created; 58030, as SQLite's own failure to open it.
+fn cannot_create(file: &Path, error: io::Error) -> Error {
+    let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error);
+    Error::config(format!("Cannot use {} as database: {error}", file.display())).because_of(first)
 }
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {

@@ -1,0 +1,89 @@
+//! Files and folders that only their owner may read, and files that take a name only if it is free.
+//!
+//! Invariant: no function opens a file that may be a database in use: closing its descriptor would drop the locks of
+//! another client of this process.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// A file that is removed on drop.
+pub(super) struct TemporaryFile(pub(super) PathBuf);
+
+impl TemporaryFile {
+    /// Creates an empty file with a unique name in the folder of `target`. Only its owner may read it.
+    pub(super) fn beside(target: &Path) -> io::Result<TemporaryFile> {
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", uuid::Uuid::new_v4().simple()));
+        let path = target.with_file_name(name);
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&path)?;
+        Ok(TemporaryFile(path))
+    }
+
+    /// Gives the file the name `target`.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is a file of that name; it stays as it is.
+    pub(super) fn install(&self, target: &Path) -> io::Result<()> {
+        match fs::hard_link(&self.0, target) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // A file system without hard links: the check and the rename are two steps there.
+            Err(_) if !target.exists() => fs::rename(&self.0, target),
+            Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        }
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        // Fails if the file was renamed.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Creates `file` empty, readable by its owner only. A file that exists keeps its mode; a warning tells of a mode that
+/// lets others read it.
+pub(super) fn create_file(file: &Path) -> io::Result<()> {
+    if file.exists() {
+        warn_if_shared(file);
+        return Ok(());
+    }
+    // Created under another name: a file under its own name may be in use the moment it exists.
+    match TemporaryFile::beside(file)?.install(file) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
+/// Creates `folder` and its missing parents for their owner only. A folder that exists keeps its mode; a warning tells of a
+/// mode that lets others read it.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        warn_if_shared(folder);
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(unix)]
+fn warn_if_shared(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if let Ok(metadata) = fs::metadata(path)
+        && metadata.permissions().mode() & 0o077 != 0
+    {
+        tracing::warn!(path = %path.display(), "other users of this machine may read the database; chmod go= would stop that");
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_shared(_: &Path) {}
