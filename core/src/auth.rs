@@ -37,8 +37,8 @@ use crate::{
 /// [`as_user`](crate::Client::as_user) or [`as_service`](crate::Client::as_service) has a fixed caller: there `sign_in`
 /// creates a session without changing the caller, for a server that passes the session on.
 ///
-/// After a session has ended in another process or handle, calls fail as `Unauthorized` until
-/// [`get_session`](Auth::get_session) notices, or the next sign-in or sign-out on this handle.
+/// After another handle or process has ended the session, calls fail as `Unauthorized` until the next
+/// [`get_session`](Auth::get_session), `sign_in` or [`sign_out`](Auth::sign_out) on this handle.
 ///
 /// # Examples
 ///
@@ -85,7 +85,7 @@ impl Auth {
         self.state.principal()
     }
 
-    /// Takes up the session of the session file, if there is one and it has not ended.
+    /// Makes the session of the session file the handle's session, if there is one and it has not ended.
     pub(crate) async fn restore_session(&self) -> Result<()> {
         self.state.restore_session().await
     }

@@ -67,13 +67,13 @@ impl SessionState {
         &self.principal
     }
 
-    /// Takes up a new session. Does nothing on a handle with a fixed caller.
+    /// Makes `session` the handle's session. Does nothing on a handle with a fixed caller.
     pub(super) async fn sign_in(self: &Arc<Self>, session: &Session) -> Result<()> {
         if self.has_fixed_caller {
             return Ok(());
         }
         let _lock = self.principal.lock_session().await;
-        self.take_up(session).await
+        self.adopt(session).await
     }
 
     /// Ends the session, if there is one.
@@ -124,18 +124,19 @@ impl SessionState {
         self.accounts.sessions().refresh_session(refresh_token).await
     }
 
-    /// Takes up the session that `refresh_token` belongs to.
+    /// Replaces the tokens of the session that `refresh_token` belongs to, and makes it the handle's session.
     pub(super) async fn set_session(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
         if self.has_fixed_caller {
             return Err(Error::invalid_input("This handle has a fixed caller; open a client, or use as_user"));
         }
         let _lock = self.principal.lock_session().await;
         let session = self.accounts.sessions().refresh_session(refresh_token).await?;
-        self.take_up(&session).await?;
+        self.adopt(&session).await?;
         Ok(session)
     }
 
-    /// Takes up the session of the session file, if it has not ended.
+    /// Makes the session of the session file the handle's session, if it has not ended. Takes no lock: the client that is
+    /// being opened has no other user yet.
     pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
         let (Some(file), Some(stored)) = (&self.file, self.stored_session()?) else { return Ok(()) };
         let sessions = self.accounts.sessions();
@@ -147,7 +148,7 @@ impl SessionState {
             Err(error) => Err(error),
         };
         match restored {
-            Ok(session) => self.take_up(&session).await,
+            Ok(session) => self.adopt(&session).await,
             Err(error) if error.kind() == ErrorKind::Unauthorized => file.remove(&stored.refresh_token),
             Err(error) => Err(error),
         }
@@ -225,7 +226,7 @@ impl SessionState {
     }
 
     /// Writes a new session to the file and makes it the handle's. Ends it if the file cannot be written.
-    async fn take_up(self: &Arc<Self>, session: &Session) -> Result<()> {
+    async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
         if let Err(error) = self.save(session) {
             if let Err(error) = self.accounts.sessions().sign_out(session).await {
                 tracing::error!(%error, "a session that could not be saved stays valid until it expires");
