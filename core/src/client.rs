@@ -14,7 +14,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    auth::{Auth, Desk},
+    auth::{Accounts, Auth},
     clock::Clock,
     communities::Communities,
     config::{Config, Resolved},
@@ -58,7 +58,7 @@ struct Handle {
 // Fields are dropped in this order: what runs in the background ends before the database does.
 struct Parts {
     discovery: Discovery,
-    desk: Arc<Desk>,
+    accounts: Arc<Accounts>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -89,19 +89,20 @@ impl Client {
         let database = Database::open(database, options, handle.clone()).await?;
         let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
         let service = database.service();
-        let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
+        let accounts =
+            Arc::new(Accounts::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
         let is_closed = AtomicBool::new(false);
-        let auth = Auth::open(Arc::clone(&desk), session_file);
-        let parts = Parts { discovery, desk, runtime, database, clock, exposes_owner_email, is_closed };
+        let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
+        let parts = Parts { discovery, accounts, runtime, database, clock, exposes_owner_email, is_closed };
         let client = Client::acting(Arc::new(parts), auth);
-        client.auth().restore().await?;
+        client.auth().restore_session().await?;
         Ok(client)
     }
 
     /// A handle that acts for whoever `auth` has.
     fn acting(parts: Arc<Parts>, auth: Auth) -> Client {
-        let scope = parts.database.scope(auth.seat().acting().clone());
+        let scope = parts.database.scope(auth.principal().clone());
         let clock = || parts.clock.clone();
         Client(Arc::new(Handle {
             communities: Communities::new(scope.clone(), clock()),
@@ -114,7 +115,7 @@ impl Client {
 
     /// The same client past every policy: for trusted code.
     pub fn as_service(&self) -> Client {
-        let auth = Auth::service(Arc::clone(&self.0.parts.desk));
+        let auth = Auth::service(Arc::clone(&self.0.parts.accounts));
         Client::acting(Arc::clone(&self.0.parts), auth)
     }
 
@@ -123,9 +124,9 @@ impl Client {
     /// # Errors
     /// `Unauthorized` when the session has ended or its access token expired.
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
-        let desk = Arc::clone(&self.0.parts.desk);
-        let seat = desk.seat_of(access_token).await.with_operation(Operation::AsUser)?;
-        Ok(Client::acting(Arc::clone(&self.0.parts), Auth::seated(desk, seat)))
+        let accounts = Arc::clone(&self.0.parts.accounts);
+        let auth = Auth::as_user(accounts, access_token).await.with_operation(Operation::AsUser)?;
+        Ok(Client::acting(Arc::clone(&self.0.parts), auth))
     }
 
     /// Accounts, sessions and sign-in.
@@ -190,7 +191,7 @@ impl Client {
         // On a thread of its own: threads of a runtime may not wait for the end of a runtime.
         let closing = std::thread::Builder::new().name("townsquare-close".into()).spawn(move || {
             handle.parts.end();
-            handle.auth.forget_listeners();
+            handle.auth.drop_listeners();
             let _ = done.send(());
         });
         match closing {

@@ -4,9 +4,9 @@
 //! reached through a [`Scope`], which asks for the session of a user and binds the user's id into every policy that a
 //! [`Statement`] names. What a write returned is committed.
 
-mod acting;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod principal;
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
-    acting::{Acting, Pass, Principal, session_ended, session_expired},
+    principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::Row,
     statement::Statement,
     value::Value,
@@ -57,7 +57,7 @@ enum Engine {
 #[derive(Clone)]
 pub(crate) struct Scope {
     database: Database,
-    acting: Acting,
+    principal: CurrentPrincipal,
 }
 
 /// A transaction under way, for one caller.
@@ -103,14 +103,14 @@ impl Database {
         Ok(Database { engine, clock })
     }
 
-    /// The database as whoever `acting` stands for sees it.
-    pub(crate) fn scope(&self, acting: Acting) -> Scope {
-        Scope { database: self.clone(), acting }
+    /// The database for the caller that `principal` holds.
+    pub(crate) fn scope(&self, principal: CurrentPrincipal) -> Scope {
+        Scope { database: self.clone(), principal }
     }
 
     /// The database past every policy.
     pub(crate) fn service(&self) -> Scope {
-        self.scope(Acting::new(Principal::Service))
+        self.scope(CurrentPrincipal::new(Principal::Service))
     }
 
     /// Copies a SQLite database to a file while writers go on.
@@ -143,12 +143,12 @@ impl Database {
 impl Scope {
     /// Who it is.
     pub(crate) fn caller(&self) -> Caller {
-        self.acting.principal().caller()
+        self.principal.principal().caller()
     }
 
     /// Who it is, unless the access token is too old to say so.
     async fn principal(&self) -> Result<Arc<Principal>> {
-        let principal = self.acting.settled().await;
+        let principal = self.principal.load().await;
         principal.check_expiry(self.database.clock.now())?;
         Ok(principal)
     }
@@ -164,7 +164,7 @@ impl Scope {
     ) -> Result<Vec<T>> {
         let principal = self.principal().await?;
         let fetched = self.fetch_for(&principal, statement, values, read).await;
-        match self.acting.successor(&principal, &fetched).await {
+        match self.principal.refreshed_principal(&principal, &fetched).await {
             Some(principal) => self.fetch_for(&principal, statement, values, read).await,
             None => fetched,
         }
@@ -197,7 +197,7 @@ impl Scope {
             Engine::Sqlite(sqlite) => {
                 let principal = self.principal().await?;
                 let scanned = sqlite.scan(Arc::clone(&principal), statement, values.clone(), read).await;
-                match self.acting.successor(&principal, &scanned).await {
+                match self.principal.refreshed_principal(&principal, &scanned).await {
                     Some(principal) => sqlite.scan(principal, statement, values, read).await,
                     None => scanned,
                 }

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use super::errors::translate;
 use crate::{
-    database::{Pass, Principal},
+    database::{Credential, Principal},
     error::Result,
 };
 
@@ -40,7 +40,7 @@ impl Working {
     pub(super) fn is_for(&self, principal: &Principal) -> bool {
         match (self, principal) {
             (Working::Service, Principal::Service) | (Working::Anonymous, Principal::Anonymous) => true,
-            (Working::User(hash), Principal::User(pass)) => *hash == pass.access_hash,
+            (Working::User(hash), Principal::User(credential)) => *hash == credential.access_hash,
             _ => false,
         }
     }
@@ -49,7 +49,7 @@ impl Working {
         match principal {
             Principal::Service => Working::Service,
             Principal::Anonymous => Working::Anonymous,
-            Principal::User(pass) => Working::User(pass.access_hash.clone()),
+            Principal::User(credential) => Working::User(credential.access_hash.clone()),
         }
     }
 }
@@ -64,7 +64,9 @@ pub(super) async fn change(connection: &mut PgConnection, principal: &Principal,
     let (caller, session) = match principal {
         Principal::Service => (String::new(), ""),
         Principal::Anonymous => ("anonymous".to_owned(), ""),
-        Principal::User(Pass { user_id, access_hash, .. }) => (user_id.hyphenated().to_string(), access_hash.as_str()),
+        Principal::User(Credential { user_id, access_hash, .. }) => {
+            (user_id.hyphenated().to_string(), access_hash.as_str())
+        }
     };
     // One batch, one round trip. Nothing in it is from outside: an id, and a hash in hex.
     let sql = format!(

@@ -8,7 +8,7 @@ use rusqlite::{
 
 use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
-    database::{Principal, Read, Row, Statement, Value, acting::SESSION, row::Columns, session_ended},
+    database::{Principal, Read, Row, Statement, Value, principal::SESSION, row::Columns, session_ended},
     error::Result,
     policy::Caller,
 };
@@ -22,8 +22,8 @@ impl Connection {
 
     /// Does `work` for a principal whose session, if it has one, stands.
     pub(super) fn admitted<T>(&self, principal: &Principal, work: impl FnOnce(Caller) -> Result<T>) -> Result<T> {
-        let Principal::User(pass) = principal else { return work(principal.caller()) };
-        let mut session = self.prepare(Caller::Service, &SESSION, &[pass.access_hash.as_str().into()])?;
+        let Principal::User(credential) = principal else { return work(principal.caller()) };
+        let mut session = self.prepare(Caller::Service, &SESSION, &[credential.access_hash.as_str().into()])?;
         let mut rows = session.raw_query();
         // The row stays open, and with it the read transaction: the work sees the moment in which the session stood,
         // and the lock is taken once.

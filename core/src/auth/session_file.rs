@@ -1,12 +1,12 @@
-//! The session of an app with one user, kept in a file from one start to the next.
+//! The session file: keeps the session of a single-user app from one start to the next (`persist_session`).
 //!
-//! Invariant: the file is whole or not there, and on Unix only its owner may read it (mode 0600). It holds the tokens
-//! themselves: who has the file has the session.
+//! Invariant: the file is complete or absent, and on Unix only its owner can read it (mode 0600). It holds the tokens in
+//! plain text: any program that can read the file can use the session.
 
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,12 @@ use crate::{
     model::Session,
 };
 
-/// Where the session is kept.
+/// The path of a session file.
 pub(super) struct SessionFile(PathBuf);
 
-/// What is kept of it.
+/// The content of a session file. It has no `Debug`, because tokens are secrets.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSession {
     pub(super) user_id: Uuid,
     pub(super) access_token: String,
     pub(super) refresh_token: String,
@@ -33,8 +33,8 @@ impl SessionFile {
         SessionFile(path)
     }
 
-    /// What was kept; nothing when there is no file, or none that can be read as one.
-    pub(super) fn load(&self) -> Result<Option<Kept>> {
+    /// Reads the file; `None` when it does not exist or does not hold a session.
+    pub(super) fn load(&self) -> Result<Option<StoredSession>> {
         match fs::read(&self.0) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -42,21 +42,21 @@ impl SessionFile {
         }
     }
 
-    /// Keeps a session in place of what was kept.
+    /// Replaces the file's content with `session`.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
-        let kept = Kept {
+        let stored = StoredSession {
             user_id: session.user.id,
             access_token: session.access_token.clone(),
             refresh_token: session.refresh_token.clone(),
         };
-        // Strings always become JSON.
-        let text = serde_json::to_vec(&kept).unwrap_or_default();
+        // Serialising strings cannot fail.
+        let text = serde_json::to_vec(&stored).unwrap_or_default();
         self.replace(&text).map_err(|error| self.failed("write", error))
     }
 
-    /// Keeps nothing any more, if what is kept is the session with this token: another may have taken its place.
+    /// Removes the file, unless it holds a session with another refresh token by now.
     pub(super) fn remove(&self, refresh_token: &str) -> Result<()> {
-        if self.load()?.is_some_and(|kept| kept.refresh_token != refresh_token) {
+        if self.load()?.is_some_and(|stored| stored.refresh_token != refresh_token) {
             return Ok(());
         }
         match fs::remove_file(&self.0) {
@@ -69,24 +69,24 @@ impl SessionFile {
         if let Some(folder) = self.0.parent() {
             fs::create_dir_all(folder)?;
         }
-        let next = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
-        let written = write_new(&next, text).and_then(|()| fs::rename(&next, &self.0));
+        let new = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
+        let written = write_new(&new, text).and_then(|()| fs::rename(&new, &self.0));
         match written {
-            Ok(()) => flush_folder(&self.0),
+            Ok(()) => sync_folder(&self.0),
             Err(error) => {
-                let _ = fs::remove_file(&next);
+                let _ = fs::remove_file(&new);
                 Err(error)
             }
         }
     }
 
     fn failed(&self, verb: &str, error: io::Error) -> Error {
-        Error::unavailable(format!("Cannot {verb} the kept session {}: {error}", self.0.display())).caused_by(error)
+        Error::unavailable(format!("Cannot {verb} the session file {}: {error}", self.0.display())).caused_by(error)
     }
 }
 
-/// Makes a rename survive power loss: what it replaced names tokens that count no more.
-fn flush_folder(path: &std::path::Path) -> io::Result<()> {
+/// Syncs the folder of `path`, so that the rename survives a power loss: the tokens of the replaced file are invalid.
+fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         #[cfg(unix)]
         Some(folder) => fs::File::open(folder)?.sync_all(),
@@ -94,7 +94,7 @@ fn flush_folder(path: &std::path::Path) -> io::Result<()> {
     }
 }
 
-fn write_new(path: &std::path::Path, text: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
