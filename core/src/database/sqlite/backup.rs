@@ -21,7 +21,7 @@ const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 /// Copies the database to `target`.
 ///
 /// # Errors
-/// `InvalidInput` if `target` exists; `Config` if it cannot be written.
+/// `InvalidInput` if `target` exists; `Unavailable` or `Config` if it cannot be written.
 pub(super) fn copy(connection: &Connection, target: &Path) -> Result<()> {
     copy_to(&connection.0, target)
 }
