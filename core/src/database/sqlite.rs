@@ -11,7 +11,7 @@ mod errors;
 mod migrate;
 mod open;
 mod reader_pool;
-mod write_connection;
+pub(super) mod write_connection;
 mod write_job;
 mod writer;
 
@@ -23,7 +23,6 @@ use std::{
 use tokio::{runtime::Handle, sync::oneshot};
 
 pub(crate) use self::backup::restore;
-pub(super) use self::write_connection::WriteConnection;
 use self::{reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
 use super::{
     acting::Principal,

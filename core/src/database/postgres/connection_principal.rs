@@ -11,7 +11,7 @@ use super::{
     role_mode::{RESTRICTED_ROLE, RoleMode},
 };
 use crate::{
-    database::{Pass, Principal},
+    database::acting::{Pass, Principal},
     error::Result,
 };
 
@@ -63,7 +63,8 @@ pub(super) async fn set(
     };
     // Safe to format: `caller` is a constant or a uuid, and `session` is a hash in hex.
     let sql = format!(
-        "{role}SELECT set_config('townsquare.caller', '{caller}', false), set_config('townsquare.session', '{session}', false)"
+        "{role}SELECT set_config('townsquare.caller', '{caller}', false), \
+         set_config('townsquare.session', '{session}', false)"
     );
     connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map_err(translate)?;
     Ok(principal.into())

@@ -1,8 +1,8 @@
 //! Backs up a SQLite database to a file while clients use it, and restores a backup into an unused folder.
 //!
-//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name and renamed when it
-//! is complete. A database is read through SQLite only: closing any other descriptor of its file would drop the locks of
-//! this process.
+//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name and renamed when
+//! it is complete. A database is read through SQLite only: closing any other descriptor of its file would drop the
+//! locks of this process.
 
 use std::{
     fs,
@@ -49,7 +49,8 @@ fn copy_to(source: &rusqlite::Connection, target: &Path) -> Result<()> {
 /// Copies the backup `source` into `data_dir` as its database.
 ///
 /// # Errors
-/// `Config` if `source` is damaged, is not a townsquare database or has a newer version, and if `data_dir` has a database.
+/// `Config` if `source` is damaged, is not a townsquare database or has a newer version, and if `data_dir` has a
+/// database.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !source.is_file() {

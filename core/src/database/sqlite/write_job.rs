@@ -62,7 +62,7 @@ where
             (Some(result), _) => result,
             (None, committed) => committed.and_then(|()| panicked()),
         };
-        // Sending fails if the caller dropped its future. The commit stands.
+        // Sending fails if the caller dropped its future. The transaction stays committed.
         let _ = self.sender.send(result);
     }
 }
