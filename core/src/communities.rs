@@ -182,7 +182,7 @@ impl Communities {
 }
 
 /// Updates the row, or inserts it; another writer may come between the two, and then the row is there to update.
-async fn upsert(transaction: &mut Transaction, values: rows::ConfigValues) -> Result<CommunityConfig> {
+async fn upsert(transaction: &mut Transaction<'_>, values: rows::ConfigValues) -> Result<CommunityConfig> {
     if values.is_empty {
         let id = &values.update[..1];
         if let Some(row) = transaction.fetch(&sql::GET_CONFIG, id, rows::config).await?.pop() {

@@ -1,9 +1,10 @@
-//! The database: statements and transactions, the same for every engine.
+//! The database: statements and transactions, the same for SQLite and PostgreSQL.
 //!
-//! Invariant: no other module knows an engine, a driver or a dialect. Whatever runs, runs for somebody: rows are
-//! reached through a [`Scope`], which asks for the session of a user and binds the user's id into every policy that a
-//! [`Statement`] names. What a write returned is committed.
+//! Invariant: no other module knows an engine, a driver or a SQL dialect. Rows are reached only through a [`Scope`],
+//! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
+//! is committed.
 
+mod options;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod principal;
@@ -11,34 +12,31 @@ mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
+mod transaction;
 mod value;
 
-use std::{future::Future, path::Path, pin::Pin, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use tokio::runtime::Handle;
 
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
+    options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
-    row::Row,
+    row::{Read, Row},
     statement::Statement,
+    transaction::{Transaction, Work},
     value::Value,
 };
 use crate::{
     clock::Clock,
-    config::{DatabaseLocation, Durability},
+    config::DatabaseLocation,
     error::{Error, Result},
     policy::Caller,
 };
 
-/// A future that a transaction's work returns.
-pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
-
-/// How a row is read.
-pub(crate) type Read<T> = fn(&Row<'_>) -> Result<T>;
-
-/// An open database. Cheap to clone; the last clone, or [`Database::close`], closes it.
+/// An open database. Cheap to clone. [`Database::close`] closes it, and so does dropping the last clone.
 #[derive(Clone)]
 pub(crate) struct Database {
     engine: Engine,
@@ -48,76 +46,58 @@ pub(crate) struct Database {
 #[derive(Clone)]
 enum Engine {
     #[cfg(feature = "sqlite")]
-    Sqlite(sqlite::Sqlite),
+    Sqlite(Arc<sqlite::Sqlite>),
     #[cfg(feature = "postgres")]
-    Postgres(postgres::Postgres),
+    Postgres(Arc<postgres::Postgres>),
 }
 
-/// The database as one handle's caller sees it.
+/// The database as one caller sees it: every statement runs for the principal of one client handle.
 #[derive(Clone)]
 pub(crate) struct Scope {
     database: Database,
     principal: CurrentPrincipal,
 }
 
-/// A transaction under way, for one caller.
-pub(crate) struct Transaction(Under);
-
-enum Under {
-    #[cfg(feature = "sqlite")]
-    Sqlite(sqlite::Writing),
-    #[cfg(feature = "postgres")]
-    Postgres(postgres::Connection),
-}
-
-/// How a database is opened.
-pub(crate) struct OpenOptions {
-    #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "a server decides that for itself"))]
-    pub(crate) durability: Durability,
-    pub(crate) busy_timeout: Duration,
-    pub(crate) clock: Clock,
-}
-
 impl Database {
-    /// Opens the database, creating or migrating it.
+    /// Opens the database, creates it if it is missing, and migrates it.
     ///
     /// # Errors
-    /// `Config` for a place that cannot be used, for a file that is no database of ours, and for one that a newer
-    /// version of the library wrote; it stays as it was.
+    /// `Config` if the location cannot be used, if the file is not a townsquare database, or if a newer version of
+    /// the library wrote the database. A refused database is left unchanged.
     pub(crate) async fn open(location: DatabaseLocation, options: OpenOptions, runtime: Handle) -> Result<Database> {
         let clock = options.clock.clone();
         let engine = match location {
             #[cfg(feature = "sqlite")]
             DatabaseLocation::Sqlite { file, folder } => {
-                Engine::Sqlite(sqlite::Sqlite::open(file, folder, options, runtime).await?)
+                Engine::Sqlite(Arc::new(sqlite::Sqlite::open(file, folder, options, runtime).await?))
             }
             #[cfg(feature = "postgres")]
             DatabaseLocation::Postgres(url) => {
-                Engine::Postgres(postgres::Postgres::open(&url, &options, runtime).await?)
+                Engine::Postgres(Arc::new(postgres::Postgres::open(&url, &options, runtime).await?))
             }
-            #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
-            DatabaseLocation::Sqlite { .. } => return Err(left_out("sqlite")),
-            #[allow(unreachable_patterns, reason = "a build may leave an engine out")]
-            DatabaseLocation::Postgres(_) => return Err(left_out("postgres")),
+            #[cfg(not(feature = "sqlite"))]
+            DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),
+            #[cfg(not(feature = "postgres"))]
+            DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };
         Ok(Database { engine, clock })
     }
 
-    /// The database for the caller that `principal` holds.
+    /// The database as the principal that `principal` holds sees it.
     pub(crate) fn scope(&self, principal: CurrentPrincipal) -> Scope {
         Scope { database: self.clone(), principal }
     }
 
-    /// The database past every policy.
+    /// The database as the service sees it: no policy applies.
     pub(crate) fn service(&self) -> Scope {
         self.scope(CurrentPrincipal::new(Principal::Service))
     }
 
-    /// Copies a SQLite database to a file while writers go on.
+    /// Copies a SQLite database to the file `target`. Reads and writes continue meanwhile.
     ///
     /// # Errors
-    /// `InvalidInput` on PostgreSQL, which has tools of its own for that, and for a target that exists.
-    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "PostgreSQL is not copied to a file"))]
+    /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own backup tools.
+    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "only SQLite reads `target`"))]
     pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
         match &self.engine {
             #[cfg(feature = "sqlite")]
@@ -129,7 +109,8 @@ impl Database {
         }
     }
 
-    /// Ends the database's threads and closes its files; waits for the write under way. Later calls fail as closed.
+    /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
+    /// return `Closed`.
     pub(crate) fn close(&self) {
         match &self.engine {
             #[cfg(feature = "sqlite")]
@@ -141,73 +122,33 @@ impl Database {
 }
 
 impl Scope {
-    /// Who it is.
+    /// The caller that policies see.
     pub(crate) fn caller(&self) -> Caller {
         self.principal.principal().caller()
     }
 
-    /// Who it is, unless the access token is too old to say so.
-    async fn principal(&self) -> Result<Arc<Principal>> {
-        let principal = self.principal.load().await;
-        principal.check_expiry(self.database.clock.now())?;
-        Ok(principal)
-    }
-
-    /// The rows of a statement that changes nothing.
+    /// Runs a statement that changes nothing and returns its rows.
     ///
-    /// On SQLite it runs on the calling thread: for point reads and short lists, not for scans.
+    /// On SQLite the statement runs on the calling thread: use it for point reads and short lists, and
+    /// [`scan`](Scope::scan) for lists without a bound.
     pub(crate) async fn fetch<T>(
         &self,
         statement: &'static Statement,
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let principal = self.principal().await?;
-        let fetched = self.fetch_for(&principal, statement, values, read).await;
-        match self.principal.refreshed_principal(&principal, &fetched).await {
-            Some(principal) => self.fetch_for(&principal, statement, values, read).await,
-            None => fetched,
-        }
-    }
-
-    async fn fetch_for<T>(
-        &self,
-        principal: &Principal,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.fetch(principal, statement, values, read),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.fetch(principal, statement, values, read).await,
-        }
-    }
-
-    /// [`fetch`](Scope::fetch) for lists without a bound: on SQLite it leaves the calling thread.
-    pub(crate) async fn scan<T: Send + 'static>(
-        &self,
-        statement: &'static Statement,
-        values: Vec<Value<'static>>,
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => {
-                let principal = self.principal().await?;
-                let scanned = sqlite.scan(Arc::clone(&principal), statement, values.clone(), read).await;
-                match self.principal.refreshed_principal(&principal, &scanned).await {
-                    Some(principal) => sqlite.scan(principal, statement, values, read).await,
-                    None => scanned,
-                }
+        self.with_principal(|principal| async move {
+            match &self.database.engine {
+                #[cfg(feature = "sqlite")]
+                Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
+                #[cfg(feature = "postgres")]
+                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
             }
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => self.fetch(statement, &values, read).await,
-        }
+        })
+        .await
     }
 
-    /// Runs a statement that changes nothing and returns its row, or `None` when there is none.
+    /// Runs a statement that changes nothing and returns its row, or `None` if there is no row.
     pub(crate) async fn fetch_optional<T>(
         &self,
         statement: &'static Statement,
@@ -220,7 +161,7 @@ impl Scope {
     /// Runs a statement that changes nothing and returns its row.
     ///
     /// # Errors
-    /// `NotFound` when there is no row.
+    /// `NotFound` if there is no row.
     pub(crate) async fn fetch_one<T>(
         &self,
         statement: &'static Statement,
@@ -230,43 +171,64 @@ impl Scope {
         self.fetch_optional(statement, values, read).await?.ok_or_else(Error::not_found)
     }
 
-    /// Runs one statement that changes rows, as a transaction of its own. Returns the row of its `RETURNING`, or `None`
-    /// when it changed nothing.
+    /// Does what [`fetch`](Scope::fetch) does, for lists without a bound: on SQLite it runs on a blocking thread.
+    pub(crate) async fn scan<T: Send + 'static>(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let values = &values;
+        self.with_principal(|principal| async move {
+            match &self.database.engine {
+                #[cfg(feature = "sqlite")]
+                Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values.clone(), read).await,
+                #[cfg(feature = "postgres")]
+                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+            }
+        })
+        .await
+    }
+
+    /// Runs one statement that changes rows, in a transaction of its own. Returns the row of its `RETURNING` clause, or
+    /// `None` if the statement changed nothing.
     pub(crate) async fn execute<T: Send + 'static>(
         &self,
         statement: &'static Statement,
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Option<T>> {
-        Ok(self.change(statement, values, read).await?.pop())
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => {
+                self.write(move |transaction| {
+                    Box::pin(async move { transaction.fetch_optional(statement, &values, read).await })
+                })
+                .await
+            }
+            // PostgreSQL makes a single statement a transaction, which saves the round trips of BEGIN and COMMIT.
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => self.fetch_optional(statement, &values, read).await,
+        }
     }
 
-    /// Runs one statement that changes something, as a transaction of its own; the rows it returns.
+    // TODO(merge): delete once no service calls it; `execute` replaces it.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
         statement: &'static Statement,
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => {
-                let work = sqlite.write(self.principal().await?, move |transaction| {
-                    Box::pin(async move { transaction.fetch(statement, &values, read).await })
-                });
-                work.await
-            }
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => self.fetch(statement, &values, read).await,
-        }
+        Ok(self.execute(statement, values, read).await?.into_iter().collect())
     }
 
-    /// Runs `work` in a transaction and returns what it returned, once that is committed. An error undoes it.
+    /// Runs `work` in a transaction, commits the transaction, and returns the result of `work`. The transaction is
+    /// rolled back if `work` returns an error.
     ///
-    /// Work must await nothing but the transaction.
+    /// `work` must await nothing but its transaction.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
         let principal = self.principal().await?;
         match &self.database.engine {
@@ -276,56 +238,33 @@ impl Scope {
             Engine::Postgres(postgres) => postgres.write(&principal, work).await,
         }
     }
-}
 
-impl Transaction {
-    /// Runs a statement and returns its row, or `None` when there is none.
-    pub(crate) async fn fetch_optional<T>(
-        &mut self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: Read<T>,
-    ) -> Result<Option<T>> {
-        Ok(self.fetch(statement, values, read).await?.pop())
-    }
-
-    /// Runs a statement; the rows it returns.
-    pub(crate) async fn fetch<T>(
-        &mut self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        match &mut self.0 {
-            #[cfg(feature = "sqlite")]
-            Under::Sqlite(writing) => writing.fetch(statement, values, read),
-            #[cfg(feature = "postgres")]
-            Under::Postgres(connection) => connection.fetch(statement, values, read).await,
+    /// Calls `attempt` with the current principal. Calls it once more with the new principal if the session's token
+    /// was refreshed in the meantime and the database no longer accepts the old token.
+    async fn with_principal<T, F>(&self, attempt: impl Fn(Arc<Principal>) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let principal = self.principal().await?;
+        let result = attempt(Arc::clone(&principal)).await;
+        match self.principal.refreshed_principal(&principal, &result).await {
+            Some(refreshed) => attempt(refreshed).await,
+            None => result,
         }
     }
 
-    /// Says that nobody will read soon what this transaction writes: an engine that caches it in this process's memory
-    /// does not keep it.
-    pub(crate) fn forget_pages(&mut self) {
-        match &mut self.0 {
-            #[cfg(feature = "sqlite")]
-            Under::Sqlite(writing) => writing.forget_pages(),
-            #[cfg(feature = "postgres")]
-            Under::Postgres(_) => {}
-        }
-    }
-
-    /// Runs a statement; the number of rows it changed.
-    pub(crate) async fn execute(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
-        match &mut self.0 {
-            #[cfg(feature = "sqlite")]
-            Under::Sqlite(writing) => writing.execute(statement, values),
-            #[cfg(feature = "postgres")]
-            Under::Postgres(connection) => connection.execute(statement, values).await,
-        }
+    /// The current principal.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the principal's access token has expired.
+    async fn principal(&self) -> Result<Arc<Principal>> {
+        let principal = self.principal.load().await;
+        principal.check_expiry(self.database.clock.now())?;
+        Ok(principal)
     }
 }
 
-fn left_out(feature: &str) -> Error {
+#[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+fn missing_feature(feature: &str) -> Error {
     Error::config(format!("Option database_url: this build leaves out the feature {feature}"))
 }

@@ -179,7 +179,7 @@ impl Spaces {
     }
 }
 
-async fn one(transaction: &mut Transaction, values: &[Value<'_>]) -> Result<Space> {
+async fn one(transaction: &mut Transaction<'_>, values: &[Value<'_>]) -> Result<Space> {
     transaction.fetch_optional(&sql::INSERT_SPACE, values, rows::space).await?.ok_or_else(forbidden)
 }
 

@@ -156,7 +156,7 @@ impl SessionStore {
 ///
 /// # Errors
 /// `Unauthorized` when it has ended.
-pub(super) async fn require_session(transaction: &mut Transaction, access_hash: &str) -> Result<()> {
+pub(super) async fn require_session(transaction: &mut Transaction<'_>, access_hash: &str) -> Result<()> {
     let found = transaction.fetch_optional(&sql::GET_SESSION, &[access_hash.into()], sql::session).await?;
     found.map(drop).ok_or_else(session_ended)
 }
@@ -167,7 +167,7 @@ pub(super) async fn require_session(transaction: &mut Transaction, access_hash: 
 /// # Errors
 /// `Unauthorized` when the password was changed or the user deleted since the check.
 pub(super) async fn confirm_password(
-    transaction: &mut Transaction,
+    transaction: &mut Transaction<'_>,
     user_id: Uuid,
     password_hash: &str,
     new_hash: &str,

@@ -1,51 +1,58 @@
-//! The PostgreSQL engine, by sqlx.
+//! The PostgreSQL engine, through sqlx.
 //!
-//! Invariant: a connection goes back to the pool only in a known state; one whose use was cut short (an error of the
-//! connection, a dropped future) is closed. Policies are the database's own (`policies`), under a role that they bind. Futures bring their runtime along, so any executor can poll them.
+//! Invariant: a connection returns to the pool only in a known state. A connection whose use was interrupted, by a
+//! connection error or a dropped future, is closed. The database itself enforces the policies (`policies`). Any
+//! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
+mod connection_principal;
 mod dialect;
-mod entered;
 mod errors;
+mod in_runtime;
 mod migrate;
 mod policies;
 mod pool;
-mod role;
+pub(super) mod query;
+mod role_mode;
+mod setup;
 pub(super) mod types;
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::{
-    Connection as _, Executor as _, PgConnection,
-    postgres::{PgArguments, PgConnectOptions, PgRow},
+    Connection as _,
+    postgres::{PgConnectOptions, PgRow},
 };
 use tokio::runtime::Handle;
 
 use self::{
-    dialect::Postgresql,
-    entered::{Entered, Home},
-    errors::translate,
-    pool::Pool,
+    errors::{leaves_connection_usable, was_disconnected},
+    in_runtime::{InRuntime, RuntimeSelector},
+    pool::{Pool, PooledConnection},
+    query::execute_batch,
 };
-use super::{OpenOptions, Principal, Row, Statement, Transaction, Under, Value, Work, row::Columns};
+use super::{
+    options::OpenOptions,
+    principal::Principal,
+    row::Read,
+    statement::Statement,
+    transaction::{Transaction, Work},
+    value::Value,
+};
 use crate::{
     config::Secret,
     error::{Error, ErrorKind, Result},
-    policy::Caller,
 };
 
+/// The capacity of a connection's prepared statement cache: more than the library has statements.
+const MAX_STATEMENTS: usize = 512;
+
+/// How long `close` waits for one connection to send its termination message.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// An open PostgreSQL database.
-#[derive(Clone)]
-pub(super) struct Postgres(Arc<Parts>);
-
-struct Parts {
+pub(super) struct Postgres {
     pool: Pool,
-    home: Home,
-}
-
-/// The connection of a transaction under way.
-pub(super) struct Connection {
-    lent: pool::Lent,
-    caller: Caller,
+    runtimes: RuntimeSelector,
 }
 
 impl Postgres {
@@ -53,170 +60,118 @@ impl Postgres {
         let connect: PgConnectOptions = url
             .reveal()
             .parse()
-            // The driver's words may quote the URL, and with it a password.
+            // The driver's error may quote the URL and its password, so it is not the source of ours.
             .map_err(|_| Error::config("Option database_url is not a PostgreSQL URL that can be read"))?;
-        let connect = connect.application_name("townsquare").statement_cache_capacity(512);
+        let connect = connect.application_name("townsquare").statement_cache_capacity(MAX_STATEMENTS);
         let mut pool = Pool::new(connect, options.busy_timeout, runtime.clone());
-        let home = Home::new(runtime).await?;
-        let roles = Entered::new(home.clone(), migrate::run(&pool, &options.clock)).await?;
-        pool.set_roles(roles);
-        Ok(Postgres(Arc::new(Parts { pool, home })))
+        let runtimes = RuntimeSelector::new(runtime).await?;
+        let role_mode = InRuntime::new(runtimes.clone(), setup::run(&pool, &options.clock)).await?;
+        pool.set_role_mode(role_mode);
+        Ok(Postgres { pool, runtimes })
     }
 
-    /// One statement, which is its own transaction when it changes something.
+    /// Runs one statement and returns its rows. A statement that changes rows is a transaction of its own.
     pub(super) async fn fetch<T>(
         &self,
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
-        read: impl Fn(&Row<'_>) -> Result<T>,
+        read: Read<T>,
     ) -> Result<Vec<T>> {
-        let work = self.run_alone(principal, statement, values);
-        let rows = self.entered(work).await?;
-        rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values)).await?;
+        query::read_rows(&rows, read)
     }
 
+    /// Runs `work` in a transaction and returns its result after the commit.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         principal: &Principal,
-        work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
-        let transaction = async {
-            let mut lent = self.0.pool.lend(principal).await?;
-            // One batch: work without a statement is only for those whose session stands, too.
-            let begin = match principal {
-                Principal::User(_) => "BEGIN; SELECT townsquare.admitted()",
-                Principal::Anonymous | Principal::Service => "BEGIN",
-            };
-            if let Err(error) = command(&mut lent, begin).await {
-                if error.kind() == ErrorKind::Unauthorized {
-                    if command(&mut lent, "ROLLBACK").await.is_ok() {
-                        lent.give_back();
-                    }
-                    return Err(error);
-                }
-                if !lent.was_idle() {
-                    return Err(error);
-                }
-                drop(lent);
-                lent = self.0.pool.lend_new(principal).await?;
-                command(&mut lent, begin).await?;
-            }
-            let mut transaction = Transaction(Under::Postgres(Connection { lent, caller: principal.caller() }));
-            let result = work(&mut transaction).await;
-            #[allow(irrefutable_let_patterns, reason = "a build may have one engine")]
-            let Under::Postgres(Connection { mut lent, .. }) = transaction.0 else { return result };
-            let ended = command(&mut lent, if result.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
-            if ended.is_ok() {
-                lent.give_back();
-            }
-            match (result, ended) {
-                (Ok(_), Err(error)) => Err(error),
-                (result, _) => result,
-            }
-        };
-        self.entered(transaction).await
+        self.in_runtime(async {
+            let mut connection = self.begin(principal).await?;
+            let result = work(&mut Transaction::postgres(&mut connection, principal.caller())).await;
+            end(connection, result).await
+        })
+        .await
     }
 
-    /// Says goodbye to the server on every idle connection; connections in use are closed when they come back.
+    /// Closes the idle connections. A connection in use is closed when it is released.
     pub(super) fn close(&self) {
-        let idle = self.0.pool.close();
-        self.0.home.runtime().block_on(async {
+        let idle = self.pool.close();
+        self.runtimes.client_runtime().block_on(async {
             for connection in idle {
-                // The server notices a closed socket as well; this is politeness.
-                let _ = tokio::time::timeout(std::time::Duration::from_secs(1), connection.close()).await;
+                // A failure is ignored: the server notices a closed socket as well.
+                let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.close()).await;
             }
         });
     }
 
-    /// Runs a statement outside of a transaction.
-    async fn run_alone(
+    /// Runs one statement outside of a transaction block.
+    async fn fetch_rows(
         &self,
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<Vec<PgRow>> {
-        let mut lent = self.0.pool.lend(principal).await?;
-        let mut result = run(&mut lent, principal.caller(), statement, values).await;
-        // The server closed the connection while it lay idle, and said so: the statement never ran.
-        if lent.was_idle() && result.as_ref().err().is_some_and(was_terminated) {
-            drop(lent);
-            lent = self.0.pool.lend_new(principal).await?;
-            result = run(&mut lent, principal.caller(), statement, values).await;
+        let mut connection = self.pool.acquire(principal).await?;
+        let mut result = query::fetch(&mut connection, principal.caller(), statement, values).await;
+        // The server closed the connection while it was idle, so it never ran the statement.
+        if connection.was_idle() && result.as_ref().err().is_some_and(was_disconnected) {
+            drop(connection);
+            connection = self.pool.acquire_new(principal).await?;
+            result = query::fetch(&mut connection, principal.caller(), statement, values).await;
         }
-        if result.as_ref().err().is_none_or(leaves_connection_whole) {
-            lent.give_back();
+        if result.as_ref().err().is_none_or(leaves_connection_usable) {
+            connection.release();
         }
         result
     }
 
-    fn entered<F: Future>(&self, future: F) -> Entered<F> {
-        Entered::new(self.0.home.clone(), future)
+    /// Acquires a connection and begins a transaction on it.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the principal's session has ended.
+    async fn begin(&self, principal: &Principal) -> Result<PooledConnection> {
+        // The session is checked in the same round trip as BEGIN: a transaction without a statement needs a valid
+        // session, too.
+        let begin = match principal {
+            Principal::User(_) => "BEGIN; SELECT townsquare.admitted()",
+            Principal::Anonymous | Principal::Service => "BEGIN",
+        };
+        let mut connection = self.pool.acquire(principal).await?;
+        match execute_batch(&mut connection, begin).await {
+            Ok(()) => Ok(connection),
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                if execute_batch(&mut connection, "ROLLBACK").await.is_ok() {
+                    connection.release();
+                }
+                Err(error)
+            }
+            // The server may have closed the connection while it was idle.
+            Err(_) if connection.was_idle() => {
+                drop(connection);
+                connection = self.pool.acquire_new(principal).await?;
+                execute_batch(&mut connection, begin).await?;
+                Ok(connection)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn in_runtime<F: Future>(&self, future: F) -> InRuntime<F> {
+        InRuntime::new(self.runtimes.clone(), future)
     }
 }
 
-impl Connection {
-    pub(super) async fn fetch<T>(
-        &mut self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-        read: impl Fn(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let rows = run(&mut self.lent, self.caller, statement, values).await?;
-        rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
+/// Commits the transaction of `connection` if `result` is `Ok`, else rolls it back.
+async fn end<T>(mut connection: PooledConnection, result: Result<T>) -> Result<T> {
+    let ended = execute_batch(&mut connection, if result.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
+    if ended.is_ok() {
+        connection.release();
     }
-
-    pub(super) async fn execute(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
-        let (sql, arguments) = prepare(self.caller, statement, values)?;
-        let done = sqlx::query_with(sql, arguments).execute(&mut *self.lent).await.map_err(translate)?;
-        Ok(done.rows_affected())
+    match (result, ended) {
+        (Ok(_), Err(error)) => Err(error),
+        (result, _) => result,
     }
-}
-
-async fn run(
-    connection: &mut PgConnection,
-    caller: Caller,
-    statement: &'static Statement,
-    values: &[Value<'_>],
-) -> Result<Vec<PgRow>> {
-    let (sql, arguments) = prepare(caller, statement, values)?;
-    sqlx::query_with(sql, arguments).fetch_all(connection).await.map_err(translate)
-}
-
-fn prepare(caller: Caller, statement: &'static Statement, values: &[Value<'_>]) -> Result<(&'static str, PgArguments)> {
-    let runnable = statement.for_postgres::<Postgresql>(caller);
-    let mut arguments = PgArguments::default();
-    for value in values {
-        types::bind(&mut arguments, value)?;
-    }
-    if runnable.binds_caller {
-        types::bind(&mut arguments, &caller.id().into())?;
-    }
-    Ok((runnable.sql, arguments))
-}
-
-async fn command(connection: &mut PgConnection, sql: &'static str) -> Result<()> {
-    connection.execute(sql).await.map(drop).map_err(translate)
-}
-
-/// Whether the server ended the connection before it read the statement (57P01 to 57P05: shutdown, idle time-out).
-fn was_terminated(error: &Error) -> bool {
-    error.code().is_some_and(|code| code.starts_with("57P")) || is_broken_pipe(error)
-}
-
-/// Whether the connection was gone when the statement was to be sent.
-fn is_broken_pipe(error: &Error) -> bool {
-    use std::{error::Error as _, io::ErrorKind::BrokenPipe};
-    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
-    matches!(cause, Some(sqlx::Error::Io(io)) if io.kind() == BrokenPipe)
-}
-
-/// Whether the connection may be used after this failure: the server answered, and did not hang up.
-fn leaves_connection_whole(error: &Error) -> bool {
-    error.kind() == ErrorKind::Unauthorized
-        || error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::database(Some("XX000"), ErrorKind::Internal, error)
 }

@@ -12,6 +12,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// One row of a result.
 pub(crate) struct Row<'a>(pub(super) Columns<'a>);
 
+/// Reads a record from a row.
+pub(crate) type Read<T> = fn(&Row<'_>) -> Result<T>;
+
 pub(super) enum Columns<'a> {
     #[cfg(feature = "sqlite")]
     Sqlite(&'a rusqlite::Row<'a>),

@@ -1,7 +1,8 @@
-//! The embedded engine: one SQLite file, readers on the calling thread, one writer thread.
+//! The SQLite engine: one file, a pool of read-only connections, one writer thread.
 //!
-//! Invariant: every write of this client goes through the writer, so writers never fight for the lock; reads never
-//! wait for them (WAL). Reads run where the caller is because a thread hop costs twice what a point read does.
+//! Invariant: every write of a client goes through its writer thread, so the client's writes never compete for SQLite's
+//! lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread hop costs twice as
+//! much as the read.
 
 mod backup;
 mod connection;
@@ -9,7 +10,9 @@ mod dialect;
 mod errors;
 mod migrate;
 mod open;
-mod readers;
+mod reader_pool;
+pub(super) mod write_connection;
+mod write_job;
 mod writer;
 
 use std::{
@@ -19,19 +22,21 @@ use std::{
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-pub(super) use self::writer::Writing;
-use self::{readers::Readers, writer::Writer};
-use super::{OpenOptions, Principal, Read, Statement, Transaction, Value, Work};
+pub(crate) use self::backup::restore;
+use self::{reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
+use super::{
+    options::OpenOptions,
+    principal::Principal,
+    row::Read,
+    statement::Statement,
+    transaction::{Transaction, Work},
+    value::Value,
+};
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) use self::backup::restore;
-
 /// An open SQLite database.
-#[derive(Clone)]
-pub(super) struct Sqlite(Arc<Parts>);
-
-struct Parts {
-    readers: Readers,
+pub(super) struct Sqlite {
+    readers: ReaderPool,
     writer: Writer,
     runtime: Handle,
 }
@@ -43,15 +48,15 @@ impl Sqlite {
         options: OpenOptions,
         runtime: Handle,
     ) -> Result<Sqlite> {
-        let of_database = runtime.clone();
         let open = move || {
-            let connection = open::writer(&file, folder.as_deref(), &options)?;
-            let readers = Readers::new(file, options.busy_timeout);
-            Ok(Sqlite(Arc::new(Parts { readers, writer: Writer::start(connection)?, runtime: of_database })))
+            let connection = open::open_writer(&file, folder.as_deref(), &options)?;
+            Ok((ReaderPool::new(file, options.busy_timeout), Writer::start(connection)?))
         };
-        off_thread(&runtime, open).await
+        let (readers, writer) = spawn_blocking(&runtime, open).await?;
+        Ok(Sqlite { readers, writer, runtime })
     }
 
+    /// Runs a read on the calling thread.
     pub(super) fn fetch<T>(
         &self,
         principal: &Principal,
@@ -59,46 +64,49 @@ impl Sqlite {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        self.0.readers.with(|connection| {
-            connection.admitted(principal, |caller| connection.fetch(caller, statement, values, read))
+        self.readers.with_connection(|connection| {
+            connection.with_valid_session(principal, || connection.fetch(principal.caller(), statement, values, read))
         })
     }
 
+    /// Runs a read on a blocking thread.
     pub(super) async fn scan<T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         principal: Arc<Principal>,
         statement: &'static Statement,
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let this = self.clone();
-        off_thread(&self.0.runtime, move || this.fetch(&principal, statement, &values, read)).await
+        let this = Arc::clone(self);
+        spawn_blocking(&self.runtime, move || this.fetch(&principal, statement, &values, read)).await
     }
 
+    /// Runs `work` in a transaction on the writer thread and returns its result after the commit.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         principal: Arc<Principal>,
-        work: impl for<'t> FnOnce(&'t mut Transaction) -> Work<'t, T> + Send + 'static,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, answered) = oneshot::channel();
-        self.0.writer.submit(writer::job(principal, work, answer))?;
-        // The writer answers every job it took, unless it was torn down with the process's last handle.
-        answered.await.unwrap_or_else(|_| Err(Error::closed()))
+        let (sender, receiver) = oneshot::channel();
+        self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
+        // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
+        receiver.await.unwrap_or_else(|_| Err(Error::closed()))
     }
 
-    pub(super) async fn backup(&self, target: &Path) -> Result<()> {
-        let (this, target) = (self.clone(), target.to_owned());
-        off_thread(&self.0.runtime, move || this.0.readers.with(|connection| backup::copy(connection, &target))).await
+    pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<()> {
+        let (this, target) = (Arc::clone(self), target.to_owned());
+        let copy = move || this.readers.with_connection(|connection| backup::copy(connection, &target));
+        spawn_blocking(&self.runtime, copy).await
     }
 
     pub(super) fn close(&self) {
-        self.0.writer.close();
-        self.0.readers.close();
+        self.writer.close();
+        self.readers.close();
     }
 }
 
-/// Runs what may take long on a thread that may wait.
-async fn off_thread<T: Send + 'static>(
+/// Runs `work` on a blocking thread of `runtime`.
+async fn spawn_blocking<T: Send + 'static>(
     runtime: &Handle,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -106,7 +114,7 @@ async fn off_thread<T: Send + 'static>(
         Err(if error.is_cancelled() {
             Error::closed()
         } else {
-            Error::new(ErrorKind::Internal, "A read panicked").caused_by(error)
+            Error::new(ErrorKind::Internal, "a database operation panicked").caused_by(error)
         })
     })
 }

@@ -1,15 +1,15 @@
-//! The driver's errors in SPEC 7's words.
+//! Translates sqlx's errors, and decides what an error means for its connection.
 //!
-//! Invariant: what the server says of the row that it refused (its DETAIL) goes no further: there may be a hash in it.
+//! Invariant: an error does not carry the server's DETAIL: it quotes values of the refused row, such as hashes.
 
-use std::fmt;
+use std::{error::Error as _, fmt, io::ErrorKind::BrokenPipe};
 
 use crate::{
-    database::session_ended,
+    database::principal::session_ended,
     error::{Error, ErrorKind},
 };
 
-/// What the function `townsquare.admitted` raises for a session that is over.
+/// The SQLSTATE that the function `townsquare.admitted` raises for a session that has ended.
 const SESSION_ENDED: &str = "TQ401";
 
 pub(super) fn translate(error: sqlx::Error) -> Error {
@@ -29,20 +29,60 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
-    Error::database(code, kind, failure.message()).caused_by(Refusal::of(&**failure))
+    Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure))
 }
 
-/// What the server said, but for the values of rows.
-struct Refusal {
+/// A fault of a value or a row that the driver reports outside of a query.
+pub(super) fn internal(error: impl fmt::Display) -> Error {
+    Error::database(Some("XX000"), ErrorKind::Internal, error)
+}
+
+/// The error of `open` if no connection can be made.
+pub(super) fn cannot_connect(error: Error) -> Error {
+    let why = error.source().map_or_else(|| error.message().to_owned(), ToString::to_string);
+    Error::config(format!("Option database_url: cannot connect: {why}")).because_of(error)
+}
+
+/// The error of `open` if the server refuses a migration or a policy. The server's message names the missing grant or
+/// the object.
+pub(super) fn cannot_set_up(error: sqlx::Error) -> Error {
+    match error.as_database_error().map(|failure| failure.message().to_owned()) {
+        Some(message) => Error::config(format!("Option database_url: the database cannot be set up: {message}"))
+            .because_of(translate(error)),
+        None => translate(error),
+    }
+}
+
+/// True if the server closed the connection before it read the statement: SQLSTATE 57P01 to 57P05 (shutdown, idle
+/// time-out), or a broken pipe.
+pub(super) fn was_disconnected(error: &Error) -> bool {
+    error.code().is_some_and(|code| code.starts_with("57P")) || is_broken_pipe(error)
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
+    matches!(cause, Some(sqlx::Error::Io(io)) if io.kind() == BrokenPipe)
+}
+
+/// True if the connection may be used after this error: the server answered and did not close the connection.
+pub(super) fn leaves_connection_usable(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unauthorized
+        || error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
+}
+
+/// The server's error without values of rows.
+#[derive(Debug)]
+#[allow(dead_code, reason = "Debug prints the fields")]
+struct ServerError {
     message: String,
     code: Option<String>,
     table: Option<String>,
     constraint: Option<String>,
 }
 
-impl Refusal {
-    fn of(failure: &dyn sqlx::error::DatabaseError) -> Refusal {
-        Refusal {
+impl From<&dyn sqlx::error::DatabaseError> for ServerError {
+    fn from(failure: &dyn sqlx::error::DatabaseError) -> ServerError {
+        ServerError {
             message: failure.message().to_owned(),
             code: failure.code().map(std::borrow::Cow::into_owned),
             table: failure.table().map(str::to_owned),
@@ -51,31 +91,23 @@ impl Refusal {
     }
 }
 
-impl fmt::Debug for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Refusal");
-        out.field("message", &self.message).field("code", &self.code);
-        out.field("table", &self.table).field("constraint", &self.constraint).finish()
-    }
-}
-
-impl fmt::Display for Refusal {
+impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ServerError {}
 
-/// The kind of a SQLSTATE outside SPEC 7's table, by code or by class.
+/// The kind of a SQLSTATE that SPEC 7's table does not name, by code or by class.
 fn kind(code: &str) -> ErrorKind {
     match code {
         "42501" => ErrorKind::Forbidden,
         "40001" | "40P01" | "55P03" => ErrorKind::Unavailable,
         _ => match code.get(..2) {
-            // Connection lost, out of resources, operator's intervention, system error.
+            // Connection exception, insufficient resources, operator intervention, system error.
             Some("08" | "53" | "57" | "58") => ErrorKind::Unavailable,
-            // Data that does not fit, checks that fail, limits exceeded.
+            // Data exception, constraint violation, program limit exceeded.
             Some("22" | "23" | "54") => ErrorKind::InvalidInput,
             _ => ErrorKind::Internal,
         },

@@ -1,7 +1,7 @@
-//! The policies as PostgreSQL's own: made from the rules of `policy`, forced on every public table.
+//! PostgreSQL's row-level security policies, generated from the rules of `policy` and forced on every public table.
 //!
-//! Invariant: a database that opened enforces the rules of this library by itself, also on statements that it did not write.
-//! A connection on which they would not hold is refused; policies that somebody has changed are made anew at the next open.
+//! Invariant: an opened database enforces the rules of this library by itself, also for statements of other programs.
+//! Policies that another program has changed are created again at the next open.
 
 use std::fmt::Write;
 
@@ -9,111 +9,52 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
     dialect::Postgresql,
-    errors::translate,
-    migrate::not_permitted,
-    role::{RESTRICTED, Roles},
+    errors::{cannot_set_up, translate},
+    role_mode::{RESTRICTED_ROLE, RoleMode},
 };
 use crate::{
     database::statement::Dialect as _,
-    error::{Error, Result},
+    error::Result,
     policy::{Action, Predicate, Spell, Table, quoted, rule, updatable},
 };
 
-/// What policies compare with: an id from the connection's settings, NULL for nobody.
+/// The user id that policies compare with, from the connection's settings; NULL for an anonymous caller.
 const CALLER: &str = "(SELECT townsquare.caller_id())";
 
-/// What is asked of the role that logged in, in one round trip.
-const STANDING: &str = "SELECT me.rolsuper OR me.rolbypassrls AS bypasses,
-        me.rolsuper OR me.rolcreaterole AS makes_roles,
-        other.oid IS NOT NULL AS exists,
-        COALESCE(other.rolsuper OR other.rolbypassrls, false) AS other_bypasses,
-        COALESCE(pg_has_role(session_user, other.oid, CASE
-            WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false) AS is_member
-    FROM pg_catalog.pg_roles AS me LEFT JOIN pg_catalog.pg_roles AS other ON other.rolname = 'townsquare_caller'
-    WHERE me.rolname = current_user";
-
-/// What the database holds of policies, as a hash: a row of its own catalogs that changes by hand changes it.
-const STATE: &str = "(SELECT encode(sha256(convert_to(COALESCE(string_agg(concat_ws(',', class.relname,
+/// A hash of the policies in the system catalogs. It changes if another program changes a policy.
+const CATALOG_HASH: &str = "(SELECT encode(sha256(convert_to(COALESCE(string_agg(concat_ws(',', class.relname,
         class.relrowsecurity, class.relforcerowsecurity, policy.polname, policy.polcmd, policy.polpermissive,
         policy.polroles, policy.polqual, policy.polwithcheck), ';' ORDER BY class.relname, policy.polname), ''),
         'UTF8')), 'hex')
     FROM pg_catalog.pg_class AS class LEFT JOIN pg_catalog.pg_policy AS policy ON policy.polrelid = class.oid
     WHERE class.relnamespace = 'public'::regnamespace AND class.relkind = 'r')";
 
-struct Standing {
-    bypasses: bool,
-    makes_roles: bool,
-    exists: bool,
-    other_bypasses: bool,
-    is_member: bool,
+/// Creates the policies and grants of this library's rules, in the transaction of the caller.
+pub(super) async fn apply(connection: &mut PgConnection, role_mode: RoleMode) -> Result<()> {
+    let sql = script(role_mode);
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(cannot_set_up)?;
+    let update = format!("UPDATE townsquare.policies SET script = $1::text || {CATALOG_HASH}");
+    sqlx::query(AssertSqlSafe(update)).bind(sql).execute(&mut *connection).await.map(drop).map_err(translate)
 }
 
-/// Which roles this connection can have; makes the restricted one where it is missing and may be made.
-pub(super) async fn roles(connection: &mut PgConnection) -> Result<Roles> {
-    let mut found = standing(connection).await?;
-    if !found.is_member && found.makes_roles {
-        make_role(connection, found.exists).await?;
-        found = standing(connection).await?;
-    }
-    match found {
-        Standing { is_member: true, other_bypasses: false, .. } => Ok(Roles::Two),
-        Standing { bypasses: false, .. } => Ok(Roles::One),
-        _ => Err(Error::config(format!(
-            "Option database_url: row-level security would not hold: the role that logs in passes it by, and there is no \
-             role {RESTRICTED} to change to that does not (CREATE ROLE {RESTRICTED} NOLOGIN; GRANT {RESTRICTED} TO it)"
-        ))),
-    }
+/// True if the database has the policies of this library's rules, unchanged since `apply` created them, and the grants
+/// that `role_mode` needs. The grants of [`RoleMode::Restricted`] satisfy both modes.
+pub(super) async fn are_current(connection: &mut PgConnection, role_mode: RoleMode) -> Result<bool> {
+    let compare =
+        format!("SELECT script IN ($1::text || {CATALOG_HASH}, $2::text || {CATALOG_HASH}) FROM townsquare.policies");
+    let query = sqlx::query(AssertSqlSafe(compare)).bind(script(role_mode)).bind(script(RoleMode::Restricted));
+    query.fetch_one(connection).await.map_err(translate)?.try_get(0).map_err(translate)
 }
 
-async fn standing(connection: &mut PgConnection) -> Result<Standing> {
-    let row = connection.fetch_one(STANDING).await.map_err(translate)?;
-    let is = |column| row.try_get::<bool, _>(column).map_err(translate);
-    Ok(Standing {
-        bypasses: is("bypasses")?,
-        makes_roles: is("makes_roles")?,
-        exists: is("exists")?,
-        other_bypasses: is("other_bypasses")?,
-        is_member: is("is_member")?,
-    })
-}
-
-/// Makes the restricted role and joins it. Roles are the cluster's: another database may be making it just now.
-async fn make_role(connection: &mut PgConnection, exists: bool) -> Result<()> {
-    let create = if exists { "" } else { "CREATE ROLE townsquare_caller NOLOGIN NOINHERIT;" };
-    // A role that we may not join leaves us with the one we have: `roles` decides what that is worth.
-    let sql = format!(
-        "DO $$ BEGIN {create} GRANT townsquare_caller TO SESSION_USER;
-         EXCEPTION WHEN duplicate_object OR unique_violation THEN
-             BEGIN GRANT townsquare_caller TO SESSION_USER; EXCEPTION WHEN insufficient_privilege THEN NULL; END;
-         WHEN insufficient_privilege THEN NULL; END $$"
-    );
-    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map(drop).map_err(translate)
-}
-
-/// Brings the policies up to the rules of this library, inside the transaction of the caller. Cheap when they are.
-pub(super) async fn apply(connection: &mut PgConnection, roles: Roles) -> Result<()> {
-    let sql = script(roles);
-    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(not_permitted)?;
-    let keep = format!("UPDATE townsquare.policies SET script = $1::text || {STATE}");
-    sqlx::query(AssertSqlSafe(keep)).bind(sql).execute(&mut *connection).await.map(drop).map_err(translate)
-}
-
-/// Whether the database has the policies of this library's rules as they were made, and the grants that these roles need.
-pub(super) async fn are_current(connection: &mut PgConnection, roles: Roles) -> Result<bool> {
-    let asked = format!("SELECT script IN ($1::text || {STATE}, $2::text || {STATE}) FROM townsquare.policies");
-    let kept = sqlx::query(AssertSqlSafe(asked)).bind(script(roles)).bind(script(Roles::Two));
-    kept.fetch_one(connection).await.map_err(translate)?.try_get(0).map_err(translate)
-}
-
-/// Everything about policies, from nothing or from those of an older version.
-fn script(roles: Roles) -> String {
-    // Texts of policies name tables as the statements do.
+/// The SQL that creates all policies and grants. It replaces those of an older version.
+fn script(role_mode: RoleMode) -> String {
+    // The policy conditions name tables without a schema.
     let mut sql = String::from("SET LOCAL search_path = public;\n");
     for table in Table::ALL {
         write_policies(&mut sql, table);
     }
-    if roles == Roles::Two {
-        let _ = writeln!(sql, "GRANT USAGE ON SCHEMA public, townsquare TO {RESTRICTED};");
+    if role_mode == RoleMode::Restricted {
+        let _ = writeln!(sql, "GRANT USAGE ON SCHEMA public, townsquare TO {RESTRICTED_ROLE};");
         for table in Table::ALL {
             write_grants(&mut sql, table);
         }
@@ -145,13 +86,13 @@ fn write_policies(sql: &mut String, table: Table) {
 
 fn write_grants(sql: &mut String, table: Table) {
     let name = format!("public.{}", quoted(table.name()));
-    let _ = writeln!(sql, "REVOKE ALL ON {name} FROM {RESTRICTED};");
+    let _ = writeln!(sql, "REVOKE ALL ON {name} FROM {RESTRICTED_ROLE};");
     for action in Action::ALL.into_iter().filter(|action| *rule(table, *action) != Predicate::Nobody) {
         let columns = match (action, updatable(table)) {
             (Action::Update, Some(columns)) => format!(" ({})", columns.join(", ")),
             _ => String::new(),
         };
-        let _ = writeln!(sql, "GRANT {action}{columns} ON {name} TO {RESTRICTED};");
+        let _ = writeln!(sql, "GRANT {action}{columns} ON {name} TO {RESTRICTED_ROLE};");
     }
 }
 
@@ -160,8 +101,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_is_a_policy_and_what_is_nobodys_is_not_even_granted() {
-        let sql = script(Roles::Two);
+    fn each_rule_becomes_a_policy_and_an_action_without_a_rule_is_not_granted() {
+        let sql = script(RoleMode::Restricted);
         for needed in [
             "CREATE POLICY townsquare_select ON public.spaces FOR select USING \
              ((spaces.owner_id = (SELECT townsquare.caller_id()) OR spaces.is_public IS TRUE));",
@@ -171,6 +112,6 @@ mod tests {
             assert!(sql.contains(needed), "{needed}\n{sql}");
         }
         assert!(!sql.contains("GRANT insert ON public.users"));
-        assert!(!script(Roles::One).contains(RESTRICTED));
+        assert!(!script(RoleMode::LoginOnly).contains(RESTRICTED_ROLE));
     }
 }

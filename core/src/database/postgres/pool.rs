@@ -1,9 +1,10 @@
-//! The connections to the server.
+//! The connection pool.
 //!
-//! Invariant: at most [`Pool::SIZE`] are open, each used by one caller at a time, inside the runtime that it was made
-//! in, which is the one that hears its socket; one that is not given back is closed. The driver's own pool pings a
-//! connection each time it comes back, from a task of its own: that is a second round trip for every read, so a stack
-//! and a semaphore stand here instead.
+//! Invariant: at most [`Pool::SIZE`] connections are open. Each serves one call at a time, inside the runtime that
+//! opened it, which polls its socket. A connection that is dropped and not released is closed.
+//!
+//! sqlx's own pool pings a connection each time it returns, from a spawned task, which costs every read a second round
+//! trip. This pool is a stack and a semaphore.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -19,197 +20,210 @@ use tokio::{
 };
 
 use super::{
+    connection_principal::{self, ConnectionPrincipal},
     errors::translate,
-    role::{self, Roles, Working},
+    role_mode::RoleMode,
 };
 use crate::{
-    database::Principal,
+    database::principal::Principal,
     error::{Error, ErrorKind, Result},
 };
 
 pub(super) struct Pool {
     connect: PgConnectOptions,
-    patience: Duration,
-    roles: Roles,
-    /// A caller's runtime may have no timers.
-    timers: Handle,
+    /// How long a call waits for a free connection, and for a new one.
+    timeout: Duration,
+    role_mode: RoleMode,
+    /// Runs the timers: the caller's runtime may have none.
+    timer_runtime: Handle,
     permits: Arc<Semaphore>,
-    idle: Idle,
+    idle: IdleConnections,
 }
 
-/// In the order in which they came back; `None` once closed.
-type Idle = Arc<Mutex<Option<Vec<Kept>>>>;
+/// The idle connections in the order of their release; `None` once the pool is closed.
+type IdleConnections = Arc<Mutex<Option<Vec<OpenConnection>>>>;
 
-/// A connection, the runtime that hears its socket, and for whom it works.
-struct Kept {
+struct OpenConnection {
     connection: PgConnection,
+    /// The runtime that polls the socket.
     runtime: Id,
-    working: Working,
+    principal: ConnectionPrincipal,
 }
 
 /// A connection in use.
-pub(super) struct Lent {
-    kept: Option<Kept>,
+pub(super) struct PooledConnection {
+    /// `None` only while it is released.
+    open: Option<OpenConnection>,
     was_idle: bool,
-    idle: Idle,
-    /// Held as long as the connection is.
+    idle: IdleConnections,
+    /// Returned to the semaphore together with the connection.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Pool {
-    /// Connections at once; a server has 100 by default, for everybody.
+    /// The most connections. A server allows 100 by default, for all of its clients.
     const SIZE: usize = 32;
 
-    pub(super) fn new(connect: PgConnectOptions, patience: Duration, timers: Handle) -> Pool {
+    pub(super) fn new(connect: PgConnectOptions, timeout: Duration, timer_runtime: Handle) -> Pool {
         Pool {
             connect,
-            patience,
-            roles: Roles::One,
-            timers,
+            timeout,
+            role_mode: RoleMode::LoginOnly,
+            timer_runtime,
             permits: Arc::new(Semaphore::new(Pool::SIZE)),
             idle: Arc::new(Mutex::new(Some(Vec::new()))),
         }
     }
 
-    /// Which roles its connections can have, once that is known.
-    pub(super) fn set_roles(&mut self, roles: Roles) {
-        self.roles = roles;
+    /// Sets the role mode of the connections. A new pool assumes [`RoleMode::LoginOnly`].
+    pub(super) fn set_role_mode(&mut self, role_mode: RoleMode) {
+        self.role_mode = role_mode;
     }
 
-    /// A connection that works for `principal`, of the runtime that the caller is inside: of those that do already the one
-    /// used last, or any, or a new one.
-    pub(super) async fn lend(&self, principal: &Principal) -> Result<Lent> {
+    /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
+    /// is already set to `principal`, then any idle one, then opens a new one.
+    ///
+    /// # Errors
+    /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after
+    /// [`Pool::close`].
+    pub(super) async fn acquire(&self, principal: &Principal) -> Result<PooledConnection> {
         let permit = self.permit().await?;
         let runtime = Handle::current().id();
-        let found = {
+        let idle = {
             let mut idle = self.idle.lock();
             let idle = idle.as_mut().ok_or_else(Error::closed)?;
-            let here = |kept: &Kept| kept.runtime == runtime;
-            let fitting = idle.iter().rposition(|kept| here(kept) && kept.working.is_for(principal));
-            fitting.or_else(|| idle.iter().rposition(here)).map(|place| idle.remove(place))
+            let is_usable = |open: &OpenConnection| open.runtime == runtime;
+            let best = idle.iter().rposition(|open| is_usable(open) && open.principal.is(principal));
+            best.or_else(|| idle.iter().rposition(is_usable)).map(|position| idle.remove(position))
         };
-        let Some(found) = found else { return self.new_for(principal, permit).await };
-        let mut lent = self.lent(found, true, permit);
-        match lent.work_for(principal, self.roles).await {
-            Ok(()) => Ok(lent),
-            // It may have gone stale: a new one says whether the server is there.
+        let Some(open) = idle else { return self.connect_for(principal, permit).await };
+        let mut connection = self.pooled(open, true, permit);
+        match connection.set_principal(principal, self.role_mode).await {
+            Ok(()) => Ok(connection),
+            // The server may have closed the connection while it was idle. A new one shows whether the server is up.
             Err(_) => {
-                drop(lent);
-                self.lend_new(principal).await
+                drop(connection);
+                self.acquire_new(principal).await
             }
         }
     }
 
-    /// A connection that was certainly not left idle while the server restarted.
-    pub(super) async fn lend_new(&self, principal: &Principal) -> Result<Lent> {
-        // The others that lay idle are as old as the one that failed.
+    /// Opens a connection, set to `principal`, after an idle one failed.
+    pub(super) async fn acquire_new(&self, principal: &Principal) -> Result<PooledConnection> {
+        // The other idle connections are likely to fail as well.
         let stale = self.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
         drop(stale);
         let permit = self.permit().await?;
-        self.new_for(principal, permit).await
+        self.connect_for(principal, permit).await
     }
 
-    async fn new_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<Lent> {
-        let mut lent = self.open(permit).await?;
-        lent.work_for(principal, self.roles).await?;
-        Ok(lent)
+    async fn connect_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
+        let mut connection = self.connect(permit).await?;
+        connection.set_principal(principal, self.role_mode).await?;
+        Ok(connection)
     }
 
+    /// Waits for the right to use a connection.
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
-        match self.in_time(Arc::clone(&self.permits).acquire_owned()).await {
+        match self.with_timeout(Arc::clone(&self.permits).acquire_owned()).await {
             Ok(permit) => permit.map_err(|_| Error::closed()),
             // 53300: too many connections.
             Err(_) => Err(Error::database(
                 Some("53300"),
                 ErrorKind::Unavailable,
-                format!("all {} connections were busy for {:?}", Pool::SIZE, self.patience),
+                format!("all {} connections were busy for {:?}", Pool::SIZE, self.timeout),
             )),
         }
     }
 
-    async fn open(&self, permit: OwnedSemaphorePermit) -> Result<Lent> {
-        self.make_room();
-        match self.in_time(self.connect.connect()).await {
+    async fn connect(&self, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
+        self.close_surplus();
+        match self.with_timeout(self.connect.connect()).await {
             Ok(connection) => {
                 let (connection, runtime) = (connection.map_err(translate)?, Handle::current().id());
-                // Fresh from the server it has the role that logged in, and no settings: as the service needs it.
-                Ok(self.lent(Kept { connection, runtime, working: Working::Service }, false, permit))
+                // A new connection has the login role and no settings, which is what the service needs.
+                Ok(self.pooled(
+                    OpenConnection { connection, runtime, principal: ConnectionPrincipal::Service },
+                    false,
+                    permit,
+                ))
             }
             // 08001: unable to establish a connection.
             Err(_) => Err(Error::database(
                 Some("08001"),
                 ErrorKind::Unavailable,
-                format!("the server did not accept a connection within {:?}", self.patience),
+                format!("the server did not accept a connection within {:?}", self.timeout),
             )),
         }
     }
 
-    /// Closes what lies idle too long in other runtimes, of which some may be no more.
-    fn make_room(&self) {
-        let mut superfluous = Vec::new();
+    /// Closes the longest idle connections beyond the free permits. They belong to other runtimes, which may have
+    /// ended.
+    fn close_surplus(&self) {
+        let mut surplus = Vec::new();
         if let Some(idle) = self.idle.lock().as_mut() {
-            let more = idle.len().saturating_sub(self.permits.available_permits());
-            superfluous.extend(idle.drain(..more));
+            let count = idle.len().saturating_sub(self.permits.available_permits());
+            surplus.extend(idle.drain(..count));
         }
-        // Outside the lock: each says goodbye to its socket.
-        drop(superfluous);
+        // The sockets are closed outside the lock.
+        drop(surplus);
     }
 
-    fn in_time<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
-        let _inside = self.timers.enter();
-        tokio::time::timeout(self.patience, future)
+    fn with_timeout<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
+        let _entered = self.timer_runtime.enter();
+        tokio::time::timeout(self.timeout, future)
     }
 
-    fn lent(&self, kept: Kept, was_idle: bool, permit: OwnedSemaphorePermit) -> Lent {
-        Lent { kept: Some(kept), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
+    fn pooled(&self, open: OpenConnection, was_idle: bool, permit: OwnedSemaphorePermit) -> PooledConnection {
+        PooledConnection { open: Some(open), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
     }
 
-    /// Lends no more; what lay idle.
+    /// Closes the pool and returns the idle connections. Later calls fail with `Closed`.
     pub(super) fn close(&self) -> Vec<PgConnection> {
         self.permits.close();
         let idle = self.idle.lock().take().unwrap_or_default();
-        idle.into_iter().map(|kept| kept.connection).collect()
+        idle.into_iter().map(|open| open.connection).collect()
     }
 }
 
-impl Lent {
-    /// Whether it was used before, and may have gone stale since.
+impl PooledConnection {
+    /// True if the connection was idle before, so the server may have closed it.
     pub(super) fn was_idle(&self) -> bool {
         self.was_idle
     }
 
-    /// Has it work for `principal`; one that fails to is not to be used.
-    async fn work_for(&mut self, principal: &Principal, roles: Roles) -> Result<()> {
-        let kept = self.kept.as_mut().expect(TAKEN);
-        if !kept.working.is_for(principal) {
-            kept.working = role::change(&mut kept.connection, principal, roles).await?;
+    /// Sets the connection to `principal`. After an error the connection must not be used.
+    async fn set_principal(&mut self, principal: &Principal, role_mode: RoleMode) -> Result<()> {
+        let open = self.open.as_mut().expect(NOT_RELEASED);
+        if !open.principal.is(principal) {
+            open.principal = connection_principal::set(&mut open.connection, principal, role_mode).await?;
         }
         Ok(())
     }
 
-    /// Back to the pool: it is in a known state, outside of a transaction.
-    pub(super) fn give_back(mut self) {
+    /// Returns the connection to the pool. It must be in a known state, outside of a transaction.
+    pub(super) fn release(mut self) {
         if let Some(idle) = self.idle.lock().as_mut() {
-            idle.extend(self.kept.take());
+            idle.extend(self.open.take());
         }
     }
 }
 
-/// Why a connection in use is there.
-const TAKEN: &str = "only give_back takes it, and takes self with it";
+/// Why `open` is `Some`.
+const NOT_RELEASED: &str = "only `release` takes the connection, and it consumes self";
 
-impl Deref for Lent {
+impl Deref for PooledConnection {
     type Target = PgConnection;
     fn deref(&self) -> &PgConnection {
-        &self.kept.as_ref().expect(TAKEN).connection
+        &self.open.as_ref().expect(NOT_RELEASED).connection
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for PooledConnection {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        &mut self.kept.as_mut().expect(TAKEN).connection
+        &mut self.open.as_mut().expect(NOT_RELEASED).connection
     }
 }

@@ -1,4 +1,4 @@
-//! Values on the wire.
+//! Binds values as statement arguments, and encodes timestamps for sqlx.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use sqlx::{
     types::Json,
 };
 
-use super::internal;
-use crate::{database::Value, error::Result};
+use super::errors::internal;
+use crate::{database::value::Value, error::Result};
 
-/// A `timestamptz`: microseconds since 2000-01-01 on the wire.
+/// A `timestamptz`. The wire format is microseconds since 2000-01-01.
 pub(in crate::database) struct Time(pub(in crate::database) Timestamp);
 
-/// 2000-01-01T00:00:00Z in seconds of the Unix epoch.
+/// 2000-01-01T00:00:00Z in seconds since the Unix epoch.
 const EPOCH: i64 = 946_684_800;
 
 impl Type<Postgres> for Time {
@@ -36,7 +36,7 @@ impl Encode<'_, Postgres> for Time {
 impl<'r> Decode<'r, Postgres> for Time {
     fn decode(value: PgValueRef<'r>) -> Result<Time, BoxDynError> {
         if value.format() == PgValueFormat::Text {
-            return Err("a timestamp came as text, which prepared statements do not".into());
+            return Err("a prepared statement returned a timestamp as text".into());
         }
         let micros = <i64 as Decode<'_, Postgres>>::decode(value)?;
         let epoch = Timestamp::from_second(EPOCH)?;
@@ -44,7 +44,7 @@ impl<'r> Decode<'r, Postgres> for Time {
     }
 }
 
-/// Binds the next `$n`.
+/// Binds `value` to the next `$n`.
 pub(super) fn bind(arguments: &mut PgArguments, value: &Value<'_>) -> Result<()> {
     let added = match value {
         Value::Boolean(value) => arguments.add(*value),

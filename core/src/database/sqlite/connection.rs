@@ -1,4 +1,4 @@
-//! One SQLite connection with its prepared statements.
+//! A SQLite connection: runs statements and keeps them prepared.
 
 use jiff::Timestamp;
 use rusqlite::{
@@ -8,38 +8,53 @@ use rusqlite::{
 
 use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
-    database::{Principal, Read, Row, Statement, Value, principal::SESSION, row::Columns, session_ended},
+    database::{
+        principal::{Principal, SESSION, session_ended},
+        row::{Columns, Read, Row},
+        statement::Statement,
+        value::Value,
+    },
     error::Result,
     policy::Caller,
 };
 
-/// A connection; statements stay prepared on it.
-pub(super) struct Connection(pub(super) rusqlite::Connection);
+/// A connection with a cache of prepared statements.
+pub(in crate::database) struct Connection(pub(super) rusqlite::Connection);
 
 impl Connection {
-    /// Prepared statements kept a connection: more than the library has.
-    pub(super) const STATEMENTS: usize = 256;
+    /// The capacity of the prepared statement cache: more than the library has statements.
+    pub(super) const MAX_STATEMENTS: usize = 256;
 
-    /// Does `work` for a principal whose session, if it has one, stands.
-    pub(super) fn admitted<T>(&self, principal: &Principal, work: impl FnOnce(Caller) -> Result<T>) -> Result<T> {
-        let Principal::User(credential) = principal else { return work(principal.caller()) };
+    /// Runs `work` if `principal` is no user, or a user whose session has not ended.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the session has ended; else the errors of `work`.
+    pub(super) fn with_valid_session<T>(&self, principal: &Principal, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Principal::User(credential) = principal else { return work() };
         let mut session = self.prepare(Caller::Service, &SESSION, &[credential.access_hash.as_str().into()])?;
         let mut rows = session.raw_query();
-        // The row stays open, and with it the read transaction: the work sees the moment in which the session stood,
-        // and the lock is taken once.
+        // The open query keeps its read transaction open: `work` reads the snapshot in which the session was found, and
+        // SQLite takes its lock once.
         match rows.next().map_err(translate)? {
-            Some(_) => work(principal.caller()),
+            Some(_) => work(),
             None => Err(session_ended()),
         }
     }
 
-    pub(super) fn execute(&self, caller: Caller, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
+    /// Runs a statement for `caller` and returns the number of rows that it changed.
+    pub(in crate::database) fn execute(
+        &self,
+        caller: Caller,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+    ) -> Result<u64> {
         let mut statement = self.prepare(caller, statement, values)?;
         let changed = statement.raw_execute().map_err(translate)?;
         Ok(changed as u64)
     }
 
-    pub(super) fn fetch<T>(
+    /// Runs a statement for `caller` and returns its rows.
+    pub(in crate::database) fn fetch<T>(
         &self,
         caller: Caller,
         statement: &'static Statement,
@@ -55,6 +70,7 @@ impl Connection {
         Ok(all)
     }
 
+    /// Prepares a statement for `caller` and binds its values.
     fn prepare(
         &self,
         caller: Caller,
@@ -90,7 +106,7 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// RFC 3339 in UTC with six places: what sorts as text as it does as time.
+/// RFC 3339 in UTC with six decimal places: the text order of such timestamps is their time order.
 pub(super) fn timestamp_text(time: Timestamp) -> String {
     format!("{time:.6}")
 }
@@ -100,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_have_six_places_and_read_back() {
+    fn timestamp_text_has_six_decimal_places_and_parses_back() {
         let time = Timestamp::from_microsecond(1_700_000_000_000_000).expect("in range");
         let text = timestamp_text(time);
         assert_eq!(text, "2023-11-14T22:13:20.000000Z");

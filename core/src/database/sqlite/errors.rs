@@ -1,10 +1,10 @@
-//! SQLite's result codes as the SQLSTATEs that PostgreSQL has for the same things (DESIGN 9).
+//! Translates SQLite's errors: each result code gets the SQLSTATE that PostgreSQL uses for the same fault (DESIGN 9).
 
 use rusqlite::{Error as SqliteError, ffi};
 
 use crate::error::{Error, ErrorKind};
 
-/// SQLite's extended or primary result code, the SQLSTATE of the same meaning, the kind for codes outside SPEC 7.
+/// SQLite's extended or primary result code, the SQLSTATE of the same meaning, and the error kind.
 const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_CONSTRAINT_UNIQUE, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "23505", ErrorKind::AlreadyExists),
@@ -12,7 +12,7 @@ const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_CONSTRAINT_FOREIGNKEY, "23503", ErrorKind::ReferenceMissing),
     (ffi::SQLITE_CONSTRAINT_NOTNULL, "23502", ErrorKind::FieldMissing),
     (ffi::SQLITE_CONSTRAINT_CHECK, "23514", ErrorKind::InvalidInput),
-    // RAISE(ABORT, …) in somebody's trigger.
+    // A trigger called RAISE(ABORT, …).
     (ffi::SQLITE_CONSTRAINT_TRIGGER, "P0001", ErrorKind::Internal),
     (ffi::SQLITE_BUSY, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_LOCKED, "55P03", ErrorKind::Unavailable),
@@ -39,7 +39,7 @@ pub(super) fn translate(error: SqliteError) -> Error {
     if message.starts_with("no such table") {
         return Error::database(Some("42P01"), ErrorKind::TableMissing, message).caused_by(error);
     }
-    // Extended codes keep the primary one in their low byte.
+    // The low byte of an extended code is its primary code.
     let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));
     let (code, kind) = row.map_or(("XX000", ErrorKind::Internal), |&(_, code, kind)| (code, kind));
     Error::database(Some(code), kind, message).caused_by(error)

@@ -1,7 +1,7 @@
-//! Brings a SQLite database to this library's version, in one transaction.
+//! The migrations of a SQLite database.
 //!
-//! Invariant: a database is at a whole version or untouched. Whoever comes second waits for the lock and then finds
-//! the work done; a database from the future is refused.
+//! Invariant: all missing migrations are applied in one transaction, or none. A second process that opens the database
+//! meanwhile waits for the lock and then finds the migrations applied. A database of a newer version is refused.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -11,20 +11,24 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The migrations in order; a migration's version is its place, counted from 1.
+/// The migrations in order. A migration's version is its position, counted from 1.
 const MIGRATIONS: &[(&str, &str)] = &[
     ("0001_catalog", include_str!("../../../migrations/sqlite/0001_catalog.sql")),
     ("0002_tables", include_str!("../../../migrations/sqlite/0002_tables.sql")),
     ("0003_auth", include_str!("../../../migrations/sqlite/0003_auth.sql")),
 ];
 
+/// Applies the missing migrations. A new file becomes a database with this `application_id`.
+///
+/// # Errors
+/// `Config` if a newer version of the library wrote the database.
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {
     if version(connection).map_err(translate)? == Some(MIGRATIONS.len()) {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(translate)?;
-    let done = version(&transaction).map_err(translate)?.unwrap_or(0);
-    let missing = MIGRATIONS.get(done..).ok_or_else(|| newer(done))?;
+    let applied = version(&transaction).map_err(translate)?.unwrap_or(0);
+    let missing = MIGRATIONS.get(applied..).ok_or_else(|| newer(applied))?;
     let apply = || -> rusqlite::Result<()> {
         transaction.execute_batch(&format!(
             "PRAGMA application_id = {application_id};
@@ -32,7 +36,7 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
                  version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
              );"
         ))?;
-        for (version, (name, sql)) in (done + 1..).zip(missing) {
+        for (version, (name, sql)) in (applied + 1..).zip(missing) {
             transaction.execute_batch(sql)?;
             transaction.execute(
                 "INSERT INTO townsquare_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
@@ -45,22 +49,22 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
     transaction.commit().map_err(translate)
 }
 
-/// Refuses a database that a newer library wrote.
+/// Returns `Config` if a newer version of the library wrote the database.
 pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
     match version(connection).map_err(translate)? {
-        Some(done) if done > MIGRATIONS.len() => Err(newer(done)),
+        Some(version) if version > MIGRATIONS.len() => Err(newer(version)),
         _ => Ok(()),
     }
 }
 
-fn newer(done: usize) -> Error {
+fn newer(version: usize) -> Error {
     Error::config(format!(
-        "The database is at version {done}, written by a newer townsquare; this one knows {}",
+        "The database is at version {version}, written by a newer townsquare; this one knows {}",
         MIGRATIONS.len()
     ))
 }
 
-/// The newest migration applied; `None` in a new file.
+/// The version of the newest applied migration; `None` for a new file.
 fn version(connection: &Connection) -> rusqlite::Result<Option<usize>> {
     let exists = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'townsquare_migrations'";
     if connection.query_row(exists, [], |row| row.get::<_, i64>(0))? == 0 {

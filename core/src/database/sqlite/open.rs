@@ -1,32 +1,32 @@
-//! Opening a SQLite file: whose it is, how it is set up, how far it is migrated.
+//! Opens a SQLite file: checks that it is a townsquare database, configures the connection, migrates.
 //!
-//! Invariant: a file that is no database, not ours or newer than this library is refused before anything is written
-//! to it. All looking is done through SQLite: closing a descriptor of our own would drop the locks that another
-//! client of this process holds on the file.
+//! Invariant: a file that is not a SQLite database, belongs to another program, or is newer than this library is
+//! refused before anything is written to it. The file is read through SQLite only: closing any other descriptor of the
+//! file would drop the locks of another client of this process.
 
 use std::{fs, path::Path, time::Duration};
 
 use rusqlite::{ErrorCode, OpenFlags, ffi};
 
-use super::{connection::Connection, errors::translate, migrate};
+use super::{connection::Connection, errors::translate, migrate, write_connection::WriteConnection};
 use crate::{
     clock::Clock,
     config::Durability,
-    database::OpenOptions,
+    database::options::OpenOptions,
     error::{Error, Result},
 };
 
-/// `PRAGMA application_id` of our files: "twsq".
+/// `PRAGMA application_id` of a townsquare database: "twsq".
 const APPLICATION_ID: i64 = 0x7477_7371;
 
-/// The database in a folder of ours.
+/// The name of the database file in a data folder.
 pub(super) const FILE_NAME: &str = "townsquare.db";
 
-/// Older ones can lose a WAL that is being reset.
+/// The oldest SQLite that resets a WAL without a risk of losing it.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// The connection that writes, to a database that is there and current.
-pub(super) fn writer(file: &Path, folder: Option<&Path>, options: &OpenOptions) -> Result<Connection> {
+/// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
+pub(super) fn open_writer(file: &Path, folder: Option<&Path>, options: &OpenOptions) -> Result<WriteConnection> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         let found = rusqlite::version();
         return Err(Error::config(format!("SQLite {found} is linked; townsquare needs 3.51.3 or newer")));
@@ -37,94 +37,86 @@ pub(super) fn writer(file: &Path, folder: Option<&Path>, options: &OpenOptions) 
         })?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || {
-        let connection = rusqlite::Connection::open_with_flags(file, flags)?;
-        connection.busy_timeout(options.busy_timeout)?;
-        Ok(connection)
-    };
-    let mut connection = open().map_err(|error| unusable(file, error))?;
-    recognise(&connection).map_err(|refusal| refusal.into_error(file))?;
-    set_up(&connection, options).map_err(|error| unusable(file, error))?;
+    let mut connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
+    check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
+    configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
-    connection.set_prepared_statement_cache_capacity(Connection::STATEMENTS);
+    connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
+    Ok(WriteConnection::new(Connection(connection)))
+}
+
+/// Opens a read-only connection.
+///
+/// It keeps SQLite's default page cache of 2 MiB, so that many readers stay small. A larger cache measured no faster.
+pub(super) fn open_reader(file: &Path, busy_timeout: Duration) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(file, flags, busy_timeout).map_err(translate)?;
+    connection.execute_batch("PRAGMA query_only = ON;").map_err(translate)?;
+    connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
     Ok(Connection(connection))
 }
 
-/// A connection that can only read.
-pub(super) fn reader(file: &Path, busy_timeout: Duration) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || {
-        let connection = rusqlite::Connection::open_with_flags(file, flags)?;
-        connection.busy_timeout(busy_timeout)?;
-        // With SQLite's own page cache of 2 MiB: many readers stay small, and a larger one gained nothing when measured.
-        connection.execute_batch("PRAGMA query_only = ON;")?;
-        connection.set_prepared_statement_cache_capacity(Connection::STATEMENTS);
-        Ok(connection)
-    };
-    open().map(Connection).map_err(translate)
+fn connect(file: &Path, flags: OpenFlags, busy_timeout: Duration) -> rusqlite::Result<rusqlite::Connection> {
+    let connection = rusqlite::Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    Ok(connection)
 }
 
-/// Why a file is left alone.
-enum Refusal {
-    NoDatabase,
-    Foreign,
+/// Why a file is refused.
+enum RefusedFile {
+    NotADatabase,
+    OtherProgram,
     Sqlite(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Refusal {
-    fn from(error: rusqlite::Error) -> Refusal {
+impl From<rusqlite::Error> for RefusedFile {
+    fn from(error: rusqlite::Error) -> RefusedFile {
         match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Refusal::NoDatabase,
-            _ => Refusal::Sqlite(error),
+            Some(ErrorCode::NotADatabase) => RefusedFile::NotADatabase,
+            _ => RefusedFile::Sqlite(error),
         }
     }
 }
 
-impl Refusal {
+impl RefusedFile {
     fn into_error(self, file: &Path) -> Error {
         let name = file.display();
         match self {
-            Refusal::NoDatabase => Error::config(format!("{name} is not a SQLite database")),
-            Refusal::Foreign => Error::config(format!("{name} is a SQLite database of another program")),
-            Refusal::Sqlite(error) => unusable(file, error),
+            RefusedFile::NotADatabase => Error::config(format!("{name} is not a SQLite database")),
+            RefusedFile::OtherProgram => Error::config(format!("{name} is a SQLite database of another program")),
+            RefusedFile::Sqlite(error) => cannot_use(file, error),
         }
     }
 }
 
-/// Refuses a file that is not one of our databases.
-pub(super) fn recognise_ours(connection: &rusqlite::Connection, file: &Path) -> Result<()> {
-    let id = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0)).map_err(Refusal::from);
-    match id {
+/// Returns `Config` unless `connection` is open on a townsquare database.
+pub(super) fn require_application_id(connection: &rusqlite::Connection, file: &Path) -> Result<()> {
+    match application_id(connection).map_err(RefusedFile::from) {
         Ok(APPLICATION_ID) => Ok(()),
-        Ok(_) => Err(Refusal::Foreign.into_error(file)),
-        Err(refusal) => Err(refusal.into_error(file)),
+        Ok(_) => Err(RefusedFile::OtherProgram.into_error(file)),
+        Err(reason) => Err(reason.into_error(file)),
     }
 }
 
-/// Whether the file is empty or ours.
-fn recognise(connection: &rusqlite::Connection) -> Result<(), Refusal> {
-    // Both from one moment: another process may be setting the file up just now.
-    let moment = connection.unchecked_transaction()?;
-    let objects: i64 = moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    let id: i64 = moment.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    if id == APPLICATION_ID {
-        return Ok(());
+/// Refuses a database that is neither empty nor a townsquare database.
+fn check_application_id(connection: &rusqlite::Connection) -> Result<(), RefusedFile> {
+    // One transaction, because another process may be creating the database at the same time.
+    let transaction = connection.unchecked_transaction()?;
+    let objects: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match application_id(&transaction)? {
+        APPLICATION_ID => Ok(()),
+        0 if objects == 0 => Ok(()),
+        _ => Err(RefusedFile::OtherProgram),
     }
-    if id == 0 && objects == 0 { Ok(()) } else { Err(Refusal::Foreign) }
 }
 
-fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite::Result<()> {
-    // Changing to WAL does not wait for a lock as other statements do: several first openers meet here.
-    let clock = Clock::default();
-    let deadline = clock.moment().after(options.busy_timeout);
-    let mode: String = loop {
-        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && clock.moment() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            result => break result?,
-        }
-    };
+fn application_id(connection: &rusqlite::Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA application_id", [], |row| row.get(0))
+}
+
+/// Sets the options of the connection that writes.
+fn configure(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite::Result<()> {
+    let mode = switch_to_wal(connection, options.busy_timeout)?;
     if mode != "wal" {
         return Err(rusqlite::Error::SqliteFailure(
             ffi::Error::new(ffi::SQLITE_CANTOPEN),
@@ -144,7 +136,22 @@ fn set_up(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqlite:
     ))
 }
 
-fn unusable(file: &Path, error: rusqlite::Error) -> Error {
+/// Switches to WAL and returns the journal mode. Retries until `busy_timeout` has passed: unlike other statements this
+/// one does not wait for a lock, which another client that opens the file holds.
+fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> rusqlite::Result<String> {
+    let clock = Clock::default();
+    let deadline = clock.moment().after(busy_timeout);
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && clock.moment() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
     Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).because_of(error)
 }

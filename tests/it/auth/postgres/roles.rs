@@ -107,8 +107,7 @@ fn a_role_past_row_security_is_refused_where_it_cannot_become_another() {
     administrator.run(&format!("CREATE ROLE {role} LOGIN BYPASSRLS"));
     let owned = Owned::by(server, &role);
     let error = refused(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
-    let sentence =
-        "Open failed: Option database_url: row-level security would not hold: the role that logs in passes it by";
+    let sentence = "Open failed: Option database_url: row-level security would not hold: the login role bypasses it";
     assert!(error.to_string().starts_with(sentence), "{error}");
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
     assert_eq!(owned.raw().value(tables), "0", "and nothing was made");

@@ -1,0 +1,63 @@
+//! Runs statements on a PostgreSQL connection.
+
+use sqlx::{
+    Executor as _, PgConnection,
+    postgres::{PgArguments, PgRow},
+};
+
+use super::{dialect::Postgresql, errors::translate, types};
+use crate::{
+    database::{
+        row::{Columns, Read, Row},
+        statement::Statement,
+        value::Value,
+    },
+    error::Result,
+    policy::Caller,
+};
+
+/// Runs a statement for `caller` and returns its rows.
+pub(in crate::database) async fn fetch(
+    connection: &mut PgConnection,
+    caller: Caller,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> Result<Vec<PgRow>> {
+    let (sql, arguments) = render(caller, statement, values)?;
+    sqlx::query_with(sql, arguments).fetch_all(connection).await.map_err(translate)
+}
+
+/// Reads a record from each row.
+pub(in crate::database) fn read_rows<T>(rows: &[PgRow], read: Read<T>) -> Result<Vec<T>> {
+    rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
+}
+
+/// Runs a statement for `caller` and returns the number of rows that it changed.
+pub(in crate::database) async fn execute(
+    connection: &mut PgConnection,
+    caller: Caller,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> Result<u64> {
+    let (sql, arguments) = render(caller, statement, values)?;
+    let done = sqlx::query_with(sql, arguments).execute(connection).await.map_err(translate)?;
+    Ok(done.rows_affected())
+}
+
+/// Runs SQL without parameters, in one round trip. `sql` may hold several statements.
+pub(super) async fn execute_batch(connection: &mut PgConnection, sql: &'static str) -> Result<()> {
+    connection.execute(sql).await.map(drop).map_err(translate)
+}
+
+/// The SQL of a statement for `caller`, and its arguments.
+fn render(caller: Caller, statement: &'static Statement, values: &[Value<'_>]) -> Result<(&'static str, PgArguments)> {
+    let runnable = statement.for_postgres::<Postgresql>(caller);
+    let mut arguments = PgArguments::default();
+    for value in values {
+        types::bind(&mut arguments, value)?;
+    }
+    if runnable.binds_caller {
+        types::bind(&mut arguments, &caller.id().into())?;
+    }
+    Ok((runnable.sql, arguments))
+}

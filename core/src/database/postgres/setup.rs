@@ -1,0 +1,30 @@
+//! Prepares a database when it is opened: the restricted role, migrations, policies.
+
+use super::{
+    errors::cannot_connect, migrate, policies, pool::Pool, query::execute_batch, role_mode, role_mode::RoleMode,
+};
+use crate::{clock::Clock, database::principal::Principal, error::Result};
+
+/// Brings the database up to date and returns the role mode of its connections.
+///
+/// # Errors
+/// `Config` if the server cannot be reached, if the login role lacks a right, or if a newer version of the library
+/// wrote the database.
+pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<RoleMode> {
+    let mut connection = pool.acquire(&Principal::Service).await.map_err(cannot_connect)?;
+    let role_mode = role_mode::detect(&mut connection).await?;
+    let is_current =
+        migrate::is_current(&mut connection).await? && policies::are_current(&mut connection, role_mode).await?;
+    if !is_current {
+        execute_batch(&mut connection, "BEGIN").await?;
+        // After an error the connection is closed and not released, so the server rolls the transaction back.
+        migrate::apply(&mut connection, clock).await?;
+        // Another process may have applied the policies while this one waited for the lock.
+        if !policies::are_current(&mut connection, role_mode).await? {
+            policies::apply(&mut connection, role_mode).await?;
+        }
+        execute_batch(&mut connection, "COMMIT").await?;
+    }
+    connection.release();
+    Ok(role_mode)
+}

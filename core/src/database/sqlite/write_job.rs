@@ -1,0 +1,68 @@
+//! A [`Job`] that runs the work of one transaction and sends its result.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use tokio::sync::oneshot;
+
+use super::{write_connection::WriteConnection, writer::Job};
+use crate::{
+    database::{
+        principal::Principal,
+        transaction::{Transaction, Work},
+    },
+    error::{Error, ErrorKind, Result},
+};
+
+pub(super) struct TransactionJob<T, W> {
+    principal: Arc<Principal>,
+    /// `None` once it has run.
+    work: Option<W>,
+    /// What `work` returned; `None` if it has not run or panicked.
+    result: Option<Result<T>>,
+    sender: oneshot::Sender<Result<T>>,
+}
+
+impl<T, W> TransactionJob<T, W>
+where
+    W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T>,
+{
+    /// A job that runs `work` for `principal` and sends its result to `sender`.
+    pub(super) fn new(principal: Arc<Principal>, work: W, sender: oneshot::Sender<Result<T>>) -> TransactionJob<T, W> {
+        TransactionJob { principal, work: Some(work), result: None, sender }
+    }
+
+    fn run_work(&self, work: W, connection: &mut WriteConnection) -> Result<T> {
+        connection.with_valid_session(&self.principal, || Ok(()))?;
+        let mut transaction = Transaction::sqlite(connection, self.principal.caller());
+        // Statements of SQLite never return Pending, so neither does work that awaits nothing else.
+        match work(&mut transaction).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(Error::new(ErrorKind::Internal, "a transaction awaited something other than itself")),
+        }
+    }
+}
+
+impl<T: Send, W> Job for TransactionJob<T, W>
+where
+    W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send,
+{
+    fn run(&mut self, connection: &mut WriteConnection) -> bool {
+        let Some(work) = self.work.take() else { return false };
+        let result = self.run_work(work, connection);
+        self.result.insert(result).is_ok()
+    }
+
+    fn answer(self: Box<Self>, committed: Result<()>) {
+        let panicked = || Err(Error::new(ErrorKind::Internal, "the operation panicked"));
+        let result = match (self.result, committed) {
+            (Some(Ok(_)), Err(error)) => Err(error),
+            (Some(result), _) => result,
+            (None, committed) => committed.and_then(|()| panicked()),
+        };
+        // Sending fails if the caller dropped its future. The transaction stays committed.
+        let _ = self.sender.send(result);
+    }
+}

@@ -1,0 +1,88 @@
+//! A transaction under way, the same for both engines.
+
+use std::pin::Pin;
+
+#[cfg(feature = "postgres")]
+use super::postgres::query;
+#[cfg(feature = "sqlite")]
+use super::sqlite::write_connection::WriteConnection;
+use super::{row::Read, statement::Statement, value::Value};
+use crate::{error::Result, policy::Caller};
+
+/// The future that the work of a transaction returns.
+pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// A transaction that runs statements for one caller. The engine that made it commits it or rolls it back.
+pub(crate) struct Transaction<'a> {
+    caller: Caller,
+    inner: TransactionInner<'a>,
+}
+
+enum TransactionInner<'a> {
+    #[cfg(feature = "sqlite")]
+    Sqlite(&'a mut WriteConnection),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a mut sqlx::PgConnection),
+}
+
+impl<'a> Transaction<'a> {
+    /// A transaction that `connection` has begun.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn sqlite(connection: &'a mut WriteConnection, caller: Caller) -> Transaction<'a> {
+        Transaction { caller, inner: TransactionInner::Sqlite(connection) }
+    }
+
+    /// A transaction that `connection` has begun.
+    #[cfg(feature = "postgres")]
+    pub(super) fn postgres(connection: &'a mut sqlx::PgConnection, caller: Caller) -> Transaction<'a> {
+        Transaction { caller, inner: TransactionInner::Postgres(connection) }
+    }
+
+    /// Runs a statement and returns its rows.
+    pub(crate) async fn fetch<T>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(connection) => connection.fetch(self.caller, statement, values, read),
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(connection) => {
+                query::read_rows(&query::fetch(connection, self.caller, statement, values).await?, read)
+            }
+        }
+    }
+
+    /// Runs a statement and returns its row, or `None` if there is no row.
+    pub(crate) async fn fetch_optional<T>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.fetch(statement, values, read).await?.pop())
+    }
+
+    /// Runs a statement and returns the number of rows that it changed.
+    pub(crate) async fn execute(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> Result<u64> {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(connection) => connection.execute(self.caller, statement, values),
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(connection) => query::execute(connection, self.caller, statement, values).await,
+        }
+    }
+
+    /// Asks an engine that caches pages in this process to drop its page cache after the commit. For large writes that
+    /// are not read again soon.
+    pub(crate) fn forget_pages(&mut self) {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(connection) => connection.forget_pages(),
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(_) => {}
+        }
+    }
+}
