@@ -1,28 +1,27 @@
-//! Folding: text as people write it to text as the index compares it.
+//! Text normalization for documents and queries: accents removed, compatibility forms resolved, case folded.
 //!
-//! Invariant: two spellings that a reader takes for the same word (case, accents, full width,
-//! ligatures, styled letters) fold to the same bytes; letters that make another word (a Japanese
-//! voicing mark, a Hangul syllable, an Indic vowel) stay apart. Folding happens in two steps because
-//! `DegenFans` can only be split while its capitals are still there.
+//! Invariant: spellings that differ only in case, accents, full width, ligatures or styled letters normalize to the same
+//! bytes. Marks that make another letter (a Japanese voicing mark, a Hangul syllable, an Indic vowel) are kept. There are
+//! two steps because the tokenizer splits `DegenFans` at its capitals, between them.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Compatibility forms resolved and accents dropped; the case is kept.
-pub(super) fn without_marks(text: &str) -> Cow<'_, str> {
+/// Step one: resolves compatibility forms and removes accents; keeps the case.
+pub(super) fn strip_accents(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    // NFKD spells the signs of ownership as letters: `Reborn™` would become the word `reborntm`.
+    // NFKD turns these symbols into letters: `Reborn™` would become the word `reborntm`.
     let spelled = text.chars().map(|c| if matches!(c, '™' | '℠' | '©' | '®') { ' ' } else { c });
-    // NFC afterwards puts Hangul syllables and voiced kana together again.
+    // NFC afterwards puts Hangul syllables and voiced kana concatenated again.
     Cow::Owned(spelled.nfkd().filter(|&c| !is_accent(c)).nfc().collect())
 }
 
-/// Appends `letter` in lower case, with the letters that Unicode does not decompose spelled out.
+/// Step two: appends `letter` in lower case. Letters without a Unicode decomposition are replaced (`ß` by `ss`).
 #[inline]
-pub(super) fn push_lower(letter: char, out: &mut String) {
+pub(super) fn push_lowercase(letter: char, out: &mut String) {
     if letter.is_ascii() {
         out.push(letter.to_ascii_lowercase());
         return;
@@ -39,14 +38,14 @@ pub(super) fn push_lower(letter: char, out: &mut String) {
             'ħ' => out.push('h'),
             'ı' => out.push('i'),
             'ς' => out.push('σ'),
-            // What lower-casing itself adds (İ is i and a dot) is an accent like any other.
+            // Lower-casing may add an accent: `İ` becomes `i` and a combining dot.
             other if is_accent(other) => {}
             other => out.push(other),
         }
     }
 }
 
-/// Marks that decorate a letter of the same word, and the joiners and selectors of emoji.
+/// True for combining marks that leave the letter the same, and for emoji joiners and variation selectors.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{0591}'..='\u{05C7}' | '\u{064B}'..='\u{0652}'
