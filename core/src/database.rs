@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
     acting::{Acting, Pass, Principal, session_ended, session_expired},
-    row::Row,
+    row::{Row, record},
     statement::Statement,
     value::Value,
 };

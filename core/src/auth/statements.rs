@@ -136,7 +136,7 @@ pub(super) static SWEEP_SESSIONS: Statement =
 
 // Without an address the old one stays.
 pub(super) static UPDATE_USER: Statement = Statement::new(
-    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.later $3} WHERE id = $1
+    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.monotonic_updated_at $3} WHERE id = $1
      RETURNING id, email, created_at, updated_at",
 );
 

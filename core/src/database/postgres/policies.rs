@@ -16,7 +16,7 @@ use super::{
 use crate::{
     database::statement::Dialect as _,
     error::{Error, Result},
-    policy::{Action, Predicate, Spell, Table, quoted, rule, updatable},
+    policy::{Action, Predicate, SqlContext, Table, quoted, rule, updatable},
 };
 
 /// What policies compare with: an id from the connection's settings, NULL for nobody.
@@ -137,7 +137,7 @@ fn write_policies(sql: &mut String, table: Table) {
         if *predicate == Predicate::Nobody {
             continue;
         }
-        let condition = predicate.sql(table, Spell { caller: CALLER, holds_key: Postgresql::holds_key });
+        let condition = predicate.sql(table, SqlContext { caller: CALLER, holds_key: Postgresql::holds_key });
         let clause = if action == Action::Insert { "WITH CHECK" } else { "USING" };
         let _ = writeln!(sql, "CREATE POLICY {policy} ON {name} FOR {action} {clause} ({condition});");
     }
