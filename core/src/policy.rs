@@ -1,7 +1,7 @@
 //! The access policies of the tables, as data (SPEC 5.4, DESIGN 4).
 //!
 //! Invariant: each policy is written once, in [`rule`]. The conditions in statements, PostgreSQL's row-level security
-//! policies and the decision on a row in memory are all generated from it. Only the service passes without a rule.
+//! policies and the decision on a row in memory are all generated from it. No policy applies to the service.
 
 #[cfg_attr(not(test), allow(dead_code, reason = "the change feed will use it; tests compare it with the SQL"))]
 mod decide;

@@ -23,7 +23,7 @@ pub(super) enum Columns<'a> {
 }
 
 /// A type that a column can be read as: the outer `None` is a value of another type, the inner `None` is NULL.
-pub(crate) trait Column: Sized {
+pub(crate) trait FromColumn: Sized {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>>;
     #[cfg(feature = "postgres")]
@@ -32,12 +32,12 @@ pub(crate) trait Column: Sized {
 
 impl Row<'_> {
     /// Reads a column that is never NULL.
-    pub(crate) fn get<T: Column>(&self, column: usize) -> Result<T> {
+    pub(crate) fn get<T: FromColumn>(&self, column: usize) -> Result<T> {
         self.get_optional(column)?.ok_or_else(|| unexpected(column))
     }
 
     /// Reads a column that may be NULL.
-    pub(crate) fn get_optional<T: Column>(&self, column: usize) -> Result<Option<T>> {
+    pub(crate) fn get_optional<T: FromColumn>(&self, column: usize) -> Result<Option<T>> {
         let value = match &self.0 {
             #[cfg(feature = "sqlite")]
             Columns::Sqlite(row) => row.get_ref(column).ok().and_then(T::from_sqlite),
@@ -48,13 +48,13 @@ impl Row<'_> {
     }
 }
 
-impl<T: Column> ReadColumn<T> for Row<'_> {
+impl<T: FromColumn> ReadColumn<T> for Row<'_> {
     fn read_column(&self, index: usize) -> Result<T> {
         self.get(index)
     }
 }
 
-impl<T: Column> ReadColumn<Option<T>> for Row<'_> {
+impl<T: FromColumn> ReadColumn<Option<T>> for Row<'_> {
     fn read_column(&self, index: usize) -> Result<Option<T>> {
         self.get_optional(index)
     }
@@ -67,7 +67,11 @@ pub(crate) fn record<T: for<'a> FromRow<Row<'a>>>(row: &Row<'_>) -> Result<T> {
 
 fn unexpected(column: usize) -> Error {
     // XX001 is data_corrupted: another program wrote this row.
-    Error::database(Some("XX001"), ErrorKind::Internal, format!("column {column} of a row holds no such value"))
+    Error::database(
+        Some("XX001"),
+        ErrorKind::Internal,
+        format!("column {column} of a row holds NULL or a value of another type"),
+    )
 }
 
 #[cfg(feature = "sqlite")]
@@ -83,10 +87,10 @@ mod sqlite {
     }
 }
 
-/// Implements `Column` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.
+/// Implements `FromColumn` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.
 macro_rules! text_column {
     ($($type:ty, $text:ident => $read:expr, $native:ty, $value:ident => $convert:expr;)*) => {$(
-        impl Column for $type {
+        impl FromColumn for $type {
             #[cfg(feature = "sqlite")]
             fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
                 sqlite::read(value, |$text| $read)
@@ -113,7 +117,7 @@ text_column! {
     SpaceType, text => text.parse().ok(), String, value => value.parse().ok();
 }
 
-impl Column for i64 {
+impl FromColumn for i64 {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
         match value {
@@ -132,22 +136,21 @@ impl Column for i64 {
     }
 }
 
-impl Column for i32 {
+impl FromColumn for i32 {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-        <i64 as Column>::from_sqlite(value)?.map(i32::try_from).transpose().ok()
+        <i64 as FromColumn>::from_sqlite(value)?.map(i32::try_from).transpose().ok()
     }
     #[cfg(feature = "postgres")]
     fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
-        use sqlx::Row as _;
-        row.try_get(column).ok()
+        <i64 as FromColumn>::from_postgres(row, column)?.map(i32::try_from).transpose().ok()
     }
 }
 
-impl Column for bool {
+impl FromColumn for bool {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-        <i64 as Column>::from_sqlite(value).map(|number| number.map(|number| number != 0))
+        <i64 as FromColumn>::from_sqlite(value).map(|number| number.map(|number| number != 0))
     }
     #[cfg(feature = "postgres")]
     fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
