@@ -24,7 +24,7 @@ pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
-    row::{Read, Row},
+    row::{Read, Row, record},
     statement::Statement,
     transaction::{Transaction, Work},
     value::Value,
@@ -210,16 +210,6 @@ impl Scope {
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => self.fetch_optional(statement, &values, read).await,
         }
-    }
-
-    // TODO(merge): delete once no service calls it; `execute` replaces it.
-    pub(crate) async fn change<T: Send + 'static>(
-        &self,
-        statement: &'static Statement,
-        values: Vec<Value<'static>>,
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        Ok(self.execute(statement, values, read).await?.into_iter().collect())
     }
 
     /// Runs `work` in a transaction, commits the transaction, and returns the result of `work`. The transaction is

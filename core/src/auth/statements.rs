@@ -139,7 +139,7 @@ pub(super) static DELETE_EXPIRED_SESSIONS: Statement =
 
 // A NULL address keeps the old one.
 pub(super) static UPDATE_USER: Statement = Statement::new(
-    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.later $3} WHERE id = $1
+    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.monotonic_updated_at $3} WHERE id = $1
      RETURNING id, email, created_at, updated_at",
 );
 

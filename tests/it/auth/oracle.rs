@@ -206,9 +206,9 @@ impl Run<'_> {
 
 fn set<T>(column: &mut Option<T>, change: Change<T>) {
     match change {
-        Change::Keep => {}
         Change::Clear => *column = None,
         Change::Set(value) => *column = Some(value),
+        _ => {}
     }
 }
 

@@ -82,7 +82,7 @@ impl Run<'_> {
                 Change::Set(is_published) => row.is_published = is_published,
                 // Neither true nor false is not published.
                 Change::Clear => row.is_published = false,
-                Change::Keep => {}
+                _ => {}
             }
             row.updated_at = self.world.later(row.updated_at);
         }

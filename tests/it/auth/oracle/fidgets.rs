@@ -49,7 +49,7 @@ impl Run<'_> {
             match patch.kind.clone() {
                 Change::Clear => return Err(NO_FIELD),
                 Change::Set(kind) => fidget.kind = kind,
-                Change::Keep => {}
+                _ => {}
             }
             set(&mut fidget.config, patch.config.clone());
             set(&mut fidget.position, patch.position.clone());

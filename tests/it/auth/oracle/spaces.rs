@@ -46,14 +46,14 @@ impl Run<'_> {
             match patch.name.clone() {
                 Change::Clear => return Err(NO_FIELD),
                 Change::Set(name) => space.name = name,
-                Change::Keep => {}
+                _ => {}
             }
             set(&mut space.description, patch.description.clone());
             match patch.is_public {
                 Change::Set(is_public) => space.is_public = is_public,
                 // Neither true nor false is not public.
                 Change::Clear => space.is_public = false,
-                Change::Keep => {}
+                _ => {}
             }
             space.updated_at = self.world.later(space.updated_at);
             Ok(space)

@@ -43,7 +43,7 @@ impl Run<'_> {
                 match patch.name {
                     Change::Clear => return Err(NO_FIELD),
                     Change::Set(name) => space.name = name,
-                    Change::Keep => {}
+                    _ => {}
                 }
                 set(&mut space.description, patch.description);
                 if let Change::Set(is_public) = patch.is_public {
@@ -102,7 +102,7 @@ impl Run<'_> {
                 match patch.kind {
                     Change::Clear => return Err(NO_FIELD),
                     Change::Set(kind) => fidget.kind = kind,
-                    Change::Keep => {}
+                    _ => {}
                 }
                 set(&mut fidget.config, patch.config);
                 set(&mut fidget.position, patch.position);
