@@ -17,7 +17,7 @@ use crate::{
     auth::{Auth, Desk},
     clock::Clock,
     communities::Communities,
-    config::{Config, Resolved},
+    config::{Config, OptionValues, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
     error::{Error, Operation, Result, WithOperation},
@@ -81,13 +81,13 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, session_file, clock } =
-            resolved;
-        let upstream = Upstream::new(&catalog, clock.clone())?;
+        let Resolved { database, catalog, session_file, options: values, clock } = resolved;
+        let OptionValues { durability, busy_timeout, expose_owner_email: exposes_owner_email, .. } = values;
+        let upstream = Upstream::new(&catalog, &values, clock.clone())?;
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let handle = runtime.handle().clone();
         let database = Database::open(database, options, handle.clone()).await?;
-        let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
+        let (interval, lease) = (values.refresh_interval, values.catalog_refresh_timeout);
         let service = database.service();
         let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
