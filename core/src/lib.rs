@@ -29,7 +29,7 @@
 
 // In layer order: a module uses only those above it (tests/it/tidy checks).
 mod clock;
-mod error;
+pub mod error;
 mod large_buffer;
 mod model;
 
