@@ -147,6 +147,10 @@ impl Config {
 
     /// Hides the e-mail addresses of owners in public spaces: the opposite of
     /// [`expose_owner_email`](Config::expose_owner_email).
+    ///
+    /// ```
+    /// let config = townsquare::Config::new().hide_owner_email();
+    /// ```
     #[must_use]
     pub fn hide_owner_email(mut self) -> Config {
         self.options.expose_owner_email = false;

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 
 const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// Declares the options. An entry is `name: kind = default;` with the documentation of the option above it.
+/// Declares the options. An entry is `name: kind = default;` with the documentation of the option above it. The
+/// documentation is also the description in `OPTIONS`, so it has no Markdown.
 ///
 /// | kind | value | text accepted by `Config::set` |
 /// |---|---|---|
@@ -78,13 +79,21 @@ macro_rules! options {
             $(option! { builder $kind $name
                 $(#[doc = $doc])+
                 #[doc = ""]
-                #[doc = concat!("Default: ", $default, option!(values $kind $($least $most)?), ".")]
+                #[doc = concat!("Default: ", option!(quote $kind), $default, option!(quote $kind),
+                    option!(values $kind $($least $most)?), ".")]
+                #[doc = ""]
+                #[doc = "```"]
+                #[doc = concat!("# let ", stringify!($name), " = \"value\";")]
+                #[doc = concat!("let config = townsquare::Config::new().", stringify!($name), "(",
+                    option!(example $kind $name $default), ");")]
+                #[doc = "```"]
             })*
         }
     };
 }
 
-/// What `options!` writes for an option of each kind.
+/// The parts of `options!` that depend on the kind. A new kind needs an arm wherever the last arm of a part is wrong for
+/// it.
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
@@ -103,6 +112,17 @@ macro_rules! option {
     (default seconds $default:literal) => { Duration::from_secs($default) };
     (default durability $name:literal) => { Durability::default() };
     (default $kind:ident $default:literal) => { $default };
+
+    (quote text) => { "`" };
+    (quote url) => { "`" };
+    (quote $kind:ident) => { "" };
+
+    (example path $name:ident $default:literal) => { stringify!($name) };
+    (example secret $name:ident $default:literal) => { stringify!($name) };
+    (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
+    (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
+    (example flag $name:ident $default:literal) => { "" };
+    (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
     (values seconds) => { " seconds" };
     (values flag) => { " (true or false)" };
@@ -164,7 +184,7 @@ options! {
     durability: durability = "full";
     /// Time a write to SQLite waits for another process's write lock.
     busy_timeout: seconds = 10;
-    /// Catalog: the base URL of an upstream API, or file:///PATH for a catalog file.
+    /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
     catalog_url: url = "https://api.neynar.com";
     /// Key of the upstream API; with an empty key, discovery returns no mini apps.
     catalog_api_key: secret = "$CATALOG_API_KEY";
