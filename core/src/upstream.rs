@@ -19,7 +19,7 @@ use crate::{
     catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
     catalog_thread::CatalogThread,
     clock::Clock,
-    config::{CatalogLocation, CatalogOptions},
+    config::{CatalogLocation, OptionValues},
     error::{Error, Result},
 };
 
@@ -54,18 +54,20 @@ impl Upstream {
     ///
     /// # Errors
     /// `Config` if the HTTP client cannot be set up.
-    pub(crate) fn new(options: &CatalogOptions, clock: Clock) -> Result<Upstream> {
-        let origin = match &options.location {
+    pub(crate) fn new(location: &CatalogLocation, options: &OptionValues, clock: Clock) -> Result<Upstream> {
+        let origin = match location {
             CatalogLocation::Upstream { key: None, .. } => Origin::None,
             CatalogLocation::Upstream { base, key: Some(key), header } => Origin::Api {
                 client: ApiClient::new(base, key, header, options)?,
                 limits: FetchLimits {
-                    max_pages: options.max_pages,
-                    list_timeout: options.list_timeout,
-                    tries: options.tries,
+                    max_pages: options.catalog_max_pages,
+                    list_timeout: options.catalog_refresh_timeout,
+                    tries: options.catalog_tries,
                 },
             },
-            CatalogLocation::File(path) => Origin::File { path: path.clone(), max_bytes: options.max_page_bytes },
+            CatalogLocation::File(path) => {
+                Origin::File { path: path.clone(), max_bytes: options.catalog_max_page_bytes }
+            }
         };
         Ok(Upstream { origin: Arc::new(origin), clock })
     }

@@ -16,7 +16,7 @@ use url::Url;
 use super::retry::RequestError;
 use crate::{
     catalog::Timeframe,
-    config::{CatalogOptions, Secret},
+    config::{OptionValues, Secret},
     error::{Error, Result},
 };
 
@@ -32,7 +32,7 @@ pub(super) struct ApiClient {
 }
 
 impl ApiClient {
-    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &CatalogOptions) -> Result<ApiClient> {
+    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &OptionValues) -> Result<ApiClient> {
         let refused = |what: &str| Error::config(format!("Option {what} cannot be sent in a header"));
         let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| refused("catalog_key_header"))?;
         let mut key = HeaderValue::from_str(key.reveal()).map_err(|_| refused("catalog_api_key"))?;
@@ -52,9 +52,9 @@ impl ApiClient {
         Ok(ApiClient {
             client,
             endpoint,
-            page_size: options.page_size,
-            timeout: options.request_timeout,
-            max_bytes: options.max_page_bytes,
+            page_size: options.catalog_page_size,
+            timeout: options.catalog_timeout,
+            max_bytes: options.catalog_max_page_bytes,
         })
     }
 
