@@ -24,9 +24,9 @@ impl Callback {
     {
         process::attach(|py| {
             // `arguments` lives here, outside `call_python`, so that the call never drops their last reference.
-            let called = arguments
-                .into_pyobject(py)
-                .and_then(|arguments| process::call_python(|| self.0.bind(py).call1(&arguments).map(drop)));
+            let called = arguments.into_pyobject(py).and_then(|arguments| {
+                process::call_python(|| self.0.bind(py).call1(&arguments).map(drop)).unwrap_or(Ok(()))
+            });
             if let Err(error) = called {
                 log(py, source, error);
             }

@@ -7,6 +7,7 @@
 use std::{
     cell::Cell,
     future::Future,
+    hint::black_box,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -114,7 +115,7 @@ pub(crate) fn is_library_thread() -> bool {
 
 /// Calls Python code from inside [`attach`]. A finalized interpreter ends the threads that still run Python code by
 /// unwinding them; this thread parks instead, before its locals are dropped without an interpreter.
-pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> R {
+pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> Option<R> {
     struct ParkOnUnwind {
         has_returned: bool,
     }
@@ -126,7 +127,11 @@ pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> R {
         }
     }
     let mut guard = ParkOnUnwind { has_returned: false };
-    let result = call();
+    let (mut call, mut result) = (Some(call), None);
+    let mut run = || result = call.take().map(|call| call());
+    // The compiler assumes that C functions never unwind. Where it can see that `call` only runs C functions, it removes
+    // the guard's landing pad, and the process aborts.
+    black_box::<&mut dyn FnMut()>(&mut run)();
     guard.has_returned = true;
     result
 }
