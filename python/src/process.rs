@@ -98,8 +98,11 @@ pub(crate) fn block_on_thread(py: Python<'_>, work: impl FnOnce() + Send + 'stat
 
 /// Runs the handlers of pending signals. Python runs them on its main thread only.
 fn check_signals() -> PyResult<()> {
+    fn run_handlers(py: Python<'_>) -> PyResult<()> {
+        py.check_signals()
+    }
     park_if_finalizing();
-    Python::attach(|py| py.check_signals())
+    Python::attach(run_handlers)
 }
 
 /// Attaches a library thread to the interpreter for `body`. Returns `None` while the interpreter finalizes.
