@@ -1,8 +1,8 @@
-//! Python's functions as callbacks of the core, and what ends them.
+//! Python functions as callbacks of the core, and `Subscription`, which ends them.
 //!
-//! Invariant: a callback runs on a thread of the library's that drives nothing else, attached to the interpreter like a
-//! thread of Python's own, so it may call the library. What it raises goes to the log and to nobody else. None starts
-//! once the interpreter has begun to end, and none in a forked child, which has no such thread.
+//! Invariant: a callback runs on a library thread that is attached to the interpreter like one of Python's own, so it may
+//! call the library. An exception in it goes to the logger `townsquare` and nowhere else. No callback starts once the
+//! interpreter finalizes, and none runs in a forked child process.
 
 use pyo3::{
     exceptions::PyTypeError,
@@ -11,31 +11,31 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-use crate::{argument::expected, handle::forked, process};
+use crate::{client_share::opened_before_fork, errors::expected, process};
 
-/// A function that the library calls.
+/// A Python function that the library calls.
 pub(crate) struct Callback(Py<PyAny>);
 
 impl Callback {
-    /// Calls it, for events of `source`.
+    /// Calls the function. `source` is the method that registered it.
     pub(crate) fn call<A>(&self, source: &str, arguments: A)
     where
         A: for<'py> IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
     {
-        process::visit(|py| {
-            // Held here, so that what is dropped during the call is never the last of it.
-            let called = arguments
-                .into_pyobject(py)
-                .and_then(|arguments| process::stay(|| self.0.bind(py).call1(&arguments).map(drop)));
+        process::attach(|py| {
+            // `arguments` lives here, outside `call_python`, so that the call never drops their last reference.
+            let called = arguments.into_pyobject(py).and_then(|arguments| {
+                process::call_python(|| self.0.bind(py).call1(&arguments).map(drop)).unwrap_or(Ok(()))
+            });
             if let Err(error) = called {
-                report(py, source, error);
+                log(py, source, error);
             }
         });
     }
 }
 
-/// Tells the log, with the traceback; where that fails too, whatever Python has for what nobody can be told.
-fn report(py: Python<'_>, source: &str, error: PyErr) {
+/// Logs an exception of a callback with its traceback. If that fails too, Python's `unraisablehook` gets the failure.
+fn log(py: Python<'_>, source: &str, error: PyErr) {
     let log = || {
         let details = PyDict::new(py);
         details.set_item("exc_info", error.into_value(py))?;
@@ -57,35 +57,35 @@ impl<'py> FromPyObject<'_, 'py> for Callback {
         }
         let is_coroutine_function = IS_COROUTINE_FUNCTION.import(value.py(), "inspect", "iscoroutinefunction")?;
         if is_coroutine_function.call1((value,))?.is_truthy()? {
-            let refusal = "expected a plain function, not a coroutine function: it is called outside any event loop";
-            return Err(PyTypeError::new_err(refusal));
+            let message = "expected a plain function, not a coroutine function: it is called outside any event loop";
+            return Err(PyTypeError::new_err(message));
         }
         Ok(Callback(value.to_owned().unbind()))
     }
 }
 
-/// A subscription to events. It lasts until `unsubscribe`, whatever becomes of this object.
+/// A subscription to events. It lasts until `unsubscribe`, even if this object is dropped.
 #[pyclass(frozen, module = "townsquare")]
 pub(crate) struct Subscription {
     subscription: townsquare::Subscription,
-    born: u64,
+    fork_count: u64,
 }
 
 impl From<townsquare::Subscription> for Subscription {
     fn from(subscription: townsquare::Subscription) -> Subscription {
-        Subscription { subscription, born: process::generation() }
+        Subscription { subscription, fork_count: process::fork_count() }
     }
 }
 
 #[pymethods]
 impl Subscription {
-    /// Ends it: after this the callback is not running and never runs again.
+    /// Ends the subscription: once this returns, the callback is not running and never runs again.
     fn unsubscribe(&self, py: Python<'_>) -> PyResult<()> {
-        if self.born != process::generation() {
-            return Err(forked().into_exception(py, None));
+        if self.fork_count != process::fork_count() {
+            return Err(opened_before_fork().into_exception(py, None));
         }
         let subscription = self.subscription.clone();
-        process::wait_for(py, move || subscription.unsubscribe())
+        process::block_on_thread(py, move || subscription.unsubscribe())
     }
 
     fn __repr__(&self) -> &'static str {
