@@ -1,7 +1,7 @@
 //! The mini app catalog as plain data: records, word lists, the page parser, the search index and the snapshot.
 //!
-//! Invariant: no I/O and no async code. `upstream` fetches the pages that are parsed here; `discovery` caches and stores
-//! the result.
+//! Invariant: no I/O and no async code. `upstream` fetches the pages that are parsed here; `discovery` caches and
+//! stores the result.
 
 mod catalog_data;
 mod mini_app;

@@ -1,8 +1,8 @@
 //! The catalog thread: a dedicated thread for allocation-heavy catalog jobs, so that freed memory is reused.
 //!
-//! Invariant: jobs run one at a time, in the order of submission, on one thread that lives until `close`. Allocators keep
-//! freed memory per thread; on a thread pool every thread would retain as much as the largest job needs. When `close`
-//! returns, the thread has ended.
+//! Invariant: jobs run one at a time, in the order of submission, on one thread that lives until `close`. Allocators
+//! keep freed memory per thread; on a thread pool every thread would retain as much as the largest job needs. When
+//! `close` returns, the thread has ended.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -30,7 +30,8 @@ enum State {
 }
 
 impl CatalogThread {
-    /// Runs `work` on the thread and returns its result. The job runs to completion even if the caller drops the future.
+    /// Runs `work` on the thread and returns its result. The job runs to completion even if the caller drops the
+    /// future.
     ///
     /// # Errors
     /// `Closed` after [`close`](CatalogThread::close); `Internal` if `work` panicked.

@@ -1,7 +1,7 @@
 //! The discovery service: the mini app directory, answered from memory (SPEC 4.1, 4.2; DESIGN 6).
 //!
-//! Invariant: a read waits only if no catalog is loaded, or if it needs a list that was never fetched. Every other read is
-//! answered from the snapshot in memory, also while it is stale and one refresh runs in the background
+//! Invariant: a read waits only if no catalog is loaded, or if it needs a list that was never fetched. Every other
+//! read is answered from the snapshot in memory, also while it is stale and one refresh runs in the background
 //! (stale-while-revalidate). A failed refresh keeps the old snapshot, and [`Discovery::stats`] reports it.
 
 mod backoff;
@@ -71,9 +71,9 @@ impl Discovery {
 
     /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
     ///
-    /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in the
-    /// whole order of the timeframe. The first read of a timeframe fetches its order; if that fails, the default order is
-    /// used.
+    /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in
+    /// the whole order of the timeframe. The first read of a timeframe fetches its order; if that fails, the default
+    /// order is used.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -131,9 +131,9 @@ impl Discovery {
 
     /// Returns the mini apps that match a query, best first (SPEC 4.2).
     ///
-    /// Case and accents are ignored. The last word also matches as a prefix. One typing error is accepted from five letters
-    /// on, two from nine. Words match in any order. A match in the name ranks before one in a tag, the tagline, the author
-    /// or the description; equal matches are in trending order. A blank query has no matches.
+    /// Case and accents are ignored. The last word also matches as a prefix. One typing error is accepted from five
+    /// letters on, two from nine. Words match in any order. A match in the name ranks before one in a tag, the
+    /// tagline, the author or the description; equal matches are in trending order. A blank query has no matches.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -167,8 +167,8 @@ impl Discovery {
     /// ```
     ///
     /// # Errors
-    /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays. Without an
-    /// upstream key nothing is fetched and the call succeeds.
+    /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays.
+    /// Without an upstream key nothing is fetched and the call succeeds.
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
         operation(Operation::RefreshMiniApps, self.refresher.refresh(false)).await?;
         self.stats()
@@ -234,7 +234,8 @@ impl Discovery {
             // Refuses unknown names before a fetch, which costs money.
             catalog.snapshot.filter(selection)?;
             if let Err(error) = self.refresher.fetch_lists(missing).await {
-                // A missing order is replaced by the default one. Without a network's list the filter cannot be answered.
+                // A missing order is replaced by the default one. Without a network's list the filter cannot be
+                // answered.
                 let is_answerable = catalog.snapshot.missing_lists(Timeframe::default(), selection).is_empty();
                 return if is_answerable { Ok(catalog) } else { Err(error) };
             }

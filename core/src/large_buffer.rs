@@ -1,8 +1,8 @@
 //! Large temporary buffers whose memory returns to the operating system when they are dropped.
 //!
-//! Invariant: a buffer of 1 MiB or more has a capacity above glibc's largest mmap threshold. glibc maps such an allocation
-//! separately and unmaps it on free; of smaller ones its heaps retain up to twice the largest freed so far. Pages of the
-//! capacity that are never written take no memory.
+//! Invariant: a buffer of 1 MiB or more has a capacity above glibc's largest mmap threshold. glibc maps such an
+//! allocation separately and unmaps it on free; of smaller ones its heaps retain up to twice the largest freed so
+//! far. Pages of the capacity that are never written take no memory.
 
 /// glibc's `DEFAULT_MMAP_THRESHOLD_MAX` plus one page for the allocator's header.
 const MMAP_THRESHOLD: usize = (32 << 20) + 4096;

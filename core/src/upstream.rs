@@ -1,7 +1,7 @@
 //! The source of the catalog: the upstream API over HTTP, or a local file (UPSTREAM 1).
 //!
-//! Invariant: a call fetches one whole list or fails. It never exceeds the configured time, size and number of tries, and
-//! sends the key only in the configured header to the configured origin.
+//! Invariant: a call fetches one whole list or fails. It never exceeds the configured time, size and number of tries,
+//! and sends the key only in the configured header to the configured origin.
 
 mod http;
 mod retry;

@@ -1,6 +1,6 @@
--- The stored catalog: the fallback if the upstream fails, and shared by all processes on this database (SPEC 1.3, DESIGN 6).
--- One header row per source. Its records lie in parts, under the generation that the header names: the parts of a large
--- catalog are written in short transactions, and the header row replaces the whole catalog in one.
+-- The stored catalog: the fallback if the upstream fails, and shared by all processes on this database (SPEC 1.3,
+-- DESIGN 6). One header row per source. Its records lie in parts, under the generation that the header names: the
+-- parts of a large catalog are written in short transactions, and the header row replaces the whole catalog in one.
 CREATE TABLE townsquare_catalog (
     source     TEXT PRIMARY KEY,
     generation TEXT NOT NULL,

@@ -1,7 +1,7 @@
 //! The fetched catalog: its lists and records, before the snapshot derives orders and indexes from them.
 //!
-//! Invariant: the records of the default order come first, in that order, so a record number below `ranked` plus one is a
-//! trending rank. The database stores this data, and a snapshot can be built from it alone.
+//! Invariant: the records of the default order come first, in that order, so record number `n` below `ranked` has the
+//! trending rank `n + 1`. The database stores this data, and a snapshot can be built from it alone.
 
 use std::collections::{BTreeMap, HashMap};
 

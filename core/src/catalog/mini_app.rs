@@ -1,7 +1,7 @@
 //! Mini apps and lists of them, as discovery returns them (SPEC 2.1, UPSTREAM 2).
 //!
-//! Invariant: a list shares the catalog's array by one reference count, so a list of 20 costs the same as one of 1,000. An
-//! app cloned out of a list shares only its own record.
+//! Invariant: a list shares the catalog's array by one reference count, so a list of 20 costs the same as one of
+//! 1,000. An app cloned out of a list shares only its own record.
 
 mod author;
 mod encoding;

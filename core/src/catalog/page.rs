@@ -1,8 +1,8 @@
 //! The parser of upstream pages: bytes in, normalized records out (UPSTREAM 1).
 //!
-//! Invariant: parsing fails only for a body that is no catalog page. A malformed row is skipped and counted; a malformed
-//! optional part of a row is dropped. Rows are parsed one by one, so that an invalid escape in one row does not fail the
-//! page.
+//! Invariant: parsing fails only for a body that is no catalog page. A malformed row is skipped and counted; a
+//! malformed optional part of a row is dropped. Rows are parsed one by one, so that an invalid escape in one row does
+//! not fail the page.
 
 mod lenient;
 mod row;
@@ -67,8 +67,8 @@ impl FetchedList {
         FetchedList { earlier: earlier.iter().cloned().map(RecordById).collect(), ..FetchedList::default() }
     }
 
-    /// Adds a page that was fetched at `fetched_at` and returns the cursor of the next one. Rows of apps that the list has
-    /// are counted and dropped.
+    /// Adds a page that was fetched at `fetched_at` and returns the cursor of the next one. Rows of apps that the
+    /// list has are counted and dropped.
     ///
     /// # Errors
     /// `Unavailable` if the body is not JSON or has no list `frames`.

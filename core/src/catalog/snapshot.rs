@@ -1,7 +1,7 @@
 //! The snapshot: an immutable catalog with its orders, filters and search index.
 //!
-//! Invariant: reading an order, or one category of it, returns a slice of a prepared list, so the cost does not depend on
-//! the size of the catalog.
+//! Invariant: reading an order, or one category of it, returns a slice of a prepared list, so the cost does not
+//! depend on the size of the catalog.
 
 mod filter;
 mod trending_order;

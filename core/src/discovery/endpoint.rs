@@ -1,7 +1,7 @@
 //! The discovery endpoint without a server: a request in, a response out (SPEC 4.1, UPSTREAM 2).
 //!
-//! Invariant: every request gets a response with a status and body of UPSTREAM 2; no input panics, and an internal error is
-//! reported without details. GET and POST describe an app alike.
+//! Invariant: every request gets a response with a status and body of UPSTREAM 2; no input panics, and an internal
+//! error is reported without details. GET and POST describe an app alike.
 
 mod query_string;
 
@@ -84,8 +84,8 @@ type EndpointResult = std::result::Result<Bytes, EndpointError>;
 impl Discovery {
     /// Answers a request to the discovery endpoint; call it from any HTTP server.
     ///
-    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies are
-    /// those of UPSTREAM 2.
+    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies
+    /// are those of UPSTREAM 2.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {

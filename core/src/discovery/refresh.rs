@@ -369,7 +369,8 @@ impl Refresher {
         self.store.load().await.ok()?
     }
 
-    /// How long a catalog fetched at `fetched_at` stays fresh; zero for a time in the future, which a wrong clock wrote.
+    /// How long a catalog fetched at `fetched_at` stays fresh; zero for a time in the future, which a wrong clock
+    /// wrote.
     fn remaining_freshness(&self, fetched_at: Timestamp) -> Duration {
         let age = self.clock.now().duration_since(fetched_at);
         Duration::try_from(age).map_or(Duration::ZERO, |age| self.interval.saturating_sub(age))

@@ -1,8 +1,8 @@
 //! The catalog in the database: the fallback if the upstream fails, and shared by all processes on it (DESIGN 6).
 //!
-//! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in short
-//! transactions, then the header in one, then deletes the parts of older generations in short transactions. An older
-//! catalog never replaces a newer one.
+//! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
+//! short transactions, then the header in one, then deletes the parts of older generations in short transactions. An
+//! older catalog never replaces a newer one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,8 +47,8 @@ static READ_PART: Statement =
     Statement::new("SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2");
 static WRITE_PART: Statement =
     Statement::new("INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)");
-/// Replaces the header unless a newer one is stored. A stored time in the future ($6 is now) was written by a wrong clock
-/// and is replaced.
+/// Replaces the header unless a newer one is stored. A stored time in the future ($6 is now) was written by a wrong
+/// clock and is replaced.
 static WRITE_HEADER: Statement = Statement::new(
     "INSERT INTO townsquare.catalog AS catalog (source, generation, parts, fetched_at, header)
     VALUES ($1, $2, $3, $4, $5)

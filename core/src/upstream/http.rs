@@ -1,7 +1,7 @@
 //! The HTTP client of the upstream API: one request, with its limits and error kinds.
 //!
-//! Invariant: redirects are followed within the origin only, so the key is sent to no other host. A response body is read
-//! up to the size limit, which counts decompressed bytes.
+//! Invariant: redirects are followed within the origin only, so the key is sent to no other host. A response body is
+//! read up to the size limit, which counts decompressed bytes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -111,8 +111,8 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     if leads_away || attempt.previous().len() > MAX_REDIRECTS { attempt.stop() } else { attempt.follow() }
 }
 
-/// TLS by rustls and ring with the operating system's root certificates. For an `http:` upstream, which does not use it,
-/// without any: it must work on a machine without certificates.
+/// TLS by rustls and ring with the operating system's root certificates. For an `http:` upstream, which does not use
+/// it, without any: it must work on a machine without certificates.
 fn tls_config(is_used: bool) -> Result<rustls::ClientConfig> {
     use rustls_platform_verifier::BuilderVerifierExt;
     let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);

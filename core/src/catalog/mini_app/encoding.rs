@@ -1,8 +1,8 @@
 //! A compact encoding of a record in one string: the name, a header of numbers, then all other texts end to end.
 //!
-//! Invariant: [`Decoder`] returns what [`Encoder`] was given, in the same order. A number is written in base 64, one ASCII
-//! character a digit, so the encoding is valid UTF-8 and a text is a slice of it: decoding copies and validates nothing.
-//! A record takes one allocation instead of two dozen, and a length takes one or two bytes.
+//! Invariant: [`Decoder`] returns what [`Encoder`] was given, in the same order. A number is written in base 64, one
+//! ASCII character a digit, so the encoding is valid UTF-8 and a text is a slice of it: decoding copies and validates
+//! nothing. A record takes one allocation instead of two dozen, and a length takes one or two bytes.
 
 use std::sync::Arc;
 

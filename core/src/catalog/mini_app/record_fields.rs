@@ -1,7 +1,7 @@
 //! The decoded fields of a record: a record is made from them, compared, shown and stored through them.
 //!
-//! Invariant: encoding fields and decoding the record gives the same fields, and equal fields encode alike. An absent text
-//! and an empty one are the same.
+//! Invariant: encoding fields and decoding the record gives the same fields, and equal fields encode alike. An absent
+//! text and an empty one are the same.
 
 use std::{borrow::Cow, fmt};
 

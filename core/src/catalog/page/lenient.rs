@@ -1,7 +1,7 @@
 //! Lenient JSON values: each accepts any JSON and keeps only a value of the right type.
 //!
-//! Invariant: deserializing fails only for text that is not JSON; a value of another type is skipped. Strings are borrowed
-//! from the text unless they contain escapes.
+//! Invariant: deserializing fails only for text that is not JSON; a value of another type is skipped. Strings are
+//! borrowed from the text unless they contain escapes.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 

@@ -1,9 +1,9 @@
 //! The analyzer: turns a document into terms with one-byte impacts.
 //!
-//! Invariant: an impact is BM25F's term weight without the inverse document frequency, which the query adds. An impact of
-//! [`WHOLE_NAME`] marks the concatenated name, [`NAME_PREFIX`] a term that the concatenated name starts with; all others
-//! are at most [`MAX_ORDINARY`]. So a posting tells whether the name equals or starts with the query, and a list sorted
-//! by impact has matches in names first.
+//! Invariant: an impact is BM25F's term weight without the inverse document frequency, which the query adds. An
+//! impact of [`WHOLE_NAME`] marks the concatenated name, [`NAME_PREFIX`] a term that the concatenated name starts
+//! with; all others are at most [`MAX_ORDINARY`]. So a posting tells whether the name equals or starts with the
+//! query, and a list sorted by impact has matches in names first.
 
 use super::interner::TermInterner;
 use super::tokenizer::{TokenKind, concatenate, tokenize};

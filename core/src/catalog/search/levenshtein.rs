@@ -1,8 +1,9 @@
 //! A Levenshtein automaton: accepts the words at most two typing errors away from a pattern.
 //!
-//! Invariant: a word is accepted with `e` errors exactly when `e` insertions, deletions, substitutions or transpositions
-//! of letters turn it into the pattern (optimal string alignment distance). The automaton is bit-parallel (Wu and Manber
-//! 1992, with an extra row for transpositions): a query builds no tables, and a step takes a dozen operations.
+//! Invariant: a word is accepted with `e` errors exactly when `e` insertions, deletions, substitutions or
+//! transpositions of letters turn it into the pattern (optimal string alignment distance). The automaton is
+//! bit-parallel (Wu and Manber 1992, with an extra row for transpositions): a query builds no tables, and a step
+//! takes a dozen operations.
 
 /// The longest pattern in letters: a row has one bit for each letter and one for the start.
 pub(super) const LONGEST_PATTERN: usize = 61;

@@ -1,9 +1,10 @@
 //! `MaxScore` evaluation of a query of several words: documents with all words, then documents with some.
 //!
-//! Invariant: the result equals that of scoring every document, unless the budget runs out; then it is the best of the
-//! documents with the greatest impacts. Posting lists are in impact order. The group with the fewest postings is the
-//! driver: its postings are scanned, and the forward index gives the scores of the other groups for each document. A scan
-//! stops at the first posting that cannot enter the top k even with the maximal score of every other group.
+//! Invariant: the result equals that of scoring every document, unless the budget runs out; then it is the best of
+//! the documents with the greatest impacts. Posting lists are in impact order. The group with the fewest postings is
+//! the driver: its postings are scanned, and the forward index gives the scores of the other groups for each
+//! document. A scan stops at the first posting that cannot enter the top k even with the maximal score of every other
+//! group.
 
 use std::{hint::black_box, ops::Range};
 

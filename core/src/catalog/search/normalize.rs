@@ -1,8 +1,8 @@
 //! Text normalization for documents and queries: accents removed, compatibility forms resolved, case folded.
 //!
-//! Invariant: spellings that differ only in case, accents, full width, ligatures or styled letters normalize to the same
-//! bytes. Marks that make another letter (a Japanese voicing mark, a Hangul syllable, an Indic vowel) are kept. There are
-//! two steps because the tokenizer splits `DegenFans` at its capitals, between them.
+//! Invariant: spellings that differ only in case, accents, full width, ligatures or styled letters normalize to the
+//! same bytes. Marks that make another letter (a Japanese voicing mark, a Hangul syllable, an Indic vowel) are kept.
+//! There are two steps because the tokenizer splits `DegenFans` at its capitals, between them.
 
 use std::borrow::Cow;
 

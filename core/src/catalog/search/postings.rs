@@ -1,9 +1,9 @@
 //! Posting lists and the forward index: the documents of each term, and the postings of each document.
 //!
-//! Invariant: a posting list is sorted by impact, greatest first, then by document id. The lists lie side by side in term
-//! order, so the postings of all terms with a prefix are one range of [`PostingIndex`]. A row of the forward index holds
-//! the sorted posting indexes of a document: one number identifies both term and impact. All are flat arrays: nine bytes
-//! a posting, 32 bytes a document, no allocation per term.
+//! Invariant: a posting list is sorted by impact, greatest first, then by document id. The lists lie side by side in
+//! term order, so the postings of all terms with a prefix are one range of [`PostingIndex`]. A row of the forward
+//! index holds the sorted posting indexes of a document: one number identifies both term and impact. All are flat
+//! arrays: nine bytes a posting, 32 bytes a document, no allocation per term.
 
 use std::{hint::black_box, ops::Range};
 
@@ -34,14 +34,15 @@ struct DocumentHeader {
     row_start: u32,
 }
 
-/// A set of blocks of postings, one bit each. All postings are divided into [`BlockSet::BITS`] blocks of equal length. A
-/// query skips a document whose blocks do not overlap the query's, without reading its row (a Bloom-like signature).
+/// A set of blocks of postings, one bit each. All postings are divided into [`BlockSet::BITS`] blocks of equal
+/// length. A query skips a document whose blocks do not overlap the query's, without reading its row (a Bloom-like
+/// signature).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BlockSet([u32; 7]);
 
 impl Postings {
-    /// Builds both indexes. `pairs` holds the terms of each document in turn; `row_starts` is 0 and then the end of each
-    /// document's pairs.
+    /// Builds both indexes. `pairs` holds the terms of each document in turn; `row_starts` is 0 and then the end of
+    /// each document's pairs.
     pub(super) fn build(row_starts: Vec<u32>, pairs: Vec<(TermId, Impact)>, terms: usize) -> Postings {
         let mut list_starts = vec![0; terms + 1];
         for (term, _) in &pairs {
@@ -110,8 +111,8 @@ impl Postings {
         &self.rows[self.documents[id].row_start as usize..self.documents[id + 1].row_start as usize]
     }
 
-    /// Loads the document headers of some postings into the CPU cache at once. Loading them one by one takes most of the
-    /// time of a search.
+    /// Loads the document headers of some postings into the CPU cache at once. Loading them one by one takes most of
+    /// the time of a search.
     pub(super) fn prefetch_headers(&self, postings: Range<PostingIndex>) {
         let ids = &self.ids[postings.start as usize..postings.end as usize];
         black_box(ids.iter().fold(0, |all, id| all ^ self.documents[*id as usize].row_start));

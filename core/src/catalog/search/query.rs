@@ -1,8 +1,8 @@
 //! Query parsing and expansion: the words of a query, and the index terms that each word matches.
 //!
-//! Invariant: a query of any length uses at most [`MAX_WORDS`] distinct words of its first [`MAX_CHARACTERS`] characters,
-//! and each word expands to a bounded number of term ranges. The last word is also matched as a prefix, because the user
-//! may still be typing it. A word that is not in the dictionary expands to similar terms.
+//! Invariant: a query of any length uses at most [`MAX_WORDS`] distinct words of its first [`MAX_CHARACTERS`]
+//! characters, and each word expands to a bounded number of term ranges. The last word is also matched as a prefix,
+//! because the user may still be typing it. A word that is not in the dictionary expands to similar terms.
 
 use std::ops::Range;
 
@@ -51,8 +51,8 @@ impl ParsedQuery {
         }
     }
 
-    /// Splits a query of one unknown word into two terms: `replyguy` into `reply guy`. Of several possible splits, takes
-    /// the one whose rarer term has the most postings.
+    /// Splits a query of one unknown word into two terms: `replyguy` into `reply guy`. Of several possible splits,
+    /// takes the one whose rarer term has the most postings.
     pub(super) fn split_compound(&self, dictionary: &TermDictionary, postings: &Postings) -> Option<ParsedQuery> {
         let [word] = self.words.as_slice() else { return None };
         let count = |part: &str| {

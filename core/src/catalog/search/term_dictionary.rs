@@ -1,9 +1,9 @@
 //! The term dictionary: every term of the index, found exactly, by prefix, and by similar spelling.
 //!
-//! Invariant: a [`TermId`] is the term's rank in byte order, so the terms with a common prefix are one range of ids and
-//! their posting lists are neighbours. A finite state transducer (FST) maps terms to ids in a few bytes a term; a second
-//! FST holds the terms reversed. Fuzzy search uses both: of a word with one error, one half is spelt right, and starting
-//! from that half visits few terms (Mihov and Schulz 2004).
+//! Invariant: a [`TermId`] is the term's rank in byte order, so the terms with a common prefix are one range of ids
+//! and their posting lists are neighbours. A finite state transducer (FST) maps terms to ids in a few bytes a term; a
+//! second FST holds the terms reversed. Fuzzy search uses both: of a word with one error, one half is spelt right,
+//! and starting from that half visits few terms (Mihov and Schulz 2004).
 
 use std::ops::Range;
 
@@ -69,8 +69,8 @@ impl TermDictionary {
 
     /// Follows `suffix` from a cursor; `None` if no term continues so.
     ///
-    /// The FST's outputs grow in byte order: their sum along the path is the first id below a node, and the next sibling
-    /// transition gives the end of the range.
+    /// The FST's outputs grow in byte order: their sum along the path is the first id below a node, and the next
+    /// sibling transition gives the end of the range.
     pub(super) fn extend(&self, cursor: &PrefixCursor, suffix: &str) -> Option<PrefixCursor> {
         let fst = self.forward.as_fst();
         let mut node = fst.node(cursor.node);
@@ -89,8 +89,8 @@ impl TermDictionary {
         Some(PrefixCursor { matched, node: node.addr() })
     }
 
-    /// The terms with one error against `word`, or if there are none and `max_errors` is 2, the terms with two. One error
-    /// is allowed from five letters, two from nine.
+    /// The terms with one error against `word`, or if there are none and `max_errors` is 2, the terms with two. One
+    /// error is allowed from five letters, two from nine.
     pub(super) fn fuzzy_matches(&self, word: &str, max_errors: usize) -> Vec<(TermId, usize)> {
         let length = word.chars().count();
         let max_errors = max_errors.min(match length {
@@ -121,7 +121,8 @@ impl TermDictionary {
     }
 }
 
-/// Adds the terms that start with the first `exact` letters of a word and whose rest the automaton accepts with an error.
+/// Adds the terms that start with the first `exact` letters of a word and whose rest the automaton accepts with an
+/// error.
 fn collect_matches<L: Iterator<Item = char>>(
     fst: &Fst<Vec<u8>>,
     mut letters: L,

@@ -300,7 +300,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
 }
 
 #[test]
-fn every_query_word_of_a_text_is_indexed_and_arbitrary_text_does_not_panic() {
+fn every_query_word_of_any_text_is_indexed() {
     let mut random = Random(7);
     let pieces = [
         "a", "B", "ß", "é", "日", "ん", "🐟", "🇫", "\u{301}", "'", ".", " ", "9", "İ", "\u{0}", "ﷺ", "ก", "\u{FE0F}",

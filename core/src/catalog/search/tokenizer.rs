@@ -106,8 +106,8 @@ pub(super) fn tokenize(text: &str, emit: impl FnMut(TokenKind, &str)) {
     tokenizer.end();
 }
 
-/// The normalized letters and digits of `text` without spaces and punctuation: the same for `DegenFans`, `degen fans` and
-/// `Degen-Fans!`. Symbols are used only if there are no letters or digits.
+/// The normalized letters and digits of `text` without spaces and punctuation: the same for `DegenFans`, `degen fans`
+/// and `Degen-Fans!`. Symbols are used only if there are no letters or digits.
 pub(super) fn concatenate(text: &str) -> String {
     let (mut joined, mut symbols) = (String::with_capacity(LONGEST_WORD.min(text.len())), String::new());
     for c in strip_accents(text).chars() {

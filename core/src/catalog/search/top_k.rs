@@ -98,8 +98,8 @@ impl TopK {
         self.ranks.first().copied()
     }
 
-    /// Inserts `rank` if it exceeds the threshold and `accept` returns true for its document. A document keeps the better
-    /// of two ranks.
+    /// Inserts `rank` if it exceeds the threshold and `accept` returns true for its document. A document keeps the
+    /// better of two ranks.
     pub(super) fn offer(&mut self, rank: Rank, accept: &dyn Fn(DocumentId) -> bool) {
         if !self.admits(rank) {
             return;

@@ -10,7 +10,8 @@ use crate::{
 /// The filters of a [`Selection`], resolved against a snapshot.
 #[derive(Default)]
 pub(crate) struct AppFilter {
-    /// Category numbers, sorted. A known category without apps has no number, so `Some` may be empty: it matches nothing.
+    /// Category numbers, sorted. A known category without apps has no number, so `Some` may be empty: it matches
+    /// nothing.
     pub(super) categories: Option<Vec<u32>>,
     pub(super) networks: Option<NetworkFilter>,
 }

@@ -1,7 +1,7 @@
 //! The query string of a GET request, decoded strictly.
 //!
-//! Invariant: a malformed query string (RFC 3986 escapes of UTF-8 text, at most 8 KiB) is refused as a whole. Of repeated
-//! parameters the first is used, as `URLSearchParams.get` of the Web does.
+//! Invariant: a malformed query string (RFC 3986 escapes of UTF-8 text, at most 8 KiB) is refused as a whole. Of
+//! repeated parameters the first is used, as `URLSearchParams.get` of the Web does.
 
 use std::{borrow::Cow, str::FromStr};
 
