@@ -9,6 +9,7 @@
 //! documentation of every function here is its entry in the header.
 
 #![allow(non_camel_case_types, reason = "the types carry their C names")]
+#![allow(missing_debug_implementations, reason = "Rust code never formats the opaque types of the C API")]
 #![allow(clippy::missing_safety_doc, reason = "one contract for all functions: header.md, the manual of the header")]
 
 // How values cross, and the guard around every body.
