@@ -4,6 +4,7 @@
 //! given the same records, the same fields and the same queries as the library, and never less time.
 
 #![forbid(unsafe_code)]
+#![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
 pub mod catalog;
 pub mod contest;

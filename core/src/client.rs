@@ -21,7 +21,7 @@ use crate::{
     config::{Config, OptionValues, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
-    error::{Error, Operation, Result, WithOperation, operation},
+    error::{Error, Operation, Result, operation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     upstream::Upstream,
@@ -272,7 +272,8 @@ impl Client {
     /// ```
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        crate::database::restore(source.as_ref(), data_dir.as_ref()).with_operation(Operation::Restore)
+        crate::database::restore(source.as_ref(), data_dir.as_ref())
+            .map_err(|error| error.with_operation(Operation::Restore))
     }
 
     /// The runtime for background work. For the Python and C bindings.

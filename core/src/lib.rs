@@ -61,8 +61,7 @@
 //! | handle errors | [`Error`], module [`error`] |
 #![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
 //!
-//! Operations, limits and messages have the words of the specification. `SPEC 4.5` in the documentation is a section of
-//! it.
+//! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
 //!
 //! # Callers
 //!
@@ -81,8 +80,8 @@
 //!
 //! # Errors
 //!
-//! Every fallible operation returns [`Error`]. [`Error::kind`] is for programs, the text is for people and has the
-//! operation as its prefix: `Create space failed: Record already exists`.
+//! Every fallible operation returns [`Error`]. A program branches on [`Error::kind`]. The text of the error is a sentence
+//! for people, with the operation as its prefix: `Create space failed: Record already exists`.
 //!
 //! # Cargo features
 //!
@@ -91,7 +90,8 @@
 //! - `http`: an axum router for the discovery endpoint.
 #![forbid(unsafe_code)]
 
-// Modules in layer order: a module uses only modules of earlier groups. tests/it/tidy checks it.
+// Modules in layer order: a module uses only modules of earlier groups. A test (tidy::layers) checks this.
+
 // Values and rules, without I/O.
 mod clock;
 pub mod error;

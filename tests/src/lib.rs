@@ -4,6 +4,7 @@
 //! it is dropped, and nothing sleeps except to poll until a deadline.
 
 #![forbid(unsafe_code)]
+#![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
 pub mod alone;
 pub mod asker;

@@ -249,7 +249,7 @@ fn check_seconds(name: &str, value: Duration) -> Result<()> {
     Ok(())
 }
 
-fn check_range<T: PartialOrd + std::fmt::Display>(name: &str, value: T, least: T, most: T) -> Result<()> {
+fn check_range<T: Copy + PartialOrd + std::fmt::Display>(name: &str, value: T, least: T, most: T) -> Result<()> {
     if value < least || value > most {
         return Err(Error::config(format!("Option {name} is {least} to {most}, not {value}")));
     }
