@@ -7,6 +7,7 @@ mod auth;
 mod c;
 mod client;
 mod discovery;
+mod model;
 mod python;
 mod tables;
 mod tidy;

@@ -2,19 +2,19 @@
 
 mod backup;
 mod callers;
-mod catalog;
 mod communities;
 mod concurrency;
-mod connecting;
+mod connections;
 mod domains;
 mod errors;
 mod faults;
 mod fidgets;
-mod hostile;
+mod hostile_input;
 mod json;
 mod migrations;
-mod model;
 mod paging;
 mod processes;
+mod random_operations;
 mod registrations;
+mod schema;
 mod spaces;

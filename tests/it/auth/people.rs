@@ -1,20 +1,20 @@
 //! People who sign up, and handles that act for them.
 
-use townsquare::{Client, Session, blocking::wait};
-use townsquare_tests::store::Store;
+use townsquare::{Client, auth::Session, blocking::wait};
+use townsquare_tests::test_database::TestDatabase;
 
 /// Everybody's.
 pub(super) const PASSWORD: &str = "correct horse";
 
 /// A new user: the session, and a handle that acts for it.
-pub(super) fn sign_up(store: &Store, address: &str) -> (Session, Client) {
-    wait(store.service.auth().sign_up(address, PASSWORD)).expect("signed up");
-    handle(store, address)
+pub(super) fn sign_up(db: &TestDatabase, address: &str) -> (Session, Client) {
+    wait(db.service.auth().sign_up(address, PASSWORD)).expect("signed up");
+    handle(db, address)
 }
 
 /// A new session of a user, and a handle that acts for it.
-pub(super) fn handle(store: &Store, address: &str) -> (Session, Client) {
-    let session = wait(store.service.auth().sign_in(address, PASSWORD)).expect("a session to hand out");
-    let client = wait(store.client.as_user(&session.access_token)).expect("a handle");
+pub(super) fn handle(db: &TestDatabase, address: &str) -> (Session, Client) {
+    let session = wait(db.service.auth().sign_in(address, PASSWORD)).expect("a session to hand out");
+    let client = wait(db.client.as_user(&session.access_token)).expect("a handle");
     (session, client)
 }

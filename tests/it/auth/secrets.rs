@@ -13,11 +13,14 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::json;
 use townsquare::{
-    Client, Config, Error, NewFidget, NewSpace, Session, SpacePatch, UserPatch, Uuid, blocking::wait, identity_claim,
+    Client, Config, Error, Uuid,
+    auth::{Session, UserPatch, identity_claim},
+    blocking::wait,
+    spaces::{NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
-    alone::alone,
-    store::{Engine, Store},
+    subprocess::in_subprocess,
+    test_database::{Engine, TestDatabase},
 };
 use tracing::{
     Event, Metadata, Subscriber,
@@ -106,20 +109,20 @@ fn listen() -> Heard {
 }
 
 /// Does everything with marked secrets; all the secrets there were.
-fn live(store: &Store, heard: &Heard) -> Vec<String> {
+fn live(db: &TestDatabase, heard: &Heard) -> Vec<String> {
     let sessions = Mutex::new(Vec::<Session>::new());
     let kept = |result: Result<Session, Error>| {
         let session = heard.outcome(result);
         sessions.lock().extend(session.clone());
         session
     };
-    let (auth, service) = (store.client.auth(), store.service.auth());
+    let (auth, service) = (db.client.auth(), db.service.auth());
     let subscription = {
         let heard = heard.clone();
         auth.on_auth_state_change(move |event, session| heard.note((event, session)))
     };
     let careless = auth.on_auth_state_change(|event, session| panic!("a listener of {event:?} with {session:?}"));
-    heard.note(store.config().catalog_api_key(API_KEY));
+    heard.note(db.config().catalog_api_key(API_KEY));
     heard.outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
     heard.outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
     heard.outcome(wait(auth.sign_up(PASSWORD, PASSWORD)));
@@ -127,24 +130,24 @@ fn live(store: &Store, heard: &Heard) -> Vec<String> {
     kept(wait(auth.sign_in(EMAIL, WRONG_PASSWORD)));
     kept(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
     let session = kept(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
-    let claim = identity_claim(session.user.id, SEED, store.hands.clock().now()).expect("a key");
-    heard.outcome(identity_claim(session.user.id, PASSWORD, store.hands.clock().now()));
+    let claim = identity_claim(session.user.id, SEED, db.clock.clock().now()).expect("a key");
+    heard.outcome(identity_claim(session.user.id, PASSWORD, db.clock.clock().now()));
     heard.outcome(wait(auth.link_identity(&claim)));
     heard.outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
     let elsewhere = kept(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
-    let handle = wait(store.client.as_user(&elsewhere.access_token)).expect("a handle");
+    let handle = wait(db.client.as_user(&elsewhere.access_token)).expect("a handle");
     kept(wait(handle.auth().refresh_session()));
     kept(wait(service.refresh_session_of(&elsewhere.refresh_token)));
     kept(wait(service.refresh_session_of(&elsewhere.refresh_token)));
     heard.outcome(wait(handle.auth().get_session()));
-    heard.outcome(wait(store.client.as_user(&elsewhere.access_token)).map(drop));
-    let space = heard.outcome(wait(store.client.spaces().create_space(NewSpace::named("mine").public())));
+    heard.outcome(wait(db.client.as_user(&elsewhere.access_token)).map(drop));
+    let space = heard.outcome(wait(db.client.spaces().create_space(NewSpace::named("mine").public())));
     let space = space.expect("a space").id;
-    heard.outcome(wait(store.client.fidgets().create_fidget(space, NewFidget::of_type("x"))));
-    heard.outcome(wait(store.client.fidgets().create_fidget(space, NewFidget::default())));
-    heard.outcome(wait(store.client.spaces().update_space(space, SpacePatch::new().name("ours"))));
-    heard.outcome(wait(store.client.spaces().get_public_spaces(10, 0)));
-    heard.outcome(wait(store.client.communities().update_navigation("town", None)));
+    heard.outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::of_type("x"))));
+    heard.outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::default())));
+    heard.outcome(wait(db.client.spaces().update_space(space, SpacePatch::new().name("ours"))));
+    heard.outcome(wait(db.client.spaces().get_public_spaces(10, 0)));
+    heard.outcome(wait(db.client.communities().update_navigation("town", None)));
     kept(wait(auth.refresh_session()));
     let patch = UserPatch::new().password(NEW_PASSWORD);
     heard.note(&patch);
@@ -158,10 +161,10 @@ fn live(store: &Store, heard: &Heard) -> Vec<String> {
     for _ in 0..11 {
         kept(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
     }
-    faults(store, heard, &kept);
+    faults(db, heard, &kept);
     heard.outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
     heard.outcome(wait(service.delete_user(Uuid::from_u128(7))));
-    heard.outcome(wait(store.client.discovery().refresh()));
+    heard.outcome(wait(db.client.discovery().refresh()));
     subscription.unsubscribe();
     careless.unsubscribe();
     let session_secrets =
@@ -171,13 +174,13 @@ fn live(store: &Store, heard: &Heard) -> Vec<String> {
 }
 
 /// Has the database refuse rows of ours: its words may quote them.
-fn faults(store: &Store, heard: &Heard, kept: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
-    let own = |name: &str| match store.engine {
+fn faults(db: &TestDatabase, heard: &Heard, kept: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
+    let own = |name: &str| match db.engine {
         Engine::Sqlite => format!("townsquare_{name}"),
         Engine::Postgres => format!("townsquare.{name}"),
     };
     for table in ["credentials", "sessions", "failures"] {
-        let (refuse, allow) = match store.engine {
+        let (refuse, allow) = match db.engine {
             Engine::Sqlite => (
                 format!("CREATE TRIGGER refuse BEFORE INSERT ON {} BEGIN SELECT RAISE(ABORT, 'no'); END", own(table)),
                 "DROP TRIGGER refuse".to_owned(),
@@ -187,32 +190,32 @@ fn faults(store: &Store, heard: &Heard, kept: &dyn Fn(Result<Session, Error>) ->
                 format!("ALTER TABLE {} DROP CONSTRAINT refuse", own(table)),
             ),
         };
-        store.outside.run(&refuse);
-        let auth = store.service.auth();
+        db.raw.run(&refuse);
+        let auth = db.service.auth();
         let failed = wait(auth.sign_up(&format!("{table}@town.example"), PASSWORD));
         assert_eq!(failed.is_err(), table == "credentials", "{failed:?}");
         heard.outcome(failed);
         kept(wait(auth.sign_in("ann@new.example", NEW_PASSWORD)));
         kept(wait(auth.sign_in("ann@new.example", WRONG_PASSWORD)));
-        store.outside.run(&allow);
+        db.raw.run(&allow);
     }
 }
 
 /// Every row of the database, as somebody who has stolen it reads it.
-fn contents(store: &Store) -> String {
+fn contents(db: &TestDatabase) -> String {
     let mut all = String::new();
-    let tables = match store.engine {
+    let tables = match db.engine {
         Engine::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table'",
         Engine::Postgres => {
             "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')"
         }
     };
-    for table in store.outside.rows(tables).into_iter().flatten().flatten() {
-        let sql = match store.engine {
+    for table in db.raw.rows(tables).into_iter().flatten().flatten() {
+        let sql = match db.engine {
             Engine::Sqlite => format!("SELECT * FROM {table:?}"),
             Engine::Postgres => format!("SELECT row_to_json(x)::text FROM {table} AS x"),
         };
-        writeln!(all, "{table}: {:?}", store.outside.rows(&sql)).expect("memory");
+        writeln!(all, "{table}: {:?}", db.raw.rows(&sql)).expect("memory");
     }
     all
 }
@@ -228,12 +231,12 @@ fn assert_without(place: &str, text: &str, secrets: &[String]) {
 
 fn secrets_are_nowhere_to_be_found(engine: Engine) {
     let heard = listen();
-    let Some(store) = Store::with(engine, |config: Config| {
+    let Some(db) = TestDatabase::with(engine, |config: Config| {
         config.catalog_api_key(API_KEY).catalog_url("http://127.0.0.1:9/").catalog_tries(1)
     }) else {
         return;
     };
-    let secrets = live(&store, &heard);
+    let secrets = live(&db, &heard);
     assert!(secrets.len() > 12, "there were secrets to find");
     let text = heard.0.lock().clone();
     for heard in ["Invalid login credentials", "a listener of SignedIn", "SELECT"] {
@@ -241,11 +244,11 @@ fn secrets_are_nowhere_to_be_found(engine: Engine) {
     }
     assert_without("what was said", &text, &secrets);
     assert!(!text.contains("$argon2"), "the hash of a password was said");
-    let rows = contents(&store);
+    let rows = contents(&db);
     assert!(rows.contains("$argon2id$") && rows.contains("ann@new.example"), "there are rows to look into");
     assert_without("the database", &rows, &secrets);
     if engine == Engine::Sqlite {
-        let file = store.file();
+        let file = db.file();
         for name in [file.clone(), file.with_extension("db-wal")] {
             let bytes = fs::read(&name).unwrap_or_default();
             assert_without(&name.display().to_string(), &String::from_utf8_lossy(&bytes), &secrets);
@@ -254,18 +257,20 @@ fn secrets_are_nowhere_to_be_found(engine: Engine) {
 }
 
 #[test]
-fn secrets_are_nowhere_to_be_found_on_sqlite() {
-    alone(secrets_are_nowhere_to_be_found_on_sqlite, || secrets_are_nowhere_to_be_found(Engine::Sqlite));
+fn secrets_are_in_no_log_error_or_table_on_sqlite() {
+    in_subprocess(secrets_are_in_no_log_error_or_table_on_sqlite, || secrets_are_nowhere_to_be_found(Engine::Sqlite));
 }
 
 #[test]
-fn secrets_are_nowhere_to_be_found_on_postgres() {
-    alone(secrets_are_nowhere_to_be_found_on_postgres, || secrets_are_nowhere_to_be_found(Engine::Postgres));
+fn secrets_are_in_no_log_error_or_table_on_postgres() {
+    in_subprocess(secrets_are_in_no_log_error_or_table_on_postgres, || {
+        secrets_are_nowhere_to_be_found(Engine::Postgres)
+    });
 }
 
 #[test]
 fn the_password_of_a_database_is_in_no_error_and_no_log() {
-    alone(the_password_of_a_database_is_in_no_error_and_no_log, || {
+    in_subprocess(the_password_of_a_database_is_in_no_error_and_no_log, || {
         let heard = listen();
         let secret = "marked-database-3e5f";
         for url in [

@@ -10,7 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-use townsquare_tests::{paths::workspace, skip::skip, temp::TempFolder};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 /// A language with the compiler that the environment names, or the first that answers.
 #[derive(Clone, Copy)]
@@ -132,8 +132,8 @@ pub(super) fn text(output: &Output) -> String {
 fn has_sanitizers() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
-        let folder = TempFolder::new();
-        let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
+        let folder = temp_dir();
+        let (source, program) = (folder.path().join("nothing.c"), folder.path().join("nothing"));
         std::fs::write(&source, "int main(void) { return 0; }\n").expect("a temporary file can be written");
         let Some(compiler) = Language::C11.compiler() else { return false };
         let sanitizers = Sanitizers::AddressAndUndefined;

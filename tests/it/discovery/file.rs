@@ -2,32 +2,36 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use townsquare::{CatalogSource, Client, Config, ErrorKind, Selection, Timeframe};
+use townsquare::{
+    Client, Config, ErrorKind,
+    discovery::{CatalogSource, Selection, Timeframe},
+};
 use townsquare_tests::{
-    alone::alone,
+    TempDir,
     catalog::Catalog,
-    temp::TempFolder,
-    town::{FIFTEEN_MINUTES, ids, morning, refused},
+    fixture::{FIFTEEN_MINUTES, assert_kind, ids, start_time},
+    subprocess::in_subprocess,
+    temp_dir,
     wait::until,
 };
 
 struct Kept {
-    folder: TempFolder,
-    hands: townsquare::ManualClock,
+    folder: TempDir,
+    clock: townsquare::config::ManualClock,
     client: Client,
 }
 
 impl Kept {
     async fn with(catalog: Catalog) -> Kept {
-        let folder = TempFolder::new();
-        catalog.write(&folder.join("catalog.json")).expect("a file");
-        let hands = townsquare::ManualClock::at(morning());
-        let client = Client::open(config(&folder.join("catalog.json"), &folder).clock(hands.clock())).await;
-        Kept { client: client.expect("opens"), folder, hands }
+        let folder = temp_dir();
+        catalog.write(&folder.path().join("catalog.json")).expect("a file");
+        let clock = townsquare::ManualClock::at(start_time());
+        let client = Client::open(config(&folder.path().join("catalog.json"), &folder).clock(clock.clock())).await;
+        Kept { client: client.expect("opens"), folder, clock }
     }
 
     fn file(&self) -> std::path::PathBuf {
-        self.folder.join("catalog.json")
+        self.folder.path().join("catalog.json")
     }
 
     async fn list(&self) -> Vec<String> {
@@ -36,8 +40,8 @@ impl Kept {
     }
 }
 
-fn config(file: &Path, folder: &TempFolder) -> Config {
-    Config::new().data_dir(folder.join("data")).catalog_url(format!("file://{}", file.display()))
+fn config(file: &Path, folder: &TempDir) -> Config {
+    Config::new().data_dir(folder.path().join("data")).catalog_url(format!("file://{}", file.display()))
 }
 
 fn apps(catalog: Catalog) -> Vec<String> {
@@ -54,14 +58,14 @@ async fn a_file_has_one_order_for_every_timeframe() {
         assert_eq!(listed[9].engagement().trending_rank, Some(10));
     }
     let stats = kept.client.discovery().stats().expect("open");
-    assert_eq!((stats.source, stats.total, stats.fetched_at), (CatalogSource::File, 250, Some(morning())));
+    assert_eq!((stats.source, stats.total, stats.fetched_at), (CatalogSource::File, 250, Some(start_time())));
 }
 
 #[test]
 fn a_file_needs_no_key() {
-    alone(a_file_needs_no_key, || {
-        let folder = TempFolder::new();
-        let file = folder.join("catalog.json");
+    in_subprocess(a_file_needs_no_key, || {
+        let folder = temp_dir();
+        let file = folder.path().join("catalog.json");
         Catalog::of(60).write(&file).expect("a file");
         for config in [config(&file, &folder), config(&file, &folder).catalog_api_key("")] {
             let client = townsquare::blocking::Client::open(config).expect("opens");
@@ -73,7 +77,7 @@ fn a_file_needs_no_key() {
 }
 
 #[tokio::test]
-async fn an_edited_file_is_picked_up_at_the_next_refresh() {
+async fn the_next_refresh_reads_an_edited_file() {
     let (old, new) = (Catalog::of(60), Catalog::of(61).seeded(3));
     let kept = Kept::with(old).await;
     assert_eq!(kept.list().await, apps(old));
@@ -82,14 +86,14 @@ async fn an_edited_file_is_picked_up_at_the_next_refresh() {
     kept.client.discovery().refresh().await.expect("refreshed");
     assert_eq!(kept.list().await, apps(new));
     old.write(&kept.file()).expect("a file");
-    kept.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    kept.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     kept.list().await;
     until("the edit is picked up", || kept.client.discovery().stats().expect("open").total == 60).await;
     assert_eq!(kept.list().await, apps(old));
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_keeps_the_old_catalog() {
+async fn an_unreadable_file_keeps_the_old_catalog() {
     let catalog = Catalog::of(60);
     let kept = Kept::with(catalog).await;
     kept.list().await;
@@ -103,7 +107,7 @@ async fn a_file_that_cannot_be_read_keeps_the_old_catalog() {
     ];
     for (what, breakage) in breakages {
         breakage();
-        let error = refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
+        let error = assert_kind(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
         let stats = kept.client.discovery().stats().expect("open");
         assert_eq!((stats.is_stale, stats.source, stats.total), (true, CatalogSource::File, 60), "{what}");
         assert_eq!(stats.last_error.as_deref(), Some(error.message()), "{what}");
@@ -119,24 +123,24 @@ async fn a_collapsed_file_is_refused_until_forced() {
     let kept = Kept::with(Catalog::of(120)).await;
     kept.list().await;
     Catalog::of(10).write(&kept.file()).expect("a file");
-    refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
+    assert_kind(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
     assert_eq!(kept.list().await.len(), 120);
     assert_eq!(kept.client.discovery().force_refresh().await.expect("forced").total, 10);
 }
 
 #[tokio::test]
-async fn a_file_over_the_bound_is_refused() {
-    let folder = TempFolder::new();
-    let file = folder.join("catalog.json");
+async fn a_file_over_the_size_limit_is_refused() {
+    let folder = temp_dir();
+    let file = folder.path().join("catalog.json");
     Catalog::of(200).write(&file).expect("a file");
     let client = Client::open(config(&file, &folder).catalog_max_page_bytes(10_000)).await.expect("opens");
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    assert!(refused(ErrorKind::Unavailable, call).message().contains("10000"));
+    assert!(assert_kind(ErrorKind::Unavailable, call).message().contains("10000"));
 }
 
 #[tokio::test]
-async fn networks_of_a_file_are_answered_from_its_rows() {
-    let catalog = Catalog::of(200).saying_chains();
+async fn the_network_filter_of_a_file_uses_its_rows() {
+    let catalog = Catalog::of(200).with_chains();
     let kept = Kept::with(catalog).await;
     let selection = Selection::first(1000).on_networks(["base"]);
     let listed = kept.client.discovery().get_trending_mini_apps(Timeframe::Hours24, selection).await.expect("a list");
@@ -145,9 +149,9 @@ async fn networks_of_a_file_are_answered_from_its_rows() {
 }
 
 #[tokio::test]
-async fn a_file_that_never_was_is_unavailable_and_named() {
-    let folder = TempFolder::new();
-    let client = Client::open(config(&folder.join("nowhere.json"), &folder)).await.expect("opens");
+async fn a_missing_file_is_unavailable_and_named() {
+    let folder = temp_dir();
+    let client = Client::open(config(&folder.path().join("nowhere.json"), &folder)).await.expect("opens");
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    assert!(refused(ErrorKind::Unavailable, call).message().contains("nowhere.json"));
+    assert!(assert_kind(ErrorKind::Unavailable, call).message().contains("nowhere.json"));
 }

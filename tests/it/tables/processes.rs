@@ -10,25 +10,22 @@ use std::{
 };
 
 use serde_json::json;
-use townsquare::{Client, NewFidget, NewSpace, SpacePatch, Uuid, blocking::wait};
+use townsquare::{
+    Client, Uuid,
+    blocking::wait,
+    spaces::{NewFidget, NewSpace, SpacePatch},
+};
 use townsquare_tests::{
-    alone::{assert_passed, name_of, role},
-    on_both_engines,
-    random::Random,
-    setting::setting,
-    store::{Engine, Fresh, Store, child_on, inherited},
+    Rng, on_both_engines,
+    setting::{seed, setting},
+    subprocess::{assert_passed, name_of, role},
+    test_database::{EmptyDatabase, Engine, child_on, inherited},
     wait::DEADLINE,
 };
 
-on_both_engines!(
-    two_clients_see_each_others_writes,
-    writers_and_readers_work_side_by_side,
-    what_was_acknowledged_survives_a_kill
-);
-
 /// What child processes of this file do; nothing in the process that the user started.
 #[test]
-fn a_part_in_another_process() {
+fn child_process_entry_point() {
     match role().as_deref() {
         Some("open") => {
             let client = wait(Client::open(inherited())).expect("opens");
@@ -43,19 +40,19 @@ fn a_part_in_another_process() {
 }
 
 fn part() -> &'static str {
-    name_of(&a_part_in_another_process)
+    name_of(&child_process_entry_point)
 }
 
 fn eight_processes_open_a_new_database_at_once(engine: Engine) {
-    let Some(fresh) = Fresh::on(engine) else { return };
+    let Some(empty) = EmptyDatabase::on(engine) else { return };
     let children: Vec<_> =
-        (0..8).map(|_| child_on(&fresh.url(), part(), "open", &[]).spawn().expect("starts")).collect();
+        (0..8).map(|_| child_on(&empty.url(), part(), "open", &[]).spawn().expect("starts")).collect();
     for child in children {
         assert_passed(part(), &child.wait_with_output().expect("ends"));
     }
-    assert_eq!(fresh.outside().count("spaces"), 8);
-    let store = fresh.open();
-    wait(store.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
+    assert_eq!(empty.raw().count("spaces"), 8);
+    let db = empty.open();
+    wait(db.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
 }
 
 #[test]
@@ -68,31 +65,6 @@ fn eight_processes_open_a_new_sqlite_file_at_once() {
 #[test]
 fn eight_processes_open_a_new_postgres_database_at_once() {
     eight_processes_open_a_new_database_at_once(Engine::Postgres);
-}
-
-fn two_clients_see_each_others_writes(store: &Store) {
-    let other = store.another().as_service();
-    let space = store.space();
-    assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
-    let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
-    assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("seen"), renamed);
-    thread::scope(|scope| {
-        for client in [&store.service, &other] {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..25 {
-                        wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
-                        wait(client.spaces().update_space(space.id, SpacePatch::new().published())).expect("updated");
-                    }
-                });
-            }
-        }
-    });
-    assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
-    let last = wait(store.service.spaces().get_space(space.id)).expect("read");
-    // The clock stood still: each of 201 updates moved the time by a microsecond, and none was lost.
-    assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
-    wait(other.close());
 }
 
 fn seconds() -> u64 {
@@ -129,19 +101,6 @@ fn read_for_a_while() {
         }
     }
     wait(client.close());
-}
-
-fn writers_and_readers_work_side_by_side(store: &Store) {
-    let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
-    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
-        .map(|role| store.child(part(), role, &variables).spawn().expect("starts"))
-        .into();
-    for child in children {
-        // A `database is locked` would be a panic of the child's.
-        assert_passed(part(), &child.wait_with_output().expect("ends"));
-    }
-    assert!(store.outside.count("spaces") > 0);
 }
 
 /// Four threads write without end; each tells on standard output what was acknowledged.
@@ -198,45 +157,86 @@ fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
     listener.join().expect("no panic")
 }
 
-fn what_was_acknowledged_survives_a_kill(store: &Store) {
-    let usual = if store.engine == Engine::Sqlite { 20 } else { 5 };
-    let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
-    let mut random = Random::seeded(setting("TOWNSQUARE_TEST_SEED", 9));
-    for round in 0..rounds {
-        store.outside.run("DELETE FROM fidgets; DELETE FROM spaces");
-        let child = store.child(part(), "acknowledge", &[]).spawn().expect("starts");
-        let told = killed_after(child, Duration::from_micros(random.below(40_000) as u64));
-        let rows = store.outside.rows("SELECT name, count(*) FROM spaces GROUP BY name");
-        let spaces: BTreeMap<_, _> = pairs(rows).collect();
-        let placed: BTreeMap<_, _> =
-            pairs(store.outside.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
-        let ids: BTreeSet<_> = store.outside.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
-        assert!(told.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
-        for what in &told {
-            let (done, name) = what.split_once(' ').expect("two words");
-            match done {
-                "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),
-                "placed" => assert_eq!(placed.get(name), Some(&2), "round {round}: {what} is lost"),
-                _ => assert!(!ids.contains(name), "round {round}: {what} is undone"),
-            }
-        }
-        for (name, count) in &spaces {
-            assert!([2, 3].contains(count), "round {round}: {name} is half there: {count}");
-        }
-        for (name, count) in &placed {
-            assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
-        }
-        let per_space = store.outside.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
-        assert!(pairs(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
-        let complaints = store.complaints();
-        assert!(complaints.is_empty(), "round {round}: {complaints:?}");
-    }
-}
-
 fn pairs(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
     rows.into_iter().map(|row| {
         let mut row = row.into_iter().flatten();
         let name = row.next().expect("a name");
         (name, row.next().and_then(|count| count.parse().ok()).expect("a count"))
     })
+}
+
+on_both_engines! {
+    fn two_clients_see_each_others_writes(db: &TestDatabase) {
+        let other = db.another().as_service();
+        let space = db.space();
+        assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
+        let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
+        assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("seen"), renamed);
+        thread::scope(|scope| {
+            for client in [&db.service, &other] {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..25 {
+                            wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
+                            wait(client.spaces().update_space(space.id, SpacePatch::new().published()))
+                                .expect("updated");
+                        }
+                    });
+                }
+            }
+        });
+        assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
+        let last = wait(db.service.spaces().get_space(space.id)).expect("read");
+        // The clock stood still: each of 201 updates moved the time by a microsecond, and none was lost.
+        assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
+        wait(other.close());
+    }
+
+    fn writers_and_readers_in_six_processes_do_not_fail(db: &TestDatabase) {
+        let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
+        let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
+            .map(|role| db.child(part(), role, &variables).spawn().expect("starts"))
+            .into();
+        for child in children {
+            // A `database is locked` would be a panic of the child's.
+            assert_passed(part(), &child.wait_with_output().expect("ends"));
+        }
+        assert!(db.raw.count("spaces") > 0);
+    }
+
+    fn acknowledged_writes_survive_a_kill(db: &TestDatabase) {
+        let usual = if db.engine == Engine::Sqlite { 20 } else { 5 };
+        let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
+        let mut random = Rng::with_seed(seed(9));
+        for round in 0..rounds {
+            db.raw.run("DELETE FROM fidgets; DELETE FROM spaces");
+            let child = db.child(part(), "acknowledge", &[]).spawn().expect("starts");
+            let told = killed_after(child, Duration::from_micros(random.u64(..40_000)));
+            let rows = db.raw.rows("SELECT name, count(*) FROM spaces GROUP BY name");
+            let spaces: BTreeMap<_, _> = pairs(rows).collect();
+            let placed: BTreeMap<_, _> =
+                pairs(db.raw.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
+            let ids: BTreeSet<_> = db.raw.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
+            assert!(told.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
+            for what in &told {
+                let (done, name) = what.split_once(' ').expect("two words");
+                match done {
+                    "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),
+                    "placed" => assert_eq!(placed.get(name), Some(&2), "round {round}: {what} is lost"),
+                    _ => assert!(!ids.contains(name), "round {round}: {what} is undone"),
+                }
+            }
+            for (name, count) in &spaces {
+                assert!([2, 3].contains(count), "round {round}: {name} is half there: {count}");
+            }
+            for (name, count) in &placed {
+                assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
+            }
+            let per_space = db.raw.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
+            assert!(pairs(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
+            let errors = db.integrity_errors();
+            assert!(errors.is_empty(), "round {round}: {errors:?}");
+        }
+    }
 }
