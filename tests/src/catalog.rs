@@ -78,6 +78,9 @@ impl From<Value> for Row {
     }
 }
 
+/// A word in the texts of about a quarter of the invented apps.
+pub const FREQUENT_WORD: &str = "pliox";
+
 /// An invented mini app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct App {
@@ -282,5 +285,7 @@ mod tests {
         assert_eq!(ids.len(), apps.len());
         let mean = catalog.rows().map(|row| row.body.len()).sum::<usize>() / apps.len();
         assert!((700..860).contains(&mean), "{mean} bytes a row");
+        let frequent = catalog.rows().filter(|row| row.body.contains(FREQUENT_WORD)).count();
+        assert!(frequent > apps.len() / 5, "{frequent} rows contain {FREQUENT_WORD}");
     }
 }

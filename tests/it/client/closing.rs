@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use townsquare::{Client, ErrorKind, blocking, discovery::Timeframe};
 use townsquare_tests::{
-    catalog::Catalog,
+    catalog::{Catalog, FREQUENT_WORD},
     fixture::{Fixture, assert_kind},
     upstream::Reply,
     wait::{until, within},
@@ -26,7 +26,7 @@ async fn every_call_on_a_closed_client_fails_as_closed() {
         let errors = [
             assert_kind(ErrorKind::Closed, discovery.get_trending_mini_apps(Timeframe::Hours24, 1).await),
             assert_kind(ErrorKind::Closed, discovery.get_mini_apps_by_category(["games"], 1).await),
-            assert_kind(ErrorKind::Closed, discovery.search_mini_apps("daily", 1).await),
+            assert_kind(ErrorKind::Closed, discovery.search_mini_apps(FREQUENT_WORD, 1).await),
             assert_kind(ErrorKind::Closed, discovery.search_mini_apps("", 1).await),
             assert_kind(ErrorKind::Closed, discovery.refresh().await),
             assert_kind(ErrorKind::Closed, discovery.force_refresh().await),

@@ -12,7 +12,7 @@ use townsquare::{
     discovery::{CatalogSource, Timeframe},
 };
 use townsquare_tests::{
-    catalog::Catalog,
+    catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, ids, start_time},
     upstream::{KEY, Reply, Request, Upstream},
     wait::{until, within},
@@ -166,7 +166,7 @@ async fn survives(fault: &'static Fault) {
     assert!(!format!("{error:?}").contains(KEY), "{error:?}");
 
     assert_eq!(ids(&list().await), expected, "{}", fault.name);
-    assert!(!discovery.search_mini_apps("daily", 5).await.expect("a list").is_empty());
+    assert!(!discovery.search_mini_apps(FREQUENT_WORD, 5).await.expect("a list").is_empty());
     let stats = discovery.stats().expect("open");
     assert_says(fault, stats.last_error.as_deref().unwrap_or_default());
     assert!(stats.is_stale, "{}: the last attempt failed", fault.name);
@@ -224,7 +224,7 @@ async fn has_nothing(fault: &'static Fault) {
     let error = assert_kind(ErrorKind::Unavailable, within(fault.name, ENOUGH, call).await);
     assert!(error.to_string().starts_with("Get trending mini apps failed: "), "{error}");
     assert_says(fault, error.message());
-    let call = discovery.search_mini_apps("daily", 10);
+    let call = discovery.search_mini_apps(FREQUENT_WORD, 10);
     assert_kind(ErrorKind::Unavailable, within(fault.name, ENOUGH, call).await);
     let stats = discovery.stats().expect("open");
     assert_eq!((stats.source, stats.fetched_at, stats.total), (CatalogSource::None, None, 0), "{}", fault.name);

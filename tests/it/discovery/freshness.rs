@@ -13,7 +13,7 @@ use townsquare::{
     discovery::{DiscoveryStats, Timeframe},
 };
 use townsquare_tests::{
-    catalog::Catalog,
+    catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, hours, ids, start_time},
     upstream::{Gate, Reply},
     wait::{until, within},
@@ -107,7 +107,7 @@ async fn a_thousand_concurrent_first_reads_share_one_refresh() {
                 match reader % 3 {
                     0 => discovery.get_trending_mini_apps(Timeframe::Hours24, 10).await,
                     1 => discovery.get_mini_apps_by_category(["games"], 10).await,
-                    _ => discovery.search_mini_apps("daily", 10).await,
+                    _ => discovery.search_mini_apps(FREQUENT_WORD, 10).await,
                 }
             })
         })

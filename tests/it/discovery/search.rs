@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use townsquare::{Client, ErrorKind, discovery::Selection};
 use townsquare_tests::{
-    catalog::{Catalog, Row},
+    catalog::{Catalog, FREQUENT_WORD, Row},
     fixture::{Fixture, assert_kind, ids},
 };
 
@@ -152,12 +152,12 @@ async fn search_applies_limit_and_filters() {
     let fixture = Fixture::of(catalog.rows());
     let client = fixture.open().await;
     let discovery = client.discovery();
-    assert_eq!(discovery.search_mini_apps("daily", 3).await.expect("a list").len(), 3);
-    let all = discovery.search_mini_apps("daily", 1000).await.expect("a list");
+    assert_eq!(discovery.search_mini_apps(FREQUENT_WORD, 3).await.expect("a list").len(), 3);
+    let all = discovery.search_mini_apps(FREQUENT_WORD, 1000).await.expect("a list");
     assert!(all.len() > 50, "{}", all.len());
-    assert_eq!(discovery.search_mini_apps("daily", Selection::default()).await.expect("a list").len(), 50);
+    assert_eq!(discovery.search_mini_apps(FREQUENT_WORD, Selection::default()).await.expect("a list").len(), 50);
     let selection = Selection::first(1000).in_categories(["games", "music"]).on_networks(["base"]);
-    let filtered = discovery.search_mini_apps("daily", selection).await.expect("a list");
+    let filtered = discovery.search_mini_apps(FREQUENT_WORD, selection).await.expect("a list");
     let expected: Vec<_> = all
         .iter()
         .filter(|app| matches!(app.category(), Some("games" | "music")))
@@ -166,7 +166,7 @@ async fn search_applies_limit_and_filters() {
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(ids(&filtered), expected);
-    assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps("daily", 0).await);
+    assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps(FREQUENT_WORD, 0).await);
 }
 
 #[tokio::test]

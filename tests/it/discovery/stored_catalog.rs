@@ -7,7 +7,7 @@ use townsquare::{
     discovery::{CatalogSource, DiscoveryStats, Selection, Timeframe},
 };
 use townsquare_tests::{
-    catalog::Catalog,
+    catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, ids, start_time},
     subprocess::{assert_passed, child, name_of, role},
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
@@ -148,7 +148,7 @@ async fn a_stale_stored_catalog_is_used_while_the_upstream_is_down() {
     let listed = two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("the database answers");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
     assert!(listed.iter().all(|app| app.last_fetched() == start_time()));
-    assert!(!two.discovery().search_mini_apps("daily", 5).await.expect("a list").is_empty());
+    assert!(!two.discovery().search_mini_apps(FREQUENT_WORD, 5).await.expect("a list").is_empty());
     let told = stats(&two);
     assert_eq!((told.source, told.fetched_at, told.is_stale), (CatalogSource::Database, Some(start_time()), true));
     assert!(told.last_error.is_some());

@@ -120,6 +120,12 @@ impl Modules {
     }
 }
 
+/// Accepted items in rows 0 and 1: file, item, reason.
+const AGREED_ASYNC: &[(&str, &str, &str)] = &[
+    ("core/src/error.rs", "async", "operation() runs a future under its name"),
+    ("core/src/error.rs", "await", "operation() runs a future under its name"),
+];
+
 fn row_of(module: &str) -> Option<usize> {
     ROWS.iter().position(|row| row.contains(&module))
 }
@@ -223,7 +229,9 @@ fn rows_0_and_1_do_no_io_and_no_async() {
     let check = |path: &str, text: &str| -> Vec<String> {
         let module = path.strip_prefix("core/src/").and_then(|path| path.split(['/', '.']).next()).unwrap_or_default();
         let is_pure = row_of(module).is_some_and(|row| row <= 1);
-        if is_pure { banned(path, text, |what| impure.iter().any(|item| is_below(what, item))) } else { Vec::new() }
+        let is_agreed = |what: &str| AGREED_ASYNC.iter().any(|(file, item, _)| (*file, *item) == (path, what));
+        let is_impure = |what: &str| impure.iter().any(|item| is_below(what, item)) && !is_agreed(what);
+        if is_pure { banned(path, text, is_impure) } else { Vec::new() }
     };
     assert_eq!(check("core/src/catalog/page.rs", "use std::fs;").len(), 1);
     assert_eq!(check("core/src/validate.rs", "async fn f() { x.await }").len(), 2);

@@ -260,7 +260,7 @@ fn items_are_read_from_code_and_not_from_comments_and_strings() {
 #[test]
 fn the_files_of_the_workspace_are_found() {
     let files = files(&["core/src", "tests"], &[".rs"]);
-    for path in ["core/src/lib.rs", "core/src/model/mini_app.rs", "tests/it/tidy/source.rs"] {
+    for path in ["core/src/lib.rs", "core/src/model/space.rs", "tests/it/tidy/source.rs"] {
         assert!(files.iter().any(|file| file.path == path), "{path}");
     }
 }
