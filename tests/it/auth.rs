@@ -1,4 +1,4 @@
-//! Sign-in, sessions and what they open (SPEC 5, DESIGN 4 and 8), on both engines.
+//! Accounts, sessions and rights (SPEC 5, DESIGN 4 and 8), on both engines.
 
 mod accounts;
 mod concurrent_callers;

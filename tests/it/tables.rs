@@ -1,4 +1,4 @@
-//! The tables and row operations (SPEC 2.2 to 2.7, 4.3, 4.5, 7, 8; UPSTREAM 4; DESIGN 3, 4, 9), on both engines.
+//! The tables and their operations (SPEC 2.2 to 2.7, 4.3, 4.5, 7, 8; UPSTREAM 4; DESIGN 3, 4, 9), on both engines.
 
 mod backup;
 mod callers;

@@ -136,7 +136,7 @@ on_both_engines! {
         assert_fails(missing, ErrorKind::NotFound, None, "Delete user failed: Record not found");
     }
 
-    /// Argon2id with less memory and fewer passes than today's, as an older version may have kept it.
+    /// A hash with weaker Argon2id parameters, as an older version may have stored it.
     fn a_password_hash_with_weaker_parameters_is_renewed_at_sign_in(db: &TestDatabase) {
         let auth = db.client.auth();
         wait(auth.sign_up(EMAIL, PASSWORD)).expect("signed up");

@@ -1,4 +1,4 @@
-//! Callers that take turns on the same connections: each finds what is its own, whoever was served before.
+//! Callers that share pooled connections: each sees its own rows, whatever caller used the connection before.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use townsquare_tests::{fixture::assert_kind, on_both_engines, test_database::Tes
 
 use super::people::sign_up;
 
-/// A user's handle, and a private space.
+/// Signs up a user with a private space; returns the space and the user's handle.
 fn resident(db: &TestDatabase, name: &str) -> (Client, Space) {
     let (_, client) = sign_up(db, &format!("{name}@town.example"));
     let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space");
@@ -50,7 +50,7 @@ on_both_engines! {
                 let (residents, spaces) = (&residents, &spaces);
                 scope.spawn(move || {
                     for round in 0..25 {
-                        // Whom a thread asks for changes with every call.
+                        // Each call uses another caller.
                         match (number + round) % 6 {
                             4 => spaces.iter().for_each(|space| {
                                 assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(space.id)));

@@ -1,5 +1,4 @@
-//! What a caller may not see does not exist for it (DESIGN 4): a hidden row answers like a missing one, to whatever is
-//! asked of it.
+//! Hidden rows (DESIGN 4): every operation on a row that the caller may not see fails like one on a missing row.
 
 use serde_json::json;
 use townsquare::{
@@ -12,13 +11,13 @@ use townsquare_tests::on_both_engines;
 
 use super::people::sign_up;
 
-/// All that an error tells.
+/// All public parts of an error.
 fn told(error: &Error) -> String {
     assert!(std::error::Error::source(error).is_none(), "{error:?}");
     format!("{error:?} {error} {:?} {:?} {:?}", error.code(), error.operation(), error.message())
 }
 
-/// Everything that a stranger may ask of a space.
+/// Runs every operation on a space.
 fn of_space(client: &Client, id: Uuid) -> Vec<String> {
     let spaces = client.spaces();
     let patch = || SpacePatch::new().name("mine");
@@ -40,7 +39,7 @@ fn changes_of_space(client: &Client, id: Uuid, patch: SpacePatch) -> [Option<Err
     [wait(client.spaces().update_space(id, patch)).err(), wait(client.spaces().delete_space(id)).err()]
 }
 
-/// Everything that a stranger may ask of a fidget.
+/// Runs every operation on a fidget.
 fn of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
     let read = wait(client.fidgets().get_fidget(id)).map(drop);
     [told(&read.expect_err("refused"))].into_iter().chain(changes_of_fidget(client, space, id)).collect()

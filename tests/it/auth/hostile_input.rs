@@ -1,4 +1,4 @@
-//! A user with bad intentions: hand-overs, texts that mean something to SQL, texts that are far too long.
+//! Hostile input by a signed-in user: foreign owners, SQL in texts, NUL characters, very long texts.
 
 use serde_json::json;
 use townsquare::{
@@ -15,7 +15,7 @@ use townsquare_tests::{
 
 use super::people::{PASSWORD, handle, sign_up};
 
-/// Texts that would be something else to a careless program.
+/// Texts that are special in SQL.
 const TEXTS: [&str; 9] = [
     "' OR '1'='1",
     "x'; DROP TABLE spaces; --",
@@ -35,7 +35,7 @@ on_both_engines! {
         let (_, stranger) = sign_up(db, "stranger@town.example");
         let owner = db.user();
         for owner in [owner, Uuid::from_u128(7)] {
-            // Whether there is such a user stays untold.
+            // The error does not tell whether the user exists.
             let refused = wait(stranger.spaces().create_space(NewSpace::named("gift").owned_by(owner)));
             let sentence = format!("Create space failed: {FOREIGN} \"spaces\"");
             assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
@@ -63,7 +63,7 @@ on_both_engines! {
         let patch = FidgetPatch::new().kind("y").config(Some(json!({"space_id": Uuid::nil()}))).position(None);
         let updated = wait(of_ann.fidgets().update_fidget(fidget.id, patch)).expect("changed");
         assert_eq!((updated.id, updated.space_id, updated.created_at), (fidget.id, Some(space.id), fidget.created_at));
-        // A fidget named under another of one's own spaces stays where it is.
+        // save_positions of another own space does not move the fidget.
         let other = wait(of_ann.spaces().create_space(NewSpace::named("other"))).expect("a space");
         let moved = wait(of_ann.fidgets().save_positions(other.id, [(fidget.id, Some(json!(1)))].into()));
         assert_fails(moved, ErrorKind::NotFound, None, "Save positions failed: Record not found");
@@ -132,7 +132,7 @@ on_both_engines! {
             let refused = wait(db.service.auth().refresh_session_of(&token)).map(drop);
             assert_fails(refused, ErrorKind::Unauthorized, None, "Refresh session failed: Session has ended");
         }
-        // The two tokens of a session are not each other.
+        // Access and refresh token are not interchangeable.
         assert!(wait(db.client.as_user(&session.refresh_token)).is_err());
         assert!(wait(db.service.auth().refresh_session_of(access)).is_err());
         assert!(wait(db.client.as_user(access)).is_ok(), "and all that ended nothing");
@@ -159,7 +159,7 @@ on_both_engines! {
         let mut claim = identity_claim(ann.user.id, &"01".repeat(32), db.clock.clock().now()).expect("a key");
         claim["userId"] = json!(format!("{}\0", ann.user.id));
         assert_eq!(wait(of_ann.auth().link_identity(&claim)).expect_err("changed").kind(), ErrorKind::Unauthorized);
-        // A password is bytes: a NUL in it counts like any other.
+        // A password may contain a NUL.
         wait(auth.sign_up("bob@town.example", "pass\0word one")).expect("signed up");
         assert!(wait(auth.sign_in("bob@town.example", "pass\0word two")).is_err());
         assert!(wait(auth.sign_in("bob@town.example", "pass")).is_err());

@@ -1,4 +1,4 @@
-//! Identity keys from claim to navigation (DESIGN 4): who may link one, what that opens, and when it ends.
+//! Identity keys (DESIGN 4): linking by a claim, the right to set the navigation, and its end.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn links(db: &TestDatabase) -> usize {
     db.raw.count(table)
 }
 
-/// A community with the key among its administrators'.
+/// Creates a community with the key among its admin keys.
 fn community(db: &TestDatabase, id: &str) -> CommunityConfig {
     let mut patch: CommunityPatch = required();
     patch.admin_identity_public_keys = Change::Set(vec!["somebody else's".into(), KEY.into()]);
@@ -98,7 +98,7 @@ on_both_engines! {
 
     fn a_signed_file_is_not_an_identity_claim(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, "ann@town.example");
-        // Made with the published JavaScript of other programs that sign such files.
+        // Signed with the published JavaScript implementation.
         let file = json!({
             "publicKey": KEY, "fileData": "{\"a\":1}", "fileType": "json", "isEncrypted": false,
             "timestamp": "2024-01-15T10:30:00.000Z",
@@ -133,12 +133,12 @@ on_both_engines! {
         let refused = wait(communities.save_community_domain("town", "town.example", DomainType::Custom));
         let sentence = format!("Save community domain failed: {words} community_domains");
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
-        // Another community, with other keys.
+        // A community with other admin keys.
         wait(db.service.communities().save_community_config("village", required())).expect("saved");
         let sentence = format!("Update navigation failed: {words} community_configs");
         let refused = wait(communities.update_navigation("village", None));
         assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
-        // One that is not published is not there for her.
+        // An unpublished community fails like a missing one.
         let mut hidden = CommunityPatch::new();
         hidden.is_published = Change::Set(false);
         wait(db.service.communities().save_community_config("town", hidden)).expect("hidden");
@@ -168,7 +168,7 @@ on_both_engines! {
         assert_eq!(links(db), 0);
         let ended = wait(of_ann.communities().update_navigation("town", None));
         assert_fails(ended, ErrorKind::Unauthorized, None, "Update navigation failed: Session has ended");
-        // Whoever has her address next has her key no more; it is free.
+        // A new user with the same address does not have the key; the key is free.
         let (again, of_again) = sign_up(db, "ann@town.example");
         let refused = wait(of_again.communities().update_navigation("town", None));
         assert_eq!(refused.expect_err("somebody else").kind(), ErrorKind::Forbidden);

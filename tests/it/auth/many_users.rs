@@ -1,4 +1,4 @@
-//! A server with many users: one client, a handle for each (DESIGN 4).
+//! One client with ten thousand handles of different users (DESIGN 4).
 
 use jiff::{SignedDuration, Timestamp};
 use ring::digest::{SHA256, digest};
@@ -11,7 +11,7 @@ use townsquare_tests::{
 
 const USERS: usize = 10_000;
 
-/// Users who are signed in, as the library would have kept them; ten thousand passwords would take minutes to hash.
+/// Inserts sessions as the library stores them, because hashing ten thousand passwords would take minutes.
 fn keep_sessions(db: &TestDatabase, users: &[Uuid]) {
     let rows = |row: &dyn Fn(Uuid) -> String| users.iter().map(|user| row(*user)).collect::<Vec<_>>().join(", ");
     let address = |user: Uuid| format!("('{user}', '{}@town.example')", user.simple());
@@ -47,7 +47,7 @@ on_both_engines! {
         users.chunks(500).for_each(|users| keep_sessions(db, users));
         let handles: Vec<Client> =
             users.iter().map(|user| wait(db.client.as_user(&token(*user))).expect("a handle")).collect();
-        // Each is its own user, in whatever order they come.
+        // Each handle acts for its user, in any order.
         for place in (0..USERS).step_by(97).chain([USERS - 1, 0, 5_000]) {
             let (user, handle) = (users[place], &handles[place]);
             let space = wait(handle.spaces().create_space(NewSpace::named("mine"))).expect("created");
@@ -56,7 +56,7 @@ on_both_engines! {
             assert!(wait(stranger.spaces().get_space(space.id)).is_err(), "{place}");
             assert_eq!(wait(handle.auth().get_session()).expect("asked").map(|held| held.user.id), Some(user));
         }
-        // The end of one is the end of no other.
+        // Ending one session ends no other.
         wait(handles[7].auth().sign_out()).expect("signed out");
         assert!(wait(handles[7].spaces().get_public_spaces(1, 0)).is_err());
         assert!(wait(handles[8].spaces().get_public_spaces(1, 0)).is_ok());

@@ -1,5 +1,5 @@
-//! PostgreSQL enforces the policies by itself (DESIGN 4): statements that the library never wrote, on a connection of the
-//! role that it gives to everybody but the service.
+//! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the library's
+//! callers.
 
 mod random_rows;
 mod roles;
@@ -19,11 +19,11 @@ use townsquare_tests::{
 
 use super::people::sign_up;
 
-/// The tables of SPEC 2, as SQL names them.
+/// The tables of SPEC 2, quoted for SQL.
 const TABLES: [&str; 6] =
     ["community_configs", "community_domains", "\"spaceRegistrations\"", "users", "spaces", "fidgets"];
 
-/// A connection that works for this caller as the library's would: nobody is `anonymous`.
+/// Connects with the restricted role for this caller; the anonymous caller is `anonymous`.
 fn caller(db: &TestDatabase, who: &str) -> RawConnection {
     let raw = RawConnection::postgres(&db.url()).expect("the server runs");
     raw.run(&format!("SET ROLE townsquare_caller; SELECT set_config('townsquare.caller', '{who}', false)"));
@@ -43,7 +43,7 @@ fn changes(raw: &RawConnection, sql: &str, rows: usize) {
     assert_eq!(raw.rows(&format!("{sql} RETURNING 1")).len(), rows, "{sql}");
 }
 
-/// Two users, Ann and Bob, each with a private space and a fidget in it.
+/// Ann and Bob, each with a private space and a fidget in it.
 struct Fixture {
     ann: Uuid,
     bob: Uuid,
@@ -161,7 +161,7 @@ on_engine! { Postgres in postgres;
                     "permission denied",
                 );
             }
-            // Neither a lock nor a plan tells of a row that is hidden.
+            // Neither a row lock nor a query plan reveals a hidden row.
             changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
             assert_eq!(raw.rows(&format!("SELECT 1 FROM spaces WHERE id = '{}' FOR UPDATE", of_bob.0)).len(), 0);
             let leak = format!("SELECT 1 FROM spaces WHERE id = '{}' AND 1 / (length(name) - 3) = 1", of_bob.0);

@@ -1,7 +1,7 @@
-//! Passwords, tokens and keys stay where they belong: no log, no error, no `Debug`, and no database holds one.
+//! Secrets: no log line, error, `Debug` output or table contains a password, token or key.
 //!
-//! Everything that a caller of sign-in can do is done with marked secrets, in a process of its own whose every log line
-//! is kept; then the marks are looked for.
+//! A process of its own runs every auth operation with marked secrets and captures its log; the test then searches for the
+//! marks.
 
 use std::{
     error::Error as _,
@@ -35,7 +35,7 @@ const API_KEY: &str = "marked-api-key-1b2c";
 const SEED: &str = "4d61726b65642d736565642d303132333435363738394142434445464748494a";
 const EMAIL: &str = "ann@town.example";
 
-/// All that was logged, and all that values and errors said of themselves.
+/// All captured output: log lines, `Debug` and `Display` of values and errors.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<String>>);
 
@@ -44,7 +44,7 @@ impl Heard {
         writeln!(self.0.lock(), "{what:?}").expect("memory");
     }
 
-    /// An error in all its words, and those of what caused it.
+    /// Adds an error and its sources.
     fn error(&self, error: &Error) {
         self.note(error);
         let mut text = format!("{error} {:?} {:?}", error.message(), error.code());
@@ -56,7 +56,7 @@ impl Heard {
         self.note(text);
     }
 
-    /// What an operation gave, either way.
+    /// Adds the outcome of an operation.
     fn outcome<T: fmt::Debug>(&self, result: Result<T, Error>) -> Option<T> {
         match result {
             Ok(value) => {
@@ -96,7 +96,7 @@ impl Subscriber for Heard {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// Starts to keep what this process logs, and what its panics say.
+/// Captures the log and the panics of this process.
 fn listen() -> Heard {
     let heard = Heard::default();
     tracing::subscriber::set_global_default(heard.clone()).expect("the first of this process");
@@ -108,7 +108,7 @@ fn listen() -> Heard {
     heard
 }
 
-/// Does everything with marked secrets; all the secrets there were.
+/// Runs every operation with marked secrets; returns the secrets.
 fn live(db: &TestDatabase, heard: &Heard) -> Vec<String> {
     let sessions = Mutex::new(Vec::<Session>::new());
     let kept = |result: Result<Session, Error>| {
@@ -173,7 +173,7 @@ fn live(db: &TestDatabase, heard: &Heard) -> Vec<String> {
     session_secrets.chain(others).collect()
 }
 
-/// Has the database refuse rows of ours: its words may quote them.
+/// Makes the database refuse rows, because its messages may quote their values.
 fn faults(db: &TestDatabase, heard: &Heard, kept: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
     let own = |name: &str| match db.engine {
         Engine::Sqlite => format!("townsquare_{name}"),
@@ -201,7 +201,7 @@ fn faults(db: &TestDatabase, heard: &Heard, kept: &dyn Fn(Result<Session, Error>
     }
 }
 
-/// Every row of the database, as somebody who has stolen it reads it.
+/// Returns every row of the database as text.
 fn contents(db: &TestDatabase) -> String {
     let mut all = String::new();
     let tables = match db.engine {

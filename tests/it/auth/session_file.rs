@@ -1,4 +1,4 @@
-//! The session of an app with one user, kept from one start to the next (`persist_session`).
+//! The session file of an app with one user (`persist_session`).
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -25,7 +25,7 @@ fn signed_in(db: &TestDatabase, folder: &TempDir) -> Client {
     client
 }
 
-/// The address of who is signed in.
+/// Returns the address of the signed-in user.
 fn who(client: &Client) -> Option<String> {
     wait(client.auth().get_session()).expect("asked").map(|session| session.user.email)
 }
@@ -46,7 +46,7 @@ on_both_engines! {
         assert!(wait(again.spaces().create_space(NewSpace::named("mine"))).is_ok());
         assert!(is_private(&file(&folder)));
         wait(again.close());
-        // An access token that is too old is refreshed on the way in.
+        // Open refreshes an expired access token.
         db.clock.advance(std::time::Duration::from_secs(7_200));
         let later = open(db, &folder);
         assert_eq!(who(&later).as_deref(), Some(ANN));
@@ -85,7 +85,7 @@ on_both_engines! {
         let refreshed = wait(ann.auth().refresh_session()).expect("refreshed");
         assert_eq!(refreshed.user.email, ANN);
         assert_eq!((who(&ann).as_deref(), who(&bob).as_deref()), (Some(ANN), Some(BOB)));
-        // Ann's tokens are the ones kept now: Bob's end takes nothing from her.
+        // The file has Ann's tokens now: Bob's sign-out keeps them.
         wait(bob.auth().sign_out()).expect("signed out");
         assert!(file(&folder).exists());
         wait(bob.close());

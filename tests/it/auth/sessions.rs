@@ -1,4 +1,4 @@
-//! Sessions: whom a handle acts for, how long, and what ends that (SPEC 5.3, DESIGN 8).
+//! Sessions: the caller of a handle, its lifetime and its end (SPEC 5.3, DESIGN 8).
 
 use std::{
     sync::mpsc,
@@ -163,7 +163,7 @@ on_both_engines! {
             let _ = refresh.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             drop(refresh);
         }
-        // Among them all: no call ever finds a token that has just died.
+        // None of the calls fails because of a token that was just refreshed.
         for _ in 0..50 {
             assert!(wait(db.client.spaces().create_space(NewSpace::named("mine"))).is_ok());
             assert!(wait(db.client.spaces().get_user_spaces(old.user.id)).is_ok());

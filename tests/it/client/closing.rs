@@ -1,4 +1,4 @@
-//! Closing: at once, whatever is under way; later calls are told (DESIGN 4; issue "clean `close()`").
+//! `close` waits for nothing that hangs, and later calls fail (DESIGN 4).
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What opening creates, and what it refuses by name (DESIGN 3; SPEC gives the tables, later parts fill them).
+//! Opening a client: what it creates, and the errors that name an invalid option or file (DESIGN 3).
 
 use std::{fs, path::Path, process::Stdio, sync::Barrier, thread};
 
@@ -179,7 +179,7 @@ fn a_database_of_a_newer_version_is_refused_unchanged() {
         rows.collect::<Result<_, _>>().expect("rows")
     };
     assert!(!columns.is_empty(), "the migrations table of DESIGN 3");
-    // A migration that this library has never heard of.
+    // A migration that this library does not know.
     let number = &columns[0].0;
     let names: Vec<_> = columns.iter().map(|(name, _)| format!("\"{name}\"")).collect();
     let values: Vec<_> = columns

@@ -1,4 +1,4 @@
-//! The single shared instance (SPEC 4.2), each test in a process of its own.
+//! The shared client (SPEC 4.2); each test runs in a process of its own.
 
 use std::thread;
 

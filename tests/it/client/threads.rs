@@ -1,4 +1,4 @@
-//! No thread is left behind (issue "The house"), each test in a process of its own.
+//! A closed client leaves no thread; each test runs in a process of its own.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The doors of the blocking face: `wait` and `wait_while` (DESIGN 2: thin skins on one async core).
+//! `blocking::wait` and `wait_while` (DESIGN 2).
 
 use std::{
     future::{pending, poll_fn, ready},

@@ -1,4 +1,4 @@
-//! A sudden fall is refused (UPSTREAM 1: from 691 to 99 and from 199 to 0 rows by accident; DESIGN 6).
+//! Collapsed catalogs are refused (UPSTREAM 1: upstream fell from 691 to 99 and from 199 to 0 rows; DESIGN 6).
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn stats(client: &Client) -> DiscoveryStats {
     client.discovery().stats().expect("open")
 }
 
-/// A client that has seen `before` apps, whose upstream has `after` now.
+/// Opens a client on `before` apps, then lets the upstream serve `after` apps.
 async fn fallen(before: usize, after: usize) -> (Fixture, Client) {
     let fixture = Fixture::of(Catalog::of(before).rows());
     let client = fixture.open().await;
@@ -77,7 +77,7 @@ async fn a_forced_refresh_accepts_a_collapsed_catalog() {
         let forced = client.discovery().force_refresh().await.expect("force takes it");
         assert_eq!((forced.total, forced.last_error, forced.is_stale), (after, None, false));
         assert_eq!(count(&client).await, after);
-        // From here on it is the catalog that others are measured against.
+        // Later refreshes are compared with this catalog.
         fixture.upstream.serve(Catalog::of(before).rows());
         assert_eq!(client.discovery().refresh().await.expect("growth is welcome").total, before);
     }

@@ -1,5 +1,5 @@
-//! Failing upstreams (issue "Survives"; UPSTREAM 1 "Errors seen in the wild"; DESIGN 6): the last good catalog
-//! answers, the stats say why it is no newer, and a recovery clears that.
+//! Failing upstreams (UPSTREAM 1 "Errors seen in the wild"; DESIGN 6): reads use the last catalog, the stats report the
+//! error, and a recovery clears it.
 
 use std::{
     pin::Pin,
@@ -24,7 +24,7 @@ const ENOUGH: Duration = Duration::from_secs(12);
 struct Fault {
     name: &'static str,
     begin: fn(&Upstream),
-    /// What `last_error` says, any of these, in lower case.
+    /// Words of `last_error` in lower case; any one must occur.
     says: &'static [&'static str],
 }
 
@@ -142,7 +142,7 @@ fn assert_says(fault: &Fault, text: &str) {
 async fn survives(fault: &'static Fault) {
     let catalog = Catalog::of(APPS);
     let fixture = Fixture::of(catalog.rows());
-    // The bodies that are too large take their time to arrive, and must fail for their size.
+    // Bodies that are too large need time to arrive and must fail because of their size.
     let config = match fault.says == TOO_LARGE {
         true => fixture.short_timeouts().catalog_timeout(ENOUGH).catalog_refresh_timeout(ENOUGH),
         false => fixture.short_timeouts(),
@@ -194,7 +194,7 @@ async fn the_catalog_survives_every_upstream_fault() {
     every(FAULTS.iter(), |fault| Box::pin(survives(fault))).await;
 }
 
-/// Runs a check for each fault, and tells all that failed instead of the first.
+/// Runs a check for each fault and reports all failures.
 async fn every(
     faults: impl Iterator<Item = &'static Fault>,
     check: fn(&'static Fault) -> Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -210,7 +210,7 @@ async fn every(
 
 #[tokio::test]
 async fn without_a_catalog_every_upstream_fault_is_unavailable() {
-    // Zero rows from a source that never had any is a catalog, if an empty one.
+    // Zero rows are a valid catalog when there was none before.
     let faults = FAULTS.iter().filter(|fault| fault.name != "zero rows" && fault.says != TOO_LARGE);
     every(faults, |fault| Box::pin(has_nothing(fault))).await;
 }
@@ -262,7 +262,7 @@ async fn a_timeframe_that_cannot_be_fetched_is_reported_as_stale() {
         "24h" => Reply::Page,
         _ => Reply::status(500),
     });
-    // There is a catalog to answer from, if in another order.
+    // The catalog answers, in another order.
     let listed = within("a read", ENOUGH, discovery.get_trending_mini_apps(Timeframe::Days7, 1000)).await;
     assert_eq!(listed.expect("a list").len(), APPS);
     assert!(discovery.stats().expect("open").last_error.is_some_and(|told| told.contains("500")));

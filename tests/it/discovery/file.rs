@@ -1,4 +1,4 @@
-//! Catalogs kept by hand (issue: `file:` catalogs in the same body; DESIGN 6: no key needed, one order for all).
+//! Catalogs from a `file:` URL (DESIGN 6): no key, and one order for all timeframes.
 
 use std::{fs, path::Path, time::Duration};
 

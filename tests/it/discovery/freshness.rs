@@ -1,4 +1,4 @@
-//! Fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
+//! Freshness: fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
 
 use std::{
     sync::{
@@ -30,7 +30,7 @@ fn stats(client: &Client) -> DiscoveryStats {
     client.discovery().stats().expect("open")
 }
 
-/// The ids of the first apps of two catalogs, the second of which replaces the first.
+/// Returns an old and a new catalog with the ids of their first apps.
 fn two_catalogs() -> (Catalog, Catalog, String, String) {
     let (old, new) = (Catalog::of(120), Catalog::of(120).seeded(7));
     (old, new, old.app(0).id, new.app(0).id)

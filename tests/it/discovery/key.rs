@@ -1,4 +1,4 @@
-//! Without a key: no call, no results, no error (SPEC 1.5, 5.1, 7; DESIGN 6).
+//! A client without API key: no request, empty results, no error (SPEC 1.5, 5.1, 7; DESIGN 6).
 
 use townsquare::{
     Client, Config, blocking,
@@ -70,7 +70,7 @@ fn the_key_is_read_from_the_environment() {
         let client = blocking::Client::open(config).expect("opens");
         assert_eq!(client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).expect("a list").len(), 5);
         assert_eq!(fixture.upstream.requests()[0].header("x-api-key"), Some(KEY));
-        // An empty key that is given wins over the environment's.
+        // An explicit empty key takes precedence over the environment.
         let client = blocking::Client::open(fixture.config().catalog_api_key("")).expect("opens");
         assert!(client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).expect("no error").is_empty());
         return;

@@ -1,5 +1,5 @@
-//! The network filter (SPEC 1.1, UPSTREAM 1 and "How we read them"): from the records where some row names its
-//! chains, by asking upstream where none does.
+//! The network filter (SPEC 1.1, UPSTREAM 1): it uses the chains of the rows, or the upstream's filter when no row has
+//! any.
 
 use serde_json::json;
 use townsquare::{
@@ -95,7 +95,7 @@ async fn an_unknown_network_is_refused_without_a_request() {
 async fn hyperevm_is_filtered_without_the_upstream() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let client = fixture.open().await;
-    // Whatever the answer: it is no complaint about the name, and upstream, which would refuse it, is not asked.
+    // The name is accepted, and the upstream, which would refuse it, gets no request.
     if let Err(error) = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&["hyperevm"])).await {
         assert_ne!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }

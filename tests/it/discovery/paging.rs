@@ -1,4 +1,4 @@
-//! How the catalog is read from upstream (UPSTREAM 1; DESIGN 6: paging, bounds, tries).
+//! Reading the catalog page by page: cursors, limits and retries (UPSTREAM 1; DESIGN 6).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The mini app record: every field of UPSTREAM 2 from where UPSTREAM 1 has it, tidied as "How we read them" says.
+//! The mini app record: every field of UPSTREAM 2, read and normalised as UPSTREAM 1 states.
 
 use serde_json::{Value, json};
 use townsquare::{

@@ -1,4 +1,4 @@
-//! Redirects (issue: "to other hosts or to `file:`: not followed with the key").
+//! Redirects of the upstream: the API key is sent to no other origin.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn a_redirect_within_the_origin_is_followed_or_reported() {
 
 #[tokio::test]
 async fn a_proxy_of_the_environment_does_not_get_the_key() {
-    // The recorder of the first test is only proof when requests arrive directly.
+    // The first test is only valid when requests go directly to the recorder.
     let fixture = Fixture::of(Catalog::of(60).rows());
     let client = fixture.open().await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");

@@ -1,4 +1,4 @@
-//! The endpoint over real HTTP: the axum router of feature `http` (SPEC 4.1).
+//! The endpoint over HTTP: the axum router of feature `http` (SPEC 4.1).
 
 use std::{net::SocketAddr, sync::mpsc, thread};
 

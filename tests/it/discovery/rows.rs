@@ -1,4 +1,4 @@
-//! Rows that miss any optional part or have it of the wrong type (UPSTREAM 1): the row stays, the page always.
+//! Malformed rows (UPSTREAM 1): a missing or mistyped field costs that field, at most its row, never the page.
 
 use serde_json::{Value, json};
 use townsquare::{
@@ -37,7 +37,7 @@ async fn a_missing_or_mistyped_field_costs_only_that_field() {
         let expected = match (odd.part.ends_with("/name"), odd.change, has_manifest) {
             (true, "a string", _) => "text",
             (false, _, true) => "Full House",
-            // An object in the manifest's place is one, with nothing in it that has the right type.
+            // An object is a manifest without valid fields.
             _ => "Button",
         };
         assert_eq!(app.name(), expected, "{what}");
@@ -108,7 +108,7 @@ async fn deep_nesting_and_long_texts_cost_at_most_their_row() {
     ];
     let fixture = Fixture::of(rows);
     let client = fixture.open().await;
-    // A body that nests deeper than a reader can go may fail as a whole, but not take the process along.
+    // A body that is nested too deeply may fail, but must not crash the process.
     match client.discovery().get_trending_mini_apps(Timeframe::Hours24, 50).await {
         Ok(apps) => assert!(apps.iter().any(|app| app.domain() == "last.example")),
         Err(error) => assert_eq!(error.kind(), townsquare::ErrorKind::Unavailable, "{error}"),

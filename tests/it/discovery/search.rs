@@ -1,4 +1,4 @@
-//! What people expect of a search box (SPEC 4.2 searchMiniApps; DESIGN 6).
+//! Search results (SPEC 4.2 searchMiniApps; DESIGN 6).
 
 use serde_json::{Value, json};
 use townsquare::{Client, ErrorKind, discovery::Selection};
@@ -9,7 +9,7 @@ use townsquare_tests::{
 
 fn app(name: &str, change: impl FnOnce(&mut Value)) -> Row {
     let ascii: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    // A name without a Latin letter has a host too, and one of its own.
+    // A name without ASCII letters needs a unique host too.
     let host = if ascii.is_empty() { format!("n{}", name.chars().map(u32::from).sum::<u32>()) } else { ascii };
     let mut frame = json!({
         "version": "next", "image": "", "frames_url": format!("https://{host}.site"), "title": "Open",

@@ -1,4 +1,4 @@
-//! Search, measured (DESIGN 6): how often a query that means one app finds it, on real and on invented names.
+//! Search quality (DESIGN 6): how often a query for one app finds it, by real and by invented names.
 
 use std::{collections::HashSet, path::Path};
 
@@ -7,7 +7,7 @@ use townsquare::{Client, Config, discovery::Timeframe};
 use townsquare_tests::{Rng, catalog::Catalog, paths::shared_data, temp_dir};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// A way to ask for a name, how far down the list it may stand, and how often that must succeed.
+/// A way to query a name, the lowest accepted rank, and the required success rate.
 struct Question {
     what: &'static str,
     within: usize,
@@ -22,7 +22,7 @@ const QUESTIONS: [Question; 4] = [
     Question { what: "first five letters, first ten", within: 10, percent: 85.0, ask: beginning },
 ];
 
-/// The name with one letter dropped, doubled, swapped with its neighbour or replaced; names of 5 letters or more.
+/// Drops, doubles, swaps or replaces a letter of a name of 5 letters or more.
 fn misspelt(name: &str, random: &mut Rng) -> Option<String> {
     let mut letters: Vec<char> = name.chars().collect();
     let places: Vec<_> = (0..letters.len()).filter(|place| letters[*place].is_alphabetic()).collect();
@@ -74,7 +74,7 @@ async fn measure(what: &str, file: &Path) {
             let Some(query) = (question.ask)(name, &mut random) else { continue };
             let answer = client.discovery().search_mini_apps(&query, question.within as u32).await.expect("a list");
             asked += 1;
-            // An app of the same name is as good: nobody could mean only one of them by it.
+            // An app of the same name counts as found.
             found += usize::from(answer.iter().any(|app| app.name() == &**name));
         }
         let percent = 100.0 * f64::from(found as u32) / f64::from(asked.max(1) as u32);
@@ -88,7 +88,7 @@ async fn measure(what: &str, file: &Path) {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// The names of a catalog file's apps, each app once.
+/// Returns the names of a catalog file's apps, without duplicates.
 fn names_of(file: &Path) -> Vec<String> {
     let body: Value = serde_json::from_slice(&std::fs::read(file).expect("a file")).expect("JSON");
     let mut seen = HashSet::new();
@@ -111,7 +111,7 @@ fn show(line: &str) {
 async fn real_names_are_found_at_the_required_rates() {
     match shared_data("catalog-2835.json") {
         Some(file) => measure("real", &file).await,
-        // Nothing that the project needs: the invented names below ask the same.
+        // Optional: the invented names below are measured too.
         None => show("real: not measured, there is no ../shared/data/catalog-2835.json"),
     }
 }

@@ -1,4 +1,4 @@
-//! Processes on one database share a catalog (SPEC 1.3; DESIGN 6: fallback, and one fetch for all).
+//! The catalog stored in the database and shared by its clients (SPEC 1.3; DESIGN 6).
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn a_corrupt_stored_catalog_is_fetched_again() {
         assert_eq!(listed.unwrap_or_else(|error| panic!("{damage}: {error}")).len(), APPS, "{damage}");
         assert_eq!((stats(&client).source, fixture.upstream.list_count()), (CatalogSource::Upstream, 2), "{damage}");
         client.close().await;
-        // What replaced it serves the next one, and without upstream a damaged one is no answer, nor a crash.
+        // The next client loads the new catalog; without upstream a corrupt one is an error.
         assert_eq!(count(&fixture.open().await).await, APPS, "{damage}");
         assert_eq!(fixture.upstream.list_count(), 2, "{damage}");
     }
@@ -173,7 +173,7 @@ async fn a_stored_catalog_of_another_source_is_ignored() {
     let three = fixture.open_with(fixture.short_timeouts().catalog_url(third.url())).await;
     let call = three.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
     assert_kind(ErrorKind::Unavailable, call);
-    // And each finds its own again.
+    // Each source still has its own stored catalog.
     let again = fixture.open().await;
     assert_eq!((count(&again).await, stats(&again).source), (APPS, CatalogSource::Database));
 }

@@ -1,4 +1,4 @@
-//! Trending lists (SPEC 4.2 getTrendingMiniApps; UPSTREAM 1: the list's order is always the trending order).
+//! Trending lists (SPEC 4.2 getTrendingMiniApps; UPSTREAM 1: lists are in trending order).
 
 use townsquare::{
     ErrorKind,

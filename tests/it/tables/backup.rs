@@ -1,4 +1,4 @@
-//! Copies of a SQLite database while writers go on, and back (issue "tables").
+//! Backups of a SQLite database during writes, and their restore.
 
 use std::{
     fs,

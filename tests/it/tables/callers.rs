@@ -1,4 +1,4 @@
-//! Who may do what (SPEC 5.4, DESIGN 4): nobody against the service. What nobody may not see is not there for it.
+//! Rights of anonymous callers and of the service (SPEC 5.4, DESIGN 4).
 
 use serde_json::json;
 use townsquare::{
@@ -116,7 +116,7 @@ on_both_engines! {
         wait(spaces.update_space(hidden.id, SpacePatch::new().name("y"))).expect("changed");
         wait(fidgets.delete_fidget(fidget.id)).expect("deleted");
         wait(spaces.delete_space(hidden.id)).expect("deleted");
-        // The handle that nobody has is none the stronger for it.
+        // The anonymous handle of the same client has no more rights.
         let refused = wait(db.client.spaces().create_space(NewSpace::named("x")));
         assert_eq!(refused.expect_err("still nobody").kind(), ErrorKind::Forbidden);
     }

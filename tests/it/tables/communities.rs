@@ -98,7 +98,7 @@ on_both_engines! {
         let refused = wait(db.service.communities().save_community_config("town.example", patch));
         let sentence = "Save community config failed: Required field is missing";
         assert_fails(refused, ErrorKind::FieldMissing, Some("23502"), sentence);
-        // JSON's null is a value, and no absence.
+        // JSON null is a value.
         let mut patch = CommunityPatch::new();
         patch.brand_config = Change::Set(Value::Null);
         let saved = wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");
@@ -122,7 +122,7 @@ on_both_engines! {
         let refused = wait(communities.save_community_domain(&id, "x.example", townsquare::DomainType::Custom));
         let sentence = format!("Save community domain failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
-        // A question is not refused: nobody has that name.
+        // A read accepts a longer id and finds nothing.
         assert_eq!(wait(communities.get_active_community_config(&id)).expect("none"), None);
         assert_eq!(db.raw.count("community_configs"), 4);
     }
@@ -209,7 +209,7 @@ on_both_engines! {
 }
 
 on_engine! { Postgres in postgres_alone;
-    /// SQLite keeps no functions: there the operation is the function.
+    /// SQLite stores no functions: there the operation replaces it.
     fn the_sql_function_returns_the_active_configuration(db: &TestDatabase) {
         let call = |id: &str| db.raw.value(&format!("SELECT get_active_community_config('{id}')"));
         assert_eq!(call("town.example"), "NULL");

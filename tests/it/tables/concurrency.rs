@@ -1,4 +1,4 @@
-//! Many callers of one client at once: a write that fails fails alone, and nothing is lost or done twice.
+//! Concurrent callers of one client: a failing write fails alone, and no write is lost or repeated.
 
 use std::{collections::BTreeMap, future::poll_fn, task::Poll, thread};
 
@@ -11,7 +11,7 @@ use townsquare::{
 };
 use townsquare_tests::{on_both_engines, test_database::required};
 
-/// Runs `work` on so many threads at once, each with its number.
+/// Runs `work` on concurrent threads with their numbers.
 fn at_once<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let all: Vec<_> = (0..threads)
@@ -116,7 +116,7 @@ on_both_engines! {
                 }
                 let trio = (0..3).map(|_| NewSpace::named(format!("{round}"))).collect();
                 let mut write = Box::pin(db.service.spaces().create_spaces(trio));
-                // Looked at once or a few times, with a breath between, and then no more.
+                // Polls the future a few times and drops it.
                 let mut is_given_up = true;
                 for _ in 0..=round % 4 {
                     match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {

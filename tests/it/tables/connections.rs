@@ -1,4 +1,4 @@
-//! Reaching a PostgreSQL server (DESIGN 3): roles, sockets and TLS by the URL, and refusals that name what is wrong.
+//! Connections to PostgreSQL (DESIGN 3): roles, sockets and TLS by the URL, and the errors of a bad URL or server.
 
 use std::{path::Path, process::Command};
 
@@ -23,7 +23,7 @@ fn works(url: &str) {
     wait(client.close());
 }
 
-/// With one thread, and with no more than it must have.
+/// Makes a runtime with one worker thread and only the I/O driver.
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_io().build().expect("a runtime")
 }
@@ -115,7 +115,7 @@ fn the_sslmode_decides_how_a_server_is_verified() {
         assert!(error.message().contains("certificate"), "an authority that nobody knows: {error}");
         works(&format!("{url}?sslmode={mode}&sslrootcert={}", folder.path().join("ca.crt").display()));
     }
-    // The certificate is for the address, not for this name of it.
+    // The certificate names the address, not this host name.
     let other = url.replace("127.0.0.1", "localhost");
     let root = format!("sslrootcert={}", folder.path().join("ca.crt").display());
     let error =
@@ -124,7 +124,7 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     works(&format!("{other}?sslmode=verify-ca&{root}"));
 }
 
-/// Makes an authority, and by it a certificate for 127.0.0.1; `false` where there is nothing to make them with.
+/// Creates a certificate authority and a certificate for 127.0.0.1; false without openssl.
 fn certify(folder: &Path) -> bool {
     let openssl = |arguments: &str| {
         let mut command = Command::new("openssl");
@@ -140,7 +140,7 @@ fn certify(folder: &Path) -> bool {
 }
 
 on_engine! { Postgres in postgres;
-    /// A connection belongs to the runtime that hears its socket: none is lent to another, and none is kept for ever.
+    /// A connection belongs to the runtime that polls its socket, and is closed after that runtime ended.
     fn tasks_of_short_lived_runtimes_get_connections(db: &TestDatabase) {
         let space = db.space();
         let (server, database) = db.database();
@@ -163,7 +163,7 @@ on_engine! { Postgres in postgres;
     fn blocking_calls_work_inside_and_outside_runtimes(db: &TestDatabase) {
         let (space, runtime) = (db.space(), runtime());
         let (client, id) = (db.service.clone(), space.id);
-        // The runtime's one thread waits, so the runtime stands still.
+        // The runtime's only thread is blocked here.
         let task = runtime.spawn(async move { wait(client.spaces().get_space(id)) });
         assert_eq!(runtime.block_on(task).expect("no panic").expect("read"), space);
         let still = Builder::new_current_thread().build().expect("a runtime");

@@ -72,7 +72,7 @@ on_both_engines! {
             let error = assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), sentence);
             assert_eq!((error.message(), error.is_retryable()), ("Record already exists", false));
         }
-        // Nor twice by one community, under its other type.
+        // Nor by the same community with the other type.
         let taken = save(db, "town", "town.example", DomainType::BlankSubdomain);
         assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), sentence);
         assert_eq!(resolve(db, "town.example").as_deref(), Some("town"));

@@ -1,4 +1,4 @@
-//! Errors of the database (SPEC 7, DESIGN 9), from real violations, the same on both engines.
+//! Database errors (SPEC 7, DESIGN 9), from real violations, equal on both engines.
 
 use serde_json::json;
 use townsquare::{
@@ -48,11 +48,11 @@ on_both_engines! {
         let space = db.space();
         let fidget = db.fidget(space.id, "x");
         db.community("town");
-        // Once while the tables are there: statements that were prepared before must find out too.
+        // Prepares the statements before the tables are dropped.
         for dropped in [false, true] {
             if dropped {
                 for table in ["fidgets", "spaces", "community_domains", "community_configs", "\"spaceRegistrations\""] {
-                    // On PostgreSQL other tables' policies ask for this one.
+                    // On PostgreSQL the policies of other tables read this table.
                     let cascade = if db.engine == Engine::Postgres { " CASCADE" } else { "" };
                     db.raw.run(&format!("DROP TABLE {table}{cascade}"));
                 }

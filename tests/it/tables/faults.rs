@@ -1,5 +1,4 @@
-//! What the system below can do to a database: a full disk, a file that is read-only, a server that goes away,
-//! another program that holds the lock.
+//! Faults below the database: a full disk, a read-only file, a lost server, a foreign lock.
 
 use std::{
     fs,
@@ -26,7 +25,7 @@ use townsquare_tests::{
     test_database::{Engine, TestDatabase, assert_fails, child_on, inherited},
 };
 
-/// What child processes of this file do; nothing in the process that the user started.
+/// Runs the part of a child process of this file; does nothing in the parent.
 #[test]
 fn child_process_under_limits() {
     match role().as_deref() {
@@ -41,7 +40,7 @@ fn child_process_under_limits() {
     }
 }
 
-/// Runs a child under a shell's limits or powers: `before` is what the shell does first.
+/// Runs a child process in a shell that first runs `before`, for example to set limits.
 fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
     let child = child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[]);
     let mut shell = Command::new("sh");
@@ -56,7 +55,7 @@ fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
     shell
 }
 
-/// Writes until nothing more fits, and holds the failure to what DESIGN 9 says of it.
+/// Writes until a write fails, and checks that failure (DESIGN 9).
 fn fill() {
     let client = wait(Client::open(inherited())).expect("opens").as_service();
     let small = wait(client.spaces().create_space(NewSpace::named("small"))).expect("fits");
@@ -71,11 +70,11 @@ fn fill() {
     };
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
     assert!(error.is_retryable());
-    // A limit on the file's size is an error of input and output, a full disk is a full disk.
+    // A file size limit is an I/O error, a full disk has its own code.
     assert!(matches!(error.code(), Some("53100" | "58030")), "{error:?}");
     assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
     assert_eq!(wait(client.spaces().get_space(small.id)).expect("reads go on"), small);
-    // Whatever was acknowledged is there, and no more; the database lives.
+    // Exactly the acknowledged rows exist, and the database works.
     let many = (0..3).map(|_| NewSpace::named("large").description("x".repeat(100_000))).collect();
     wait(client.spaces().create_spaces(many)).expect_err("still no room");
     wait(client.close());
@@ -91,7 +90,7 @@ fn database() -> std::path::PathBuf {
 #[test]
 fn a_file_size_limit_loses_no_acknowledged_write() {
     let folder = temp_dir();
-    // In blocks of 512 bytes or of 1 KB, as the shell likes.
+    // In blocks of 512 or 1024 bytes, depending on the shell.
     let output =
         under("trap '' XFSZ; ulimit -f 4096", &folder.path().join("full.db"), "fill").output().expect("sh starts");
     assert_passed(name_of(&child_process_under_limits), &output);
@@ -101,7 +100,7 @@ fn a_file_size_limit_loses_no_acknowledged_write() {
 fn a_full_disk_loses_no_acknowledged_write() {
     let folder = temp_dir();
     let mount = format!("mount -t tmpfs -o size=4m none '{}'", folder.path().display());
-    // As root, or as one who may become root in a name space of her own.
+    // As root, or as root in a user name space.
     let may = |flags: &&str| {
         let output = Command::new("unshare").args([*flags, "sh", "-c", &mount]).output();
         output.is_ok_and(|output| output.status.success())
@@ -132,7 +131,7 @@ fn a_read_only_file_is_refused_by_name() {
     let before = fs::read(&file).expect("a file");
     let part = under(":", &file, "read-only");
     let output = if is_root() {
-        // Nothing is read-only to root.
+        // Root ignores file permissions.
         let mut anonymous = Command::new("runuser");
         anonymous.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
         anonymous.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -146,7 +145,7 @@ fn a_read_only_file_is_refused_by_name() {
     assert_eq!(fs::read(&file).expect("a file"), before);
 }
 
-/// A wire between a client and the server that can be cut.
+/// A proxy between a client and the server that can drop all connections.
 struct Wire {
     port: u16,
     is_cut: Arc<AtomicBool>,
@@ -184,7 +183,7 @@ impl Wire {
 
     fn cut(&self) {
         self.is_cut.store(true, Ordering::Release);
-        // The listener wakes up, sees it, and goes.
+        // Wakes the listener, which then ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         for end in self.ends.lock().drain(..) {
             let _ = end.shutdown(Shutdown::Both);
@@ -192,7 +191,7 @@ impl Wire {
     }
 }
 
-/// SPEC 7's last line: a failure that no SQLSTATE comes with.
+/// A failure without SQLSTATE (SPEC 7, last line).
 #[test]
 fn a_lost_server_is_an_unknown_database_error() {
     let Some(db) = TestDatabase::on(Engine::Postgres) else { return };
@@ -232,7 +231,7 @@ on_engine! { Sqlite in sqlite;
         assert_eq!(wait(client.spaces().get_space(space.id)).expect("readers never wait"), space);
         thread::scope(|scope| {
             let patient = scope.spawn(|| wait(db.service.spaces().create_space(NewSpace::named("patient"))));
-            // Long enough for the writer to be waiting, in most runs; right in all of them.
+            // In most runs the writer waits by now; the test passes either way.
             let _ = wait(client.spaces().create_space(NewSpace::named("x")));
             db.raw.run("COMMIT");
             patient.join().expect("no panic").expect("it had its turn");
@@ -254,7 +253,7 @@ on_engine! { Postgres in postgres;
         wait(client.close());
     }
 
-    /// As after a restart of the server.
+    /// A pooled connection is lost, as after a restart of the server.
     fn a_terminated_connection_is_replaced(db: &TestDatabase) {
         let space = db.space();
         let (server, database) = db.database();
@@ -270,7 +269,7 @@ on_engine! { Postgres in postgres;
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
              WHERE datname = '{database}' AND application_name = 'townsquare'"
             ));
-            // A lone write must not be done twice: it may fail, as retryable, but the next one works.
+            // The write may fail as retryable, because it must not be repeated; the next one works.
             if let Err(error) = wait(db.service.spaces().create_space(NewSpace::named("y"))) {
                 assert!(error.is_retryable(), "{error:?}");
             }

@@ -1,4 +1,4 @@
-//! Fidgets (SPEC 2.7): rows in and out, and saving all positions of a space at once.
+//! Fidgets (SPEC 2.7): inserts, reads, updates, deletes, and saving all positions of a space.
 
 use std::{collections::BTreeMap, time::Duration};
 

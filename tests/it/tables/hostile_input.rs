@@ -1,4 +1,4 @@
-//! Hostile text: what looks like SQL, what is very long, what reads from right to left, what no column can keep.
+//! Hostile text in the tables: SQL, very long, right-to-left and with NUL characters.
 
 use serde_json::json;
 use townsquare::{
@@ -32,9 +32,9 @@ const TEXTS: [&str; 17] = [
     "townsquare.spaces",
 ];
 
-/// Writes `text` into every text there is, and reads it back.
+/// Writes `text` to every text column and reads it back.
 ///
-/// A fidget's type, a domain and an address are words of an index, which takes no long ones.
+/// Fidget types, domains and addresses are shortened: they are index keys, which have a maximum length.
 fn everywhere(db: &TestDatabase, text: &str) {
     let word: String = text.chars().take(100).collect();
     let owner = Uuid::new_v4();
@@ -78,7 +78,7 @@ fn everywhere(db: &TestDatabase, text: &str) {
     assert_eq!((&active.navigation, &active.ui), (&json, &json));
     let domain = wait(db.service.communities().save_community_domain(&id, &word, DomainType::Custom));
     match domain {
-        // In the spelling that hosts have; a text of which nothing is left is no domain.
+        // Hosts are normalised; a text that normalises to nothing is no domain.
         Ok(saved) => assert_eq!(
             wait(db.client.communities().resolve_community(&saved.domain)).expect("read").as_ref(),
             Some(&id),
@@ -92,7 +92,7 @@ fn everywhere(db: &TestDatabase, text: &str) {
     let made = wait(db.service.communities().register_space(new)).expect("registered");
     assert_eq!((made.space_name.as_str(), made.signature.as_deref()), (text, Some(text)));
     assert_eq!(wait(db.client.communities().get_space_registration(space.id)).expect("read"), Some(made));
-    // Whatever it is, it is a question that can be asked.
+    // Every text is a valid argument of a read.
     wait(db.client.communities().resolve_community(text)).expect("an answer");
 }
 
@@ -165,13 +165,13 @@ on_both_engines! {
 }
 
 on_engine! { Postgres in postgres_alone;
-    /// SPEC 2 has an index on a fidget's type and one on a domain; PostgreSQL refuses what does not fit into its pages.
-    /// SQLite's pages overflow, and it takes more: a bound of our own would refuse texts that both take.
+    /// SPEC 2 indexes a fidget's type and a domain; PostgreSQL refuses keys that do not fit into an index page.
+    /// SQLite has no such limit, and the library adds none, so that texts that both engines accept are not refused.
     fn a_key_too_long_for_its_index_is_invalid_input(db: &TestDatabase) {
         let space = db.space();
         db.community("town");
         let mut random = townsquare_tests::Rng::with_seed(1);
-        // Such as no compression makes short.
+        // Random, so that compression does not shorten it.
         let long: String = (0..2_000).map(|_| format!("{:016x}", random.u64(..))).collect();
         let domain = wait(db.service.communities().save_community_domain("town", &long, DomainType::Custom)).map(drop);
         let kind = wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type(&long))).map(drop);

@@ -1,4 +1,4 @@
-//! JSON columns take any JSON value and give it back; both engines refuse the same (issue "tables").
+//! JSON columns return any JSON value unchanged; both engines refuse the same values.
 
 use serde_json::{Value, json};
 use townsquare::{
@@ -56,7 +56,7 @@ on_both_engines! {
         let mut floats = vec![0.1 + 0.2, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0 / 3.0, 1e-7, 123_456_789.123_456_78];
         while floats.len() < 500 {
             let float = f64::from_bits(random.u64(..));
-            // Whole numbers have spellings without a point; what is meant here are fractions.
+            // Only fractions: whole numbers may be written without a point.
             if float.is_finite() && float.fract() != 0.0 && float.abs() > 1e-280 {
                 floats.push(float);
             }
@@ -114,7 +114,7 @@ on_both_engines! {
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.message().contains("brand_config"), "{error}");
         }
-        // Six characters that only look like one.
+        // The six characters of an escape are not a NUL.
         assert_eq!(comes_back(db, &json!("\\u0000")), json!("\\u0000"));
     }
 

@@ -1,4 +1,4 @@
-//! What a database goes through when it is opened (DESIGN 3): made, brought up to date, or refused and left alone.
+//! Migrations at open (DESIGN 3): a database is created, migrated, or refused unchanged.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn open(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
-/// A file that says it is ours, and has a table that a migration would make.
+/// A file with the library's application id and a table that a migration would create.
 #[test]
 fn a_failed_migration_changes_nothing_in_sqlite() {
     let db = TestDatabase::on(Engine::Sqlite).expect("built in");
@@ -89,10 +89,10 @@ on_both_engines! {
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", own_table(db))), migrations);
     }
 
-    /// Back to the first migration: the second has to come again.
+    /// Sets the database back to the first migration.
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
-        // What belongs to sign-in goes first: it refers to the users.
+        // The tables of auth go first, because they reference users.
         let own = ["spent_tokens", "sessions", "credentials", "identities", "failures"];
         for table in own {
             db.raw.run(&match db.engine {

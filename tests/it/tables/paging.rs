@@ -1,4 +1,4 @@
-//! Public spaces by pages (SPEC 4.5, 8): order, defaults, bounds, and pages that never repeat a row.
+//! Pages of public spaces (SPEC 4.5, 8): order, defaults, limits, and no repeated rows.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -93,7 +93,7 @@ on_both_engines! {
         let mut seen = Vec::new();
         for page in 0..29 {
             seen.extend(ids(db, 7, page * 7));
-            // A change of another column moves nothing.
+            // An update of another column does not change the order.
             let touched = made[usize::try_from(page).expect("small") * 3];
             wait(db.service.spaces().update_space(touched, SpacePatch::new().name("touched"))).expect("updated");
         }
@@ -101,8 +101,8 @@ on_both_engines! {
         assert_eq!(seen, made, "ties are broken by id");
     }
 
-    /// Other programs may leave the time out (SPEC 2.6 does not require it); both engines then have the
-    /// order that `created_at DESC` has in PostgreSQL.
+    /// SPEC 2.6 does not require `created_at`, so other programs may write NULL; both engines then use the
+    /// order of PostgreSQL's `created_at DESC`.
     fn rows_without_created_at_come_first(db: &TestDatabase) {
         let owner = db.user();
         let space = db.public_space(owner, "timed");

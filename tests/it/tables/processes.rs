@@ -1,4 +1,4 @@
-//! Several processes, and the end of one (issue "tables"): opening at once, working side by side, being killed.
+//! Several processes on one database: concurrent opens, concurrent writes, and a killed writer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,10 +20,10 @@ use townsquare_tests::{
     setting::{seed, setting},
     subprocess::{assert_passed, name_of, role},
     test_database::{EmptyDatabase, Engine, child_on, inherited},
-    wait::DEADLINE,
+    wait::{DEADLINE, wait_until},
 };
 
-/// What child processes of this file do; nothing in the process that the user started.
+/// Runs the part of a child process of this file; does nothing in the parent.
 #[test]
 fn child_process_entry_point() {
     match role().as_deref() {
@@ -39,16 +39,16 @@ fn child_process_entry_point() {
     }
 }
 
-fn part() -> &'static str {
+fn entry_point() -> &'static str {
     name_of(&child_process_entry_point)
 }
 
 fn eight_processes_open_a_new_database_at_once(engine: Engine) {
     let Some(empty) = EmptyDatabase::on(engine) else { return };
     let children: Vec<_> =
-        (0..8).map(|_| child_on(&empty.url(), part(), "open", &[]).spawn().expect("starts")).collect();
+        (0..8).map(|_| child_on(&empty.url(), entry_point(), "open", &[]).spawn().expect("starts")).collect();
     for child in children {
-        assert_passed(part(), &child.wait_with_output().expect("ends"));
+        assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
     }
     assert_eq!(empty.raw().count("spaces"), 8);
     let db = empty.open();
@@ -94,7 +94,7 @@ fn read_for_a_while() {
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
         for space in wait(client.spaces().get_public_spaces(20, 0)).expect("a page") {
-            // It may be gone again by now, but never be half there.
+            // It may be deleted by now, but never be incomplete.
             if let Ok(found) = wait(client.spaces().get_space_with_fidgets(space.id)) {
                 assert_eq!(found.fidgets.len(), 2, "a pair is written in one transaction");
             }
@@ -103,53 +103,53 @@ fn read_for_a_while() {
     wait(client.close());
 }
 
-/// Four threads write without end; each tells on standard output what was acknowledged.
+/// Writes on four threads until the process is killed; prints each acknowledged write.
 fn write_and_acknowledge() {
     let client = wait(Client::open(inherited())).expect("opens").as_service();
-    let tell = |what: &str| {
+    let acknowledge = |what: &str| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ACK {what}").and_then(|()| out.flush()).expect("the parent listens");
     };
     thread::scope(|scope| {
         for writer in 0..4 {
-            let (client, tell) = (&client, &tell);
+            let (client, acknowledge) = (&client, &acknowledge);
             scope.spawn(move || {
                 for number in 0.. {
                     let name = format!("{writer}/{number}");
                     let trio = (0..3).map(|_| NewSpace::named(name.clone())).collect();
                     let made = wait(client.spaces().create_spaces(trio)).expect("created");
-                    tell(&format!("made {name}"));
+                    acknowledge(&format!("made {name}"));
                     let space = made[0].id;
                     let pair = vec![NewFidget::of_type(name.clone()), NewFidget::of_type(name.clone())];
                     let pair = wait(client.fidgets().create_fidgets(space, pair)).expect("created");
                     let positions: BTreeMap<Uuid, _> =
                         pair.iter().map(|fidget| (fidget.id, Some(json!(number)))).collect();
                     wait(client.fidgets().save_positions(space, positions)).expect("saved");
-                    tell(&format!("placed {name}"));
+                    acknowledge(&format!("placed {name}"));
                     wait(client.spaces().delete_space(made[1].id)).expect("deleted");
-                    tell(&format!("deleted {}", made[1].id));
+                    acknowledge(&format!("deleted {}", made[1].id));
                 }
             });
         }
     });
 }
 
-/// Lets a child write, kills it after so long, and returns what it had been told is done.
+/// Kills a writing child after `wait`; returns the writes that it acknowledged.
 fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let (first, begun) = mpsc::channel();
     let listener = thread::spawn(move || {
-        let mut told = BTreeSet::new();
+        let mut acknowledged = BTreeSet::new();
         for line in lines.map_while(Result::ok) {
             if let Some((_, what)) = line.split_once("ACK ") {
-                told.insert(what.to_owned());
+                acknowledged.insert(what.to_owned());
                 let _ = first.send(());
             }
         }
-        told
+        acknowledged
     });
     begun.recv_timeout(DEADLINE).expect("the child writes");
-    // Nothing to wait for but the moment itself.
+    // Waits for the time-out: nothing is ever sent.
     let (_kept, never) = mpsc::channel::<()>();
     let _ = never.recv_timeout(wait);
     child.kill().expect("killed");
@@ -187,7 +187,7 @@ on_both_engines! {
         });
         assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
         let last = wait(db.service.spaces().get_space(space.id)).expect("read");
-        // The clock stood still: each of 201 updates moved the time by a microsecond, and none was lost.
+        // With a stopped clock, each of the 201 updates adds a microsecond.
         assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
         wait(other.close());
     }
@@ -196,11 +196,11 @@ on_both_engines! {
         let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
         let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
-            .map(|role| db.child(part(), role, &variables).spawn().expect("starts"))
+            .map(|role| db.child(entry_point(), role, &variables).spawn().expect("starts"))
             .into();
         for child in children {
-            // A `database is locked` would be a panic of the child's.
-            assert_passed(part(), &child.wait_with_output().expect("ends"));
+            // A child panics on `database is locked`.
+            assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
         }
         assert!(db.raw.count("spaces") > 0);
     }
@@ -210,16 +210,19 @@ on_both_engines! {
         let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
         let mut random = Rng::with_seed(seed(9));
         for round in 0..rounds {
-            db.raw.run("DELETE FROM fidgets; DELETE FROM spaces");
-            let child = db.child(part(), "acknowledge", &[]).spawn().expect("starts");
-            let told = killed_after(child, Duration::from_micros(random.u64(..40_000)));
+            // On PostgreSQL, backends of the child killed last may still hold locks.
+            wait_until("the rows of the last round are deleted", || {
+                db.raw.try_rows("DELETE FROM fidgets; DELETE FROM spaces").is_ok()
+            });
+            let child = db.child(entry_point(), "acknowledge", &[]).spawn().expect("starts");
+            let acknowledged = killed_after(child, Duration::from_micros(random.u64(..40_000)));
             let rows = db.raw.rows("SELECT name, count(*) FROM spaces GROUP BY name");
             let spaces: BTreeMap<_, _> = pairs(rows).collect();
             let placed: BTreeMap<_, _> =
                 pairs(db.raw.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
             let ids: BTreeSet<_> = db.raw.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
-            assert!(told.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
-            for what in &told {
+            assert!(acknowledged.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
+            for what in &acknowledged {
                 let (done, name) = what.split_once(' ').expect("two words");
                 match done {
                     "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),

@@ -1,4 +1,4 @@
-//! The database's own catalog compared with SPEC 2 and 4.3.
+//! The schema of the database, compared with SPEC 2 and 4.3.
 
 use std::{collections::BTreeSet, process::Stdio};
 
@@ -9,7 +9,7 @@ use townsquare_tests::{
     test_database::TestDatabase,
 };
 
-/// SPEC 2.2 to 2.7: table, then a column a line: name, type, `required` or `optional`, default.
+/// The tables of SPEC 2.2 to 2.7, a column per line: name, type, `required` or `optional`, default.
 const TABLES: &[(&str, &str)] = &[
     (
         "community_configs",
@@ -137,7 +137,7 @@ on_engine! { Postgres in postgres;
     }
 
     fn indexes_are_those_of_spec_2(db: &TestDatabase) {
-        // Behind the table's name; the indexes of keys are told by their constraints.
+        // Indexes of keys are covered by their constraints.
         let found = lines(
             db,
             "SELECT substring(indexdef FROM 'ON public\\.(.*)$') FROM pg_indexes WHERE schemaname = 'public'
@@ -171,7 +171,7 @@ on_engine! { Postgres in postgres;
     fn the_function_can_be_called_from_psql(db: &TestDatabase) {
         db.community("town.example");
         let (server, database) = db.database();
-        // A stranger who may not read the table: the function reads it for her.
+        // A role without rights on the table may call the function.
         let administrator = server.administrator(database);
         let stranger = format!("stranger_of_{database}");
         administrator.run(&format!("CREATE ROLE {stranger} LOGIN"));
@@ -265,16 +265,16 @@ on_engine! { Sqlite in sqlite;
         }
     }
 
-    /// A page costs the same however many spaces there are: it is read from the index of SPEC 2.6, in its order.
+    /// Pages are read from the index of SPEC 2.6 in its order, so their cost does not grow with the table.
     fn listing_public_spaces_uses_the_index(db: &TestDatabase) {
-        // As the library asks (core/src/spaces/statements.rs).
+        // The condition of core/src/spaces/statements.rs.
         let source =
             std::fs::read_to_string(workspace().join("core/src/spaces/statements.rs")).expect("the statements");
         let condition =
             source.split("GET_PUBLIC_SPACES").nth(1).and_then(|rest| rest.split("WHERE ").nth(1)).expect("a condition");
         let condition =
             condition.split(" LIMIT").next().expect("a limit").split_whitespace().collect::<Vec<_>>().join(" ");
-        // The service's policy, and everybody else's.
+        // The conditions of the service and of other callers.
         for policy in ["TRUE", "(spaces.owner_id = 'x' OR spaces.is_public IS TRUE)"] {
             let condition = condition.replace("{spaces.select}", policy);
             let plan =

@@ -1,4 +1,4 @@
-//! Spaces (SPEC 2.6, 4.5): rows in and out, partial updates, joins, deletions and what goes with them.
+//! Spaces (SPEC 2.6, 4.5): inserts, reads, partial updates, joins and cascading deletes.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ on_both_engines! {
         let steps = [0, 0, -3_600, 0, 7_200, 0, -86_400, 0];
         for step in steps {
             db.clock.step(SignedDuration::from_secs(step));
-            // The same value again is an update too.
+            // Writing the same value is an update too.
             let updated = wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("same")));
             let updated = updated.expect("updated");
             assert!(updated.updated_at > last, "{} after {last}", updated.updated_at);
@@ -158,7 +158,7 @@ on_both_engines! {
     fn user_spaces_are_newest_first_each_with_its_fidgets(db: &TestDatabase) {
         let owner = db.user();
         let mut made = Vec::new();
-        // Two of each moment: ties are broken by id.
+        // Pairs have equal times; ties are broken by id.
         for index in 0..8 {
             let space = NewSpace::named(format!("{index}")).owned_by(owner);
             made.push(wait(db.service.spaces().create_space(space)).expect("created"));
@@ -237,7 +237,7 @@ on_both_engines! {
         wait(db.service.spaces().create_space(good())).expect("the next write goes on");
     }
 
-    /// The columns take NULL (SPEC 2.6 does not require them), so other programs may leave it there.
+    /// SPEC 2.6 does not require these columns, so other programs may write NULL.
     fn a_row_with_null_times_and_flag_can_be_read(db: &TestDatabase) {
         let id = Uuid::new_v4();
         db.raw.run(&format!(

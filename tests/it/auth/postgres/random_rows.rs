@@ -1,5 +1,5 @@
-//! Random rows, and what each caller finds and changes of them by plain SQL, held against the second statement of the
-//! rights (`model::rights`): every table, every action, NULLs included.
+//! Random rows: what each caller sees and changes by plain SQL is compared with the rights of the reference model
+//! (`model::rights`), for every table and action, NULLs included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use townsquare_tests::{
 
 use crate::model::rights::Principal;
 
-/// A space's owner, and whether it is public.
+/// Owner and visibility of a space.
 type Space = (Option<Uuid>, Option<bool>);
 
-/// Rows by id, with what decides principal may do what with them.
+/// Rows by id, with the columns that the rights depend on.
 #[derive(Default)]
 struct World {
     users: Vec<Uuid>,
     spaces: BTreeMap<Uuid, Space>,
-    /// With the space of each.
+    /// The space of each fidget.
     fidgets: BTreeMap<Uuid, Option<Uuid>>,
-    /// Whether it is published, and its keys.
+    /// Visibility and admin keys.
     communities: BTreeMap<Uuid, (Option<bool>, Option<Vec<String>>)>,
     domains: BTreeSet<Uuid>,
     registrations: BTreeSet<Uuid>,
     holders: BTreeMap<String, Uuid>,
 }
 
-/// Ids as the database tells them.
+/// Ids as text.
 type Ids = BTreeSet<String>;
 
 fn truth(random: &mut Rng) -> Option<bool> {
@@ -41,7 +41,7 @@ fn sql<T: ToString>(value: Option<T>) -> String {
 }
 
 impl World {
-    /// Fills an empty database with random rows.
+    /// Inserts random rows into an empty database.
     fn fill(raw: &RawConnection, random: &mut Rng) -> World {
         let mut world = World::default();
         let new_id = |random: &mut Rng| Uuid::from_u128(random.u128(..));
@@ -112,7 +112,7 @@ impl World {
         self.spaces.values().any(|(owner, is_public)| *owner == Some(user) && *is_public == Some(true))
     }
 
-    /// What `SELECT` finds.
+    /// Returns the ids that `SELECT` must return.
     fn seen(&self, principal: Principal, table: &str) -> Ids {
         match table {
             "users" => ids(self.users.iter().filter(|user| principal.sees_user(**user, self.shows(**user)))),
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    /// What `UPDATE … RETURNING` changes.
+    /// Returns the ids that `UPDATE … RETURNING` must return.
     fn updated(&self, principal: Principal, table: &str) -> Ids {
         match table {
             "community_configs" => pick(&self.communities, |(is_published, keys)| {
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// What `DELETE … RETURNING` takes away.
+    /// Returns the ids that `DELETE … RETURNING` must return.
     fn deleted(&self, principal: Principal, table: &str) -> Ids {
         match table {
             "users" => ids(self.users.iter().filter(|user| principal.is(Some(**user)))),
@@ -145,7 +145,7 @@ impl World {
             "fidgets" => {
                 pick(&self.fidgets, |space| self.space_of(*space).is_some_and(|(owner, _)| principal.owns_space(owner)))
             }
-            // The service's alone.
+            // Only the service may write.
             _ => Ids::new(),
         }
     }
@@ -159,7 +159,7 @@ fn pick<T>(rows: &BTreeMap<Uuid, T>, passes: impl Fn(&T) -> bool) -> Ids {
     ids(rows.iter().filter(|(_, row)| passes(row)).map(|(id, _)| id))
 }
 
-/// Runs a statement for a caller and undoes it: the ids that it returns, or nothing where it is not granted at all.
+/// Runs a statement for a caller and rolls it back; returns its ids, none where the statement is not granted.
 fn attempt(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, String> {
     let caller = match principal {
         Principal::User(id) => id.to_string(),
@@ -182,7 +182,7 @@ fn inserts(world: &World, raw: &RawConnection, principal: Principal) {
     let strangers = [None, Some(Uuid::from_u128(7))];
     let holds = |sql: &str, due: bool| match attempt(raw, principal, sql) {
         Ok(made) => assert_eq!(!made.is_empty(), due, "{sql} by {principal:?}"),
-        // Who is signed in and gone owns what they bring, and it is refused all the same.
+        // A deleted user may own the row, but the foreign key refuses it.
         Err(error) if due && principal == Principal::User(Uuid::from_u128(7)) => {
             assert!(error.contains("foreign key"), "{error}")
         }

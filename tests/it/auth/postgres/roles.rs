@@ -1,4 +1,4 @@
-//! Whichever role logs in, the policies hold, or the database does not open (DESIGN 4).
+//! Login roles: the policies apply to every role, or `open` fails (DESIGN 4).
 
 use townsquare::{
     Client, Config, ErrorKind, Uuid,
@@ -19,7 +19,7 @@ fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
-/// A database of its own for a role; dropped with it.
+/// A temporary database that a role owns.
 struct Owned {
     server: &'static Server,
     role: String,
@@ -48,7 +48,7 @@ impl Drop for Owned {
     }
 }
 
-/// Somebody signs up and makes a private space.
+/// Signs up a user and creates a private space.
 fn private_space(client: &Client, name: &str) -> (Client, Space) {
     let (address, service) = (format!("{name}@town.example"), client.as_service());
     wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
@@ -58,7 +58,7 @@ fn private_space(client: &Client, name: &str) -> (Client, Space) {
     (handle, space)
 }
 
-/// Two users and nobody see and change what is theirs.
+/// Checks that two users and an anonymous caller see and change only their own rows.
 fn assert_holds(client: &Client) -> (Space, Space) {
     let ((ann, of_ann), (bob, of_bob)) = (private_space(client, "ann"), private_space(client, "bob"));
     for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
@@ -122,7 +122,7 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     administrator.run(&format!("DROP ROLE {role}"));
 }
 
-/// What was done by hand, so that the policies no longer say what they said.
+/// Changes to the policies by plain SQL.
 const BY_HAND: [&str; 5] = [
     "DROP POLICY townsquare_select ON spaces",
     "ALTER POLICY townsquare_select ON spaces USING (true)",
