@@ -70,7 +70,7 @@ fn refreshing(criterion: &mut Criterion, size: usize) {
     let mut group = criterion.benchmark_group(format!("refresh/{size}"));
     group.throughput(Throughput::Bytes(fs::metadata(&fixture.file).expect("the catalog").len()));
     group.bench_function("serving", |bencher| {
-        bencher.iter_custom(|times| (0..times).map(|_| refresh(&fixture).0).sum())
+        bencher.iter_custom(|times| (0..times).map(|_| refresh(&fixture).0).sum());
     });
     group.bench_function("kept", |bencher| bencher.iter_custom(|times| (0..times).map(|_| refresh(&fixture).1).sum()));
     group.finish();

@@ -276,6 +276,18 @@ mod tests {
     }
 
     #[test]
+    fn the_catalog_of_the_benches_never_changes() {
+        let folder = crate::temp_dir();
+        let file = folder.path().join("catalog.json");
+        Catalog::of(5_000).write(&file).expect("the temporary folder is writable");
+        let bytes = std::fs::read(&file).expect("the catalog");
+        // FNV-1a
+        let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        assert_eq!(bytes.len(), 4152012);
+        assert_eq!(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold), 0xe386f7d4899f8e6d);
+    }
+
+    #[test]
     fn names_are_varied_ids_unique_and_rows_as_long_as_real_ones() {
         let catalog = Catalog::of(2_490);
         let apps: Vec<_> = catalog.apps().collect();

@@ -9,16 +9,16 @@ use townsquare::{
 };
 use townsquare_tests::{fixture::assert_kind, on_both_engines, test_database::TestDatabase};
 
-use super::people::sign_up;
+use super::users::sign_up;
 
 /// Signs up a user with a private space; returns the space and the user's handle.
-fn resident(db: &TestDatabase, name: &str) -> (Client, Space) {
+fn user_with_space(db: &TestDatabase, name: &str) -> (Client, Space) {
     let (_, client) = sign_up(db, &format!("{name}@town.example"));
     let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space");
     (client, space)
 }
 
-fn finds_own(client: &Client, own: &Space, others: &[&Space]) {
+fn assert_sees_own(client: &Client, own: &Space, others: &[&Space]) {
     assert_eq!(wait(client.spaces().get_space(own.id)).expect("one's own"), *own);
     for other in others {
         assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(other.id)));
@@ -29,25 +29,25 @@ fn finds_own(client: &Client, own: &Space, others: &[&Space]) {
 
 on_both_engines! {
     fn a_pooled_connection_forgets_its_last_principal(db: &TestDatabase) {
-        let ((ann, of_ann), (bob, of_bob)) = (resident(db, "ann"), resident(db, "bob"));
+        let ((ann, of_ann), (bob, of_bob)) = (user_with_space(db, "ann"), user_with_space(db, "bob"));
         for _ in 0..3 {
-            finds_own(&ann, &of_ann, &[&of_bob]);
+            assert_sees_own(&ann, &of_ann, &[&of_bob]);
             assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(of_ann.id)));
             assert_eq!(wait(db.service.spaces().get_space(of_ann.id)).expect("the service"), of_ann);
             assert_kind(ErrorKind::NotFound, wait(db.client.spaces().get_space(of_ann.id)));
             assert_eq!(wait(db.service.spaces().get_space(of_bob.id)).expect("the service"), of_bob);
-            finds_own(&bob, &of_bob, &[&of_ann]);
+            assert_sees_own(&bob, &of_bob, &[&of_ann]);
             let refusal = wait(db.client.spaces().create_space(NewSpace::named("x")));
             assert_kind(ErrorKind::Forbidden, refusal);
         }
     }
 
     fn callers_on_32_threads_see_their_own_rows(db: &TestDatabase) {
-        let residents: Vec<_> = (0..4).map(|number| resident(db, &format!("resident-{number}"))).collect();
-        let spaces: Vec<&Space> = residents.iter().map(|(_, space)| space).collect();
+        let users: Vec<_> = (0..4).map(|number| user_with_space(db, &format!("resident-{number}"))).collect();
+        let spaces: Vec<&Space> = users.iter().map(|(_, space)| space).collect();
         thread::scope(|scope| {
             for number in 0..32 {
-                let (residents, spaces) = (&residents, &spaces);
+                let (users, spaces) = (&users, &spaces);
                 scope.spawn(move || {
                     for round in 0..25 {
                         // Each call uses another caller.
@@ -60,10 +60,10 @@ on_both_engines! {
                                 assert_eq!(seen, **space);
                             }),
                             place => {
-                                let (client, own) = &residents[place];
+                                let (client, own) = &users[place];
                                 let others: Vec<_> =
                                     spaces.iter().copied().filter(|space| space.id != own.id).collect();
-                                finds_own(client, own, &others);
+                                assert_sees_own(client, own, &others);
                                 let made = wait(client.spaces().create_spaces(vec![NewSpace::named("x"); 2]));
                                 for made in made.expect("one's own") {
                                     assert_eq!(made.owner_id, own.owner_id);
@@ -79,12 +79,12 @@ on_both_engines! {
     }
 
     fn a_failed_bulk_insert_leaves_no_rows_for_the_next_caller(db: &TestDatabase) {
-        let ((ann, of_ann), (bob, of_bob)) = (resident(db, "ann"), resident(db, "bob"));
+        let ((ann, of_ann), (bob, of_bob)) = (user_with_space(db, "ann"), user_with_space(db, "bob"));
         let list =
             vec![NewSpace::named("x").public(), NewSpace::named("gift").owned_by(of_bob.owner_id.expect("owned"))];
         assert_kind(ErrorKind::Forbidden, wait(ann.spaces().create_spaces(list)));
         assert_eq!(wait(db.client.spaces().get_public_spaces(100, 0)).expect("a list"), []);
-        finds_own(&bob, &of_bob, &[&of_ann]);
-        finds_own(&ann, &of_ann, &[&of_bob]);
+        assert_sees_own(&bob, &of_bob, &[&of_ann]);
+        assert_sees_own(&ann, &of_ann, &[&of_bob]);
     }
 }

@@ -9,16 +9,16 @@ use townsquare::{
 };
 use townsquare_tests::on_both_engines;
 
-use super::people::sign_up;
+use super::users::sign_up;
 
 /// All public parts of an error.
-fn told(error: &Error) -> String {
+fn error_parts(error: &Error) -> String {
     assert!(std::error::Error::source(error).is_none(), "{error:?}");
     format!("{error:?} {error} {:?} {:?} {:?}", error.code(), error.operation(), error.message())
 }
 
 /// Runs every operation on a space.
-fn of_space(client: &Client, id: Uuid) -> Vec<String> {
+fn space_operations(client: &Client, id: Uuid) -> Vec<String> {
     let spaces = client.spaces();
     let patch = || SpacePatch::new().name("mine");
     let mut errors = vec![
@@ -30,22 +30,22 @@ fn of_space(client: &Client, id: Uuid) -> Vec<String> {
         wait(client.fidgets().save_positions(id, [(Uuid::from_u128(9), Some(json!(1)))].into())).err(),
         wait(client.communities().register_space(NewRegistration::new(id, "x", SpaceType::Token))).err(),
     ];
-    errors.extend(changes_of_space(client, id, patch()));
-    errors.extend(changes_of_space(client, id, SpacePatch::new()));
-    errors.into_iter().map(|error| told(&error.expect("refused"))).collect()
+    errors.extend(space_changes(client, id, patch()));
+    errors.extend(space_changes(client, id, SpacePatch::new()));
+    errors.into_iter().map(|error| error_parts(&error.expect("refused"))).collect()
 }
 
-fn changes_of_space(client: &Client, id: Uuid, patch: SpacePatch) -> [Option<Error>; 2] {
+fn space_changes(client: &Client, id: Uuid, patch: SpacePatch) -> [Option<Error>; 2] {
     [wait(client.spaces().update_space(id, patch)).err(), wait(client.spaces().delete_space(id)).err()]
 }
 
 /// Runs every operation on a fidget.
-fn of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
+fn fidget_operations(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
     let read = wait(client.fidgets().get_fidget(id)).map(drop);
-    [told(&read.expect_err("refused"))].into_iter().chain(changes_of_fidget(client, space, id)).collect()
+    [error_parts(&read.expect_err("refused"))].into_iter().chain(fidget_changes(client, space, id)).collect()
 }
 
-fn changes_of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
+fn fidget_changes(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
     let fidgets = client.fidgets();
     let errors = [
         wait(fidgets.update_fidget(id, FidgetPatch::new().kind("mine"))).err(),
@@ -53,7 +53,7 @@ fn changes_of_fidget(client: &Client, space: Uuid, id: Uuid) -> Vec<String> {
         wait(fidgets.save_positions(space, [(id, None)].into())).err(),
         wait(fidgets.delete_fidget(id)).err(),
     ];
-    errors.into_iter().map(|error| told(&error.expect("refused"))).collect()
+    errors.into_iter().map(|error| error_parts(&error.expect("refused"))).collect()
 }
 
 on_both_engines! {
@@ -62,7 +62,7 @@ on_both_engines! {
         let fidget = db.fidget(hidden.id, "x");
         let (_, stranger) = sign_up(db, "stranger@town.example");
         for client in [&stranger, &db.client] {
-            assert_eq!(of_space(client, hidden.id), of_space(client, Uuid::from_u128(7)));
+            assert_eq!(space_operations(client, hidden.id), space_operations(client, Uuid::from_u128(7)));
         }
         assert_eq!(wait(db.service.spaces().get_space(hidden.id)).expect("as it was"), hidden);
         assert_eq!(wait(db.service.fidgets().get_space_fidgets(hidden.id)).expect("as they were"), [fidget]);
@@ -73,8 +73,8 @@ on_both_engines! {
         let fidget = db.fidget(hidden.id, "x");
         let (_, stranger) = sign_up(db, "stranger@town.example");
         for client in [&stranger, &db.client] {
-            let missing = of_fidget(client, Uuid::from_u128(7), Uuid::from_u128(8));
-            assert_eq!(of_fidget(client, hidden.id, fidget.id), missing);
+            let missing = fidget_operations(client, Uuid::from_u128(7), Uuid::from_u128(8));
+            assert_eq!(fidget_operations(client, hidden.id, fidget.id), missing);
         }
         assert_eq!(wait(db.service.fidgets().get_fidget(fidget.id)).expect("as it was"), fidget);
     }
@@ -87,10 +87,10 @@ on_both_engines! {
             assert_eq!(wait(client.spaces().get_space(shown.id)).expect("public"), shown);
             for patch in [SpacePatch::new().hidden(), SpacePatch::new()] {
                 let told_of =
-                    |id| changes_of_space(client, id, patch.clone()).map(|error| told(&error.expect("refused")));
+                    |id| space_changes(client, id, patch.clone()).map(|error| error_parts(&error.expect("refused")));
                 assert_eq!(told_of(shown.id), told_of(Uuid::from_u128(7)));
             }
-            let told_of = |id| changes_of_fidget(client, shown.id, id);
+            let told_of = |id| fidget_changes(client, shown.id, id);
             assert_eq!(told_of(fidget.id), told_of(Uuid::from_u128(8)));
         }
         assert_eq!(wait(db.service.fidgets().get_fidget(fidget.id)).expect("as it was"), fidget);

@@ -13,7 +13,7 @@ use townsquare_tests::{
     test_database::{assert_fails, required},
 };
 
-use super::people::{PASSWORD, handle, sign_up};
+use super::users::{PASSWORD, handle, sign_up};
 
 /// Texts that are special in SQL.
 const TEXTS: [&str; 9] = [

@@ -16,7 +16,7 @@ use townsquare_tests::{
     test_database::{TestDatabase, assert_fails, required},
 };
 
-use super::people::{handle, sign_up};
+use super::users::{handle, sign_up};
 
 const SEED: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
 const KEY: &str = "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664";

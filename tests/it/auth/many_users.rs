@@ -12,7 +12,7 @@ use townsquare_tests::{
 const USERS: usize = 10_000;
 
 /// Inserts sessions as the library stores them, because hashing ten thousand passwords would take minutes.
-fn keep_sessions(db: &TestDatabase, users: &[Uuid]) {
+fn insert_sessions(db: &TestDatabase, users: &[Uuid]) {
     let rows = |row: &dyn Fn(Uuid) -> String| users.iter().map(|user| row(*user)).collect::<Vec<_>>().join(", ");
     let address = |user: Uuid| format!("('{user}', '{}@town.example')", user.simple());
     db.raw.run(&format!("INSERT INTO users (id, email) VALUES {}", rows(&address)));
@@ -44,7 +44,7 @@ fn at(time: Timestamp) -> String {
 on_both_engines! {
     fn ten_thousand_handles_act_for_ten_thousand_users(db: &TestDatabase) {
         let users: Vec<_> = (1..=USERS).map(|number| Uuid::from_u128(number as u128)).collect();
-        users.chunks(500).for_each(|users| keep_sessions(db, users));
+        users.chunks(500).for_each(|users| insert_sessions(db, users));
         let handles: Vec<Client> =
             users.iter().map(|user| wait(db.client.as_user(&token(*user))).expect("a handle")).collect();
         // Each handle acts for its user, in any order.

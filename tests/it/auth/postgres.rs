@@ -17,21 +17,21 @@ use townsquare_tests::{
     test_database::{TestDatabase, required},
 };
 
-use super::people::sign_up;
+use super::users::sign_up;
 
 /// The tables of SPEC 2, quoted for SQL.
 const TABLES: [&str; 6] =
     ["community_configs", "community_domains", "\"spaceRegistrations\"", "users", "spaces", "fidgets"];
 
 /// Connects with the restricted role for this caller; the anonymous caller is `anonymous`.
-fn caller(db: &TestDatabase, who: &str) -> RawConnection {
+fn connect_as(db: &TestDatabase, who: &str) -> RawConnection {
     let raw = RawConnection::postgres(&db.url()).expect("the server runs");
     raw.run(&format!("SET ROLE townsquare_caller; SELECT set_config('townsquare.caller', '{who}', false)"));
     raw
 }
 
 #[track_caller]
-fn refused(raw: &RawConnection, sql: &str, words: &str) {
+fn assert_refused(raw: &RawConnection, sql: &str, words: &str) {
     match raw.try_rows(sql) {
         Ok(rows) => panic!("{sql} worked: {rows:?}"),
         Err(error) => assert!(error.contains(words), "{sql}: {error}"),
@@ -39,26 +39,26 @@ fn refused(raw: &RawConnection, sql: &str, words: &str) {
 }
 
 #[track_caller]
-fn changes(raw: &RawConnection, sql: &str, rows: usize) {
+fn assert_changes(raw: &RawConnection, sql: &str, rows: usize) {
     assert_eq!(raw.rows(&format!("{sql} RETURNING 1")).len(), rows, "{sql}");
 }
 
 /// Ann and Bob, each with a private space and a fidget in it.
-struct Fixture {
+struct TwoUsers {
     ann: Uuid,
     bob: Uuid,
     of_ann: (Uuid, Uuid),
     of_bob: (Uuid, Uuid),
 }
 
-fn fixture(db: &TestDatabase) -> Fixture {
+fn two_users(db: &TestDatabase) -> TwoUsers {
     let make = |name: &str| {
         let (session, client) = sign_up(db, &format!("{name}@town.example"));
         let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space").id;
         (session.user.id, (space, db.fidget(space, "x").id))
     };
     let ((ann, of_ann), (bob, of_bob)) = (make("ann"), make("bob"));
-    Fixture { ann, bob, of_ann, of_bob }
+    TwoUsers { ann, bob, of_ann, of_bob }
 }
 
 on_engine! { Postgres in postgres;
@@ -73,96 +73,96 @@ on_engine! { Postgres in postgres;
     }
 
     fn callers_cannot_read_internal_tables(db: &TestDatabase) {
-        let fixture = fixture(db);
+        let two_users = two_users(db);
         let tables = db.raw.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'townsquare'");
         assert!(tables.len() >= 7, "{tables:?}");
-        for who in [fixture.ann.to_string(), "anonymous".to_owned()] {
-            let raw = caller(db, &who);
+        for who in [two_users.ann.to_string(), "anonymous".to_owned()] {
+            let raw = connect_as(db, &who);
             for table in tables.iter().flatten().flatten() {
                 for sql in ["SELECT count(*) FROM", "DELETE FROM", "TRUNCATE"] {
-                    refused(&raw, &format!("{sql} townsquare.{table}"), "permission denied");
+                    assert_refused(&raw, &format!("{sql} townsquare.{table}"), "permission denied");
                 }
             }
             for table in TABLES {
-                refused(&raw, &format!("TRUNCATE {table}"), "permission denied");
-                refused(&raw, &format!("ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"), "must be owner");
-                refused(&raw, &format!("DROP POLICY townsquare_select ON {table}"), "must be owner");
+                assert_refused(&raw, &format!("TRUNCATE {table}"), "permission denied");
+                assert_refused(&raw, &format!("ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"), "must be owner");
+                assert_refused(&raw, &format!("DROP POLICY townsquare_select ON {table}"), "must be owner");
             }
         }
     }
 
     fn a_row_cannot_be_inserted_for_another_owner(db: &TestDatabase) {
-        let Fixture { ann, bob, of_ann, of_bob } = fixture(db);
-        let raw = caller(db, &ann.to_string());
+        let TwoUsers { ann, bob, of_ann, of_bob } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
         let violates = "violates row-level security policy";
-        changes(&raw, &format!("INSERT INTO spaces (name, owner_id) VALUES ('mine', '{ann}')"), 1);
+        assert_changes(&raw, &format!("INSERT INTO spaces (name, owner_id) VALUES ('mine', '{ann}')"), 1);
         for owner in [format!("'{bob}'"), "NULL".into(), "gen_random_uuid()".into()] {
-            refused(
+            assert_refused(
                 &raw,
                 &format!("INSERT INTO spaces (name, owner_id, is_public) VALUES ('x', {owner}, true)"),
                 violates,
             );
         }
-        changes(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ('{}', 'x')", of_ann.0), 1);
+        assert_changes(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ('{}', 'x')", of_ann.0), 1);
         for space in [format!("'{}'", of_bob.0), "NULL".into(), "gen_random_uuid()".into()] {
-            refused(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ({space}, 'x')"), violates);
+            assert_refused(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ({space}, 'x')"), violates);
         }
         let register = |space| {
             format!(
                 r#"INSERT INTO "spaceRegistrations" ("spaceId", "spaceName", "spaceType") VALUES ('{space}', 'x', 'token')"#
             )
         };
-        changes(&raw, &register(of_ann.0), 1);
-        refused(&raw, &register(of_bob.0), violates);
-        refused(
+        assert_changes(&raw, &register(of_ann.0), 1);
+        assert_refused(&raw, &register(of_bob.0), violates);
+        assert_refused(
             &raw,
             &format!("INSERT INTO users (id, email) VALUES ('{ann}', 'x')"),
             "permission denied for table users",
         );
-        refused(
+        assert_refused(
             &raw,
             "INSERT INTO community_domains (community_id, domain, domain_type) VALUES ('a', 'a', 'custom')",
             "permission denied",
         );
-        let anonymous = caller(db, "anonymous");
-        refused(&anonymous, "INSERT INTO spaces (name) VALUES ('x')", violates);
-        refused(&anonymous, &format!("INSERT INTO spaces (name, owner_id) VALUES ('x', '{ann}')"), violates);
+        let anonymous = connect_as(db, "anonymous");
+        assert_refused(&anonymous, "INSERT INTO spaces (name) VALUES ('x')", violates);
+        assert_refused(&anonymous, &format!("INSERT INTO spaces (name, owner_id) VALUES ('x', '{ann}')"), violates);
     }
 
     fn a_row_cannot_be_given_to_another_owner(db: &TestDatabase) {
-        let Fixture { ann, bob, of_ann, of_bob } = fixture(db);
-        let raw = caller(db, &ann.to_string());
+        let TwoUsers { ann, bob, of_ann, of_bob } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
         let violates = "violates row-level security policy";
         for owner in [format!("'{bob}'"), "NULL".into()] {
-            refused(&raw, &format!("UPDATE spaces SET owner_id = {owner} WHERE id = '{}'", of_ann.0), violates);
-            refused(&raw, &format!("UPDATE spaces SET owner_id = {owner}"), violates);
+            assert_refused(&raw, &format!("UPDATE spaces SET owner_id = {owner} WHERE id = '{}'", of_ann.0), violates);
+            assert_refused(&raw, &format!("UPDATE spaces SET owner_id = {owner}"), violates);
         }
         for space in [format!("'{}'", of_bob.0), "NULL".into()] {
-            refused(&raw, &format!("UPDATE fidgets SET space_id = {space} WHERE id = '{}'", of_ann.1), violates);
+            assert_refused(&raw, &format!("UPDATE fidgets SET space_id = {space} WHERE id = '{}'", of_ann.1), violates);
         }
-        refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), violates);
-        changes(&raw, "UPDATE spaces SET name = 'still mine'", 1);
+        assert_refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), violates);
+        assert_changes(&raw, "UPDATE spaces SET name = 'still mine'", 1);
     }
 
     fn rows_of_other_owners_cannot_be_changed(db: &TestDatabase) {
-        let Fixture { ann, of_bob, .. } = fixture(db);
+        let TwoUsers { ann, of_bob, .. } = two_users(db);
         let shown = db.public_space(db.user(), "shown");
         let fidget = db.fidget(shown.id, "x").id;
         for who in [ann.to_string(), "anonymous".to_owned()] {
-            let raw = caller(db, &who);
+            let raw = connect_as(db, &who);
             for (space, fidget) in [of_bob, (shown.id, fidget)] {
-                changes(&raw, &format!("UPDATE spaces SET name = 'mine' WHERE id = '{space}'"), 0);
-                changes(&raw, &format!("UPDATE fidgets SET type = 'mine' WHERE id = '{fidget}'"), 0);
-                changes(&raw, &format!("DELETE FROM fidgets WHERE id = '{fidget}'"), 0);
-                changes(&raw, &format!("DELETE FROM spaces WHERE id = '{space}'"), 0);
-                refused(
+                assert_changes(&raw, &format!("UPDATE spaces SET name = 'mine' WHERE id = '{space}'"), 0);
+                assert_changes(&raw, &format!("UPDATE fidgets SET type = 'mine' WHERE id = '{fidget}'"), 0);
+                assert_changes(&raw, &format!("DELETE FROM fidgets WHERE id = '{fidget}'"), 0);
+                assert_changes(&raw, &format!("DELETE FROM spaces WHERE id = '{space}'"), 0);
+                assert_refused(
                     &raw,
                     &format!("DELETE FROM \"spaceRegistrations\" WHERE \"spaceId\" = '{space}'"),
                     "permission denied",
                 );
             }
             // Neither a row lock nor a query plan reveals a hidden row.
-            changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
+            assert_changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
             assert_eq!(raw.rows(&format!("SELECT 1 FROM spaces WHERE id = '{}' FOR UPDATE", of_bob.0)).len(), 0);
             let leak = format!("SELECT 1 FROM spaces WHERE id = '{}' AND 1 / (length(name) - 3) = 1", of_bob.0);
             assert_eq!(raw.rows(&leak).len(), 0, "a condition of the caller's is asked of visible rows alone");
@@ -170,35 +170,35 @@ on_engine! { Postgres in postgres;
     }
 
     fn an_admin_updates_only_the_navigation_column(db: &TestDatabase) {
-        let Fixture { ann, bob, .. } = fixture(db);
+        let TwoUsers { ann, bob, .. } = two_users(db);
         let claim = identity_claim(ann, &"01".repeat(32), db.clock.clock().now()).expect("a key");
         let mut patch: CommunityPatch = required();
         let key = claim["publicKey"].as_str().expect("a text").to_owned();
         patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);
         wait(db.service.communities().save_community_config("town", patch)).expect("saved");
         db.raw.run(&format!("INSERT INTO townsquare.identities VALUES ('{key}', '{ann}', now())"));
-        let raw = caller(db, &ann.to_string());
-        changes(&raw, "UPDATE community_configs SET navigation_config = '1', updated_at = now()", 1);
+        let raw = connect_as(db, &ann.to_string());
+        assert_changes(&raw, "UPDATE community_configs SET navigation_config = '1', updated_at = now()", 1);
         let columns = db.raw.rows(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public'
          AND table_name = 'community_configs' AND column_name NOT IN ('navigation_config', 'updated_at')",
         );
         assert_eq!(columns.len(), 11);
         for column in columns.iter().flatten().flatten() {
-            refused(&raw, &format!("UPDATE community_configs SET {column} = {column}"), "permission denied");
+            assert_refused(&raw, &format!("UPDATE community_configs SET {column} = {column}"), "permission denied");
             let both = format!("UPDATE community_configs SET navigation_config = '2', {column} = DEFAULT");
-            refused(&raw, &both, "permission denied");
+            assert_refused(&raw, &both, "permission denied");
         }
-        refused(&raw, "DELETE FROM community_configs", "permission denied");
+        assert_refused(&raw, "DELETE FROM community_configs", "permission denied");
         for who in [bob.to_string(), "anonymous".to_owned()] {
-            changes(&caller(db, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
+            assert_changes(&connect_as(db, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
         }
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
 
     fn a_restricted_role_cannot_become_the_service(db: &TestDatabase) {
-        let Fixture { ann, .. } = fixture(db);
-        let raw = caller(db, &ann.to_string());
+        let TwoUsers { ann, .. } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
         for who in ["", "service", "anonymous", "postgres", "townsfolk", "                                    "] {
             raw.run(&format!("SELECT set_config('townsquare.caller', '{who}', false)"));
             let found = raw.try_rows("SELECT 1 FROM spaces");
@@ -209,14 +209,14 @@ on_engine! { Postgres in postgres;
     }
 
     fn policies_bind_the_owner_of_the_tables(db: &TestDatabase) {
-        let Fixture { ann, of_ann, .. } = fixture(db);
+        let TwoUsers { ann, of_ann, .. } = two_users(db);
         let raw = RawConnection::postgres(&db.url()).expect("the server runs");
         raw.run(&format!("SELECT set_config('townsquare.caller', '{ann}', false)"));
         assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]]);
         raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
         for table in ["spaces", "fidgets", "users"] {
             assert_eq!(raw.rows(&format!("SELECT 1 FROM {table}")).len(), 0, "{table}");
-            changes(&raw, &format!("DELETE FROM {table}"), 0);
+            assert_changes(&raw, &format!("DELETE FROM {table}"), 0);
         }
     }
 }

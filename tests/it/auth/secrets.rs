@@ -37,47 +37,47 @@ const EMAIL: &str = "ann@town.example";
 
 /// All captured output: log lines, `Debug` and `Display` of values and errors.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<String>>);
+struct Captured(Arc<Mutex<String>>);
 
-impl Heard {
-    fn note(&self, what: impl fmt::Debug) {
+impl Captured {
+    fn add(&self, what: impl fmt::Debug) {
         writeln!(self.0.lock(), "{what:?}").expect("memory");
     }
 
     /// Adds an error and its sources.
-    fn error(&self, error: &Error) {
-        self.note(error);
+    fn add_error(&self, error: &Error) {
+        self.add(error);
         let mut text = format!("{error} {:?} {:?}", error.message(), error.code());
         let mut cause = error.source();
         while let Some(inner) = cause {
             write!(text, " {inner} {inner:?}").expect("memory");
             cause = inner.source();
         }
-        self.note(text);
+        self.add(text);
     }
 
     /// Adds the outcome of an operation.
-    fn outcome<T: fmt::Debug>(&self, result: Result<T, Error>) -> Option<T> {
+    fn add_outcome<T: fmt::Debug>(&self, result: Result<T, Error>) -> Option<T> {
         match result {
             Ok(value) => {
-                self.note(&value);
+                self.add(&value);
                 Some(value)
             }
             Err(error) => {
-                self.error(&error);
+                self.add_error(&error);
                 None
             }
         }
     }
 }
 
-impl Visit for Heard {
+impl Visit for Captured {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.note(format_args!("{field}={value:?}"));
+        self.add(format_args!("{field}={value:?}"));
     }
 }
 
-impl Subscriber for Heard {
+impl Subscriber for Captured {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -97,74 +97,74 @@ impl Subscriber for Heard {
 }
 
 /// Captures the log and the panics of this process.
-fn listen() -> Heard {
-    let heard = Heard::default();
-    tracing::subscriber::set_global_default(heard.clone()).expect("the first of this process");
-    let (kept, usual) = (heard.clone(), panic::take_hook());
+fn capture_log() -> Captured {
+    let captured = Captured::default();
+    tracing::subscriber::set_global_default(captured.clone()).expect("the first of this process");
+    let (collect, usual) = (captured.clone(), panic::take_hook());
     panic::set_hook(Box::new(move |info| {
-        kept.note(info.to_string());
+        collect.add(info.to_string());
         usual(info);
     }));
-    heard
+    captured
 }
 
 /// Runs every operation with marked secrets; returns the secrets.
-fn live(db: &TestDatabase, heard: &Heard) -> Vec<String> {
+fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
     let sessions = Mutex::new(Vec::<Session>::new());
-    let kept = |result: Result<Session, Error>| {
-        let session = heard.outcome(result);
+    let collect = |result: Result<Session, Error>| {
+        let session = captured.add_outcome(result);
         sessions.lock().extend(session.clone());
         session
     };
     let (auth, service) = (db.client.auth(), db.service.auth());
     let subscription = {
-        let heard = heard.clone();
-        auth.on_auth_state_change(move |event, session| heard.note((event, session)))
+        let captured = captured.clone();
+        auth.on_auth_state_change(move |event, session| captured.add((event, session)))
     };
     let careless = auth.on_auth_state_change(|event, session| panic!("a listener of {event:?} with {session:?}"));
-    heard.note(db.config().catalog_api_key(API_KEY));
-    heard.outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
-    heard.outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
-    heard.outcome(wait(auth.sign_up(PASSWORD, PASSWORD)));
-    heard.outcome(wait(auth.sign_up("bob@town.example", &PASSWORD.repeat(60))));
-    kept(wait(auth.sign_in(EMAIL, WRONG_PASSWORD)));
-    kept(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
-    let session = kept(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
+    captured.add(db.config().catalog_api_key(API_KEY));
+    captured.add_outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
+    captured.add_outcome(wait(auth.sign_up(EMAIL, PASSWORD)));
+    captured.add_outcome(wait(auth.sign_up(PASSWORD, PASSWORD)));
+    captured.add_outcome(wait(auth.sign_up("bob@town.example", &PASSWORD.repeat(60))));
+    collect(wait(auth.sign_in(EMAIL, WRONG_PASSWORD)));
+    collect(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
+    let session = collect(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
     let claim = identity_claim(session.user.id, SEED, db.clock.clock().now()).expect("a key");
-    heard.outcome(identity_claim(session.user.id, PASSWORD, db.clock.clock().now()));
-    heard.outcome(wait(auth.link_identity(&claim)));
-    heard.outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
-    let elsewhere = kept(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
+    captured.add_outcome(identity_claim(session.user.id, PASSWORD, db.clock.clock().now()));
+    captured.add_outcome(wait(auth.link_identity(&claim)));
+    captured.add_outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
+    let elsewhere = collect(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
     let handle = wait(db.client.as_user(&elsewhere.access_token)).expect("a handle");
-    kept(wait(handle.auth().refresh_session()));
-    kept(wait(service.refresh_session_of(&elsewhere.refresh_token)));
-    kept(wait(service.refresh_session_of(&elsewhere.refresh_token)));
-    heard.outcome(wait(handle.auth().get_session()));
-    heard.outcome(wait(db.client.as_user(&elsewhere.access_token)).map(drop));
-    let space = heard.outcome(wait(db.client.spaces().create_space(NewSpace::named("mine").public())));
+    collect(wait(handle.auth().refresh_session()));
+    collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
+    collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
+    captured.add_outcome(wait(handle.auth().get_session()));
+    captured.add_outcome(wait(db.client.as_user(&elsewhere.access_token)).map(drop));
+    let space = captured.add_outcome(wait(db.client.spaces().create_space(NewSpace::named("mine").public())));
     let space = space.expect("a space").id;
-    heard.outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::of_type("x"))));
-    heard.outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::default())));
-    heard.outcome(wait(db.client.spaces().update_space(space, SpacePatch::new().name("ours"))));
-    heard.outcome(wait(db.client.spaces().get_public_spaces(10, 0)));
-    heard.outcome(wait(db.client.communities().update_navigation("town", None)));
-    kept(wait(auth.refresh_session()));
+    captured.add_outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::of_type("x"))));
+    captured.add_outcome(wait(db.client.fidgets().create_fidget(space, NewFidget::default())));
+    captured.add_outcome(wait(db.client.spaces().update_space(space, SpacePatch::new().name("ours"))));
+    captured.add_outcome(wait(db.client.spaces().get_public_spaces(10, 0)));
+    captured.add_outcome(wait(db.client.communities().update_navigation("town", None)));
+    collect(wait(auth.refresh_session()));
     let patch = UserPatch::new().password(NEW_PASSWORD);
-    heard.note(&patch);
-    heard.outcome(wait(auth.update_user(WRONG_PASSWORD, patch.clone())));
-    heard.outcome(wait(auth.update_user(PASSWORD, patch)));
-    heard.outcome(wait(auth.update_user(NEW_PASSWORD, UserPatch::new().email("ann@new.example"))));
-    heard.outcome(wait(auth.get_session()));
-    let last = kept(wait(service.sign_in("ann@new.example", NEW_PASSWORD))).expect("signed in");
-    kept(wait(auth.set_session(&last.refresh_token)));
-    kept(wait(auth.set_session(&last.refresh_token)));
+    captured.add(&patch);
+    captured.add_outcome(wait(auth.update_user(WRONG_PASSWORD, patch.clone())));
+    captured.add_outcome(wait(auth.update_user(PASSWORD, patch)));
+    captured.add_outcome(wait(auth.update_user(NEW_PASSWORD, UserPatch::new().email("ann@new.example"))));
+    captured.add_outcome(wait(auth.get_session()));
+    let last = collect(wait(service.sign_in("ann@new.example", NEW_PASSWORD))).expect("signed in");
+    collect(wait(auth.set_session(&last.refresh_token)));
+    collect(wait(auth.set_session(&last.refresh_token)));
     for _ in 0..11 {
-        kept(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
+        collect(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
     }
-    faults(db, heard, &kept);
-    heard.outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
-    heard.outcome(wait(service.delete_user(Uuid::from_u128(7))));
-    heard.outcome(wait(db.client.discovery().refresh()));
+    refused_rows(db, captured, &collect);
+    captured.add_outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
+    captured.add_outcome(wait(service.delete_user(Uuid::from_u128(7))));
+    captured.add_outcome(wait(db.client.discovery().refresh()));
     subscription.unsubscribe();
     careless.unsubscribe();
     let session_secrets =
@@ -174,7 +174,7 @@ fn live(db: &TestDatabase, heard: &Heard) -> Vec<String> {
 }
 
 /// Makes the database refuse rows, because its messages may quote their values.
-fn faults(db: &TestDatabase, heard: &Heard, kept: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
+fn refused_rows(db: &TestDatabase, captured: &Captured, collect: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
     let own = |name: &str| match db.engine {
         Engine::Sqlite => format!("townsquare_{name}"),
         Engine::Postgres => format!("townsquare.{name}"),
@@ -194,15 +194,15 @@ fn faults(db: &TestDatabase, heard: &Heard, kept: &dyn Fn(Result<Session, Error>
         let auth = db.service.auth();
         let failed = wait(auth.sign_up(&format!("{table}@town.example"), PASSWORD));
         assert_eq!(failed.is_err(), table == "credentials", "{failed:?}");
-        heard.outcome(failed);
-        kept(wait(auth.sign_in("ann@new.example", NEW_PASSWORD)));
-        kept(wait(auth.sign_in("ann@new.example", WRONG_PASSWORD)));
+        captured.add_outcome(failed);
+        collect(wait(auth.sign_in("ann@new.example", NEW_PASSWORD)));
+        collect(wait(auth.sign_in("ann@new.example", WRONG_PASSWORD)));
         db.raw.run(&allow);
     }
 }
 
 /// Returns every row of the database as text.
-fn contents(db: &TestDatabase) -> String {
+fn all_rows(db: &TestDatabase) -> String {
     let mut all = String::new();
     let tables = match db.engine {
         Engine::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table'",
@@ -229,22 +229,22 @@ fn assert_without(place: &str, text: &str, secrets: &[String]) {
     }
 }
 
-fn secrets_are_nowhere_to_be_found(engine: Engine) {
-    let heard = listen();
+fn assert_secrets_hidden(engine: Engine) {
+    let captured = capture_log();
     let Some(db) = TestDatabase::with(engine, |config: Config| {
         config.catalog_api_key(API_KEY).catalog_url("http://127.0.0.1:9/").catalog_tries(1)
     }) else {
         return;
     };
-    let secrets = live(&db, &heard);
+    let secrets = use_secrets(&db, &captured);
     assert!(secrets.len() > 12, "there were secrets to find");
-    let text = heard.0.lock().clone();
-    for heard in ["Invalid login credentials", "a listener of SignedIn", "SELECT"] {
-        assert!(text.contains(heard) || (heard == "SELECT" && engine == Engine::Sqlite), "{heard} was heard");
+    let text = captured.0.lock().clone();
+    for captured in ["Invalid login credentials", "a listener of SignedIn", "SELECT"] {
+        assert!(text.contains(captured) || (captured == "SELECT" && engine == Engine::Sqlite), "{captured} was heard");
     }
     assert_without("what was said", &text, &secrets);
     assert!(!text.contains("$argon2"), "the hash of a password was said");
-    let rows = contents(&db);
+    let rows = all_rows(&db);
     assert!(rows.contains("$argon2id$") && rows.contains("ann@new.example"), "there are rows to look into");
     assert_without("the database", &rows, &secrets);
     if engine == Engine::Sqlite {
@@ -258,20 +258,18 @@ fn secrets_are_nowhere_to_be_found(engine: Engine) {
 
 #[test]
 fn secrets_are_in_no_log_error_or_table_on_sqlite() {
-    in_subprocess(secrets_are_in_no_log_error_or_table_on_sqlite, || secrets_are_nowhere_to_be_found(Engine::Sqlite));
+    in_subprocess(secrets_are_in_no_log_error_or_table_on_sqlite, || assert_secrets_hidden(Engine::Sqlite));
 }
 
 #[test]
 fn secrets_are_in_no_log_error_or_table_on_postgres() {
-    in_subprocess(secrets_are_in_no_log_error_or_table_on_postgres, || {
-        secrets_are_nowhere_to_be_found(Engine::Postgres)
-    });
+    in_subprocess(secrets_are_in_no_log_error_or_table_on_postgres, || assert_secrets_hidden(Engine::Postgres));
 }
 
 #[test]
 fn the_password_of_a_database_is_in_no_error_and_no_log() {
     in_subprocess(the_password_of_a_database_is_in_no_error_and_no_log, || {
-        let heard = listen();
+        let captured = capture_log();
         let secret = "marked-database-3e5f";
         for url in [
             format!("postgres://ann:{secret}@127.0.0.1:9/town"),
@@ -280,10 +278,10 @@ fn the_password_of_a_database_is_in_no_error_and_no_log() {
             format!("mysql://ann:{secret}@127.0.0.1/town"),
         ] {
             let config = Config::new().database_url(&url).catalog_api_key(API_KEY);
-            heard.note(&config);
-            heard.error(&wait(Client::open(config)).map(drop).expect_err("nothing is there"));
+            captured.add(&config);
+            captured.add_error(&wait(Client::open(config)).map(drop).expect_err("nothing is there"));
         }
-        let text = heard.0.lock().clone();
+        let text = captured.0.lock().clone();
         assert_without("what was said", &text, &[secret.to_owned(), API_KEY.to_owned()]);
     });
 }

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use townsquare::{Client, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{TempDir, on_both_engines, temp_dir, test_database::TestDatabase};
 
-use super::people::PASSWORD;
+use super::users::PASSWORD;
 
 const ANN: &str = "ann@town.example";
 const BOB: &str = "bob@town.example";
@@ -26,7 +26,7 @@ fn signed_in(db: &TestDatabase, folder: &TempDir) -> Client {
 }
 
 /// Returns the address of the signed-in user.
-fn who(client: &Client) -> Option<String> {
+fn signed_in_address(client: &Client) -> Option<String> {
     wait(client.auth().get_session()).expect("asked").map(|session| session.user.email)
 }
 
@@ -42,14 +42,14 @@ on_both_engines! {
         wait(client.auth().refresh_session()).expect("refreshed");
         wait(client.close());
         let again = open(db, &folder);
-        assert_eq!(who(&again).as_deref(), Some(ANN));
+        assert_eq!(signed_in_address(&again).as_deref(), Some(ANN));
         assert!(wait(again.spaces().create_space(NewSpace::named("mine"))).is_ok());
         assert!(is_private(&file(&folder)));
         wait(again.close());
         // Open refreshes an expired access token.
         db.clock.advance(std::time::Duration::from_secs(7_200));
         let later = open(db, &folder);
-        assert_eq!(who(&later).as_deref(), Some(ANN));
+        assert_eq!(signed_in_address(&later).as_deref(), Some(ANN));
         wait(later.close());
     }
 
@@ -60,7 +60,7 @@ on_both_engines! {
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "no file, and no part of one");
         wait(client.close());
         let again = open(db, &folder);
-        assert_eq!(who(&again), None);
+        assert_eq!(signed_in_address(&again), None);
         wait(again.close());
     }
 
@@ -71,7 +71,7 @@ on_both_engines! {
         wait(client.close());
         wait(db.service.auth().delete_user(user.id)).expect("deleted");
         let again = open(db, &folder);
-        assert_eq!(who(&again), None);
+        assert_eq!(signed_in_address(&again), None);
         assert!(!file(&folder).exists());
         wait(again.close());
     }
@@ -84,7 +84,7 @@ on_both_engines! {
         wait(bob.auth().sign_in(BOB, PASSWORD)).expect("signed in");
         let refreshed = wait(ann.auth().refresh_session()).expect("refreshed");
         assert_eq!(refreshed.user.email, ANN);
-        assert_eq!((who(&ann).as_deref(), who(&bob).as_deref()), (Some(ANN), Some(BOB)));
+        assert_eq!((signed_in_address(&ann).as_deref(), signed_in_address(&bob).as_deref()), (Some(ANN), Some(BOB)));
         // The file has Ann's tokens now: Bob's sign-out keeps them.
         wait(bob.auth().sign_out()).expect("signed out");
         assert!(file(&folder).exists());
@@ -97,9 +97,9 @@ on_both_engines! {
         let first = signed_in(db, &folder);
         let second = open(db, &folder);
         wait(second.auth().refresh_session()).expect("refreshed");
-        assert_eq!(who(&first).as_deref(), Some(ANN), "by the file");
+        assert_eq!(signed_in_address(&first).as_deref(), Some(ANN), "by the file");
         wait(first.auth().refresh_session()).expect("refreshed");
-        assert_eq!(who(&second).as_deref(), Some(ANN));
+        assert_eq!(signed_in_address(&second).as_deref(), Some(ANN));
         wait(first.close());
         wait(second.close());
     }
@@ -109,7 +109,7 @@ on_both_engines! {
             let folder = temp_dir();
             fs::write(file(&folder), text).expect("written");
             let client = open(db, &folder);
-            assert_eq!(who(&client), None, "{text:?}");
+            assert_eq!(signed_in_address(&client), None, "{text:?}");
             wait(client.close());
         }
     }

@@ -11,7 +11,7 @@ use townsquare_tests::{
     temp_dir,
 };
 
-fn refusal(config: Config) -> String {
+fn open_error(config: Config) -> String {
     let error = assert_kind(ErrorKind::Config, Client::open(config));
     assert!(!error.is_retryable());
     error.to_string()
@@ -52,7 +52,7 @@ fn a_file_in_place_of_the_folder_is_refused_by_name() {
     let taken = folder.path().join("taken");
     fs::write(&taken, "not a folder").expect("a file");
     for bad in [taken.clone(), taken.join("below")] {
-        let message = refusal(Config::new().data_dir(&bad));
+        let message = open_error(Config::new().data_dir(&bad));
         assert!(message.contains("taken"), "{message}");
         assert!(message.contains("data_dir"), "{message}");
     }
@@ -84,7 +84,7 @@ fn unknown_options_and_bad_values_are_refused_by_name() {
         (config().catalog_tries(0), "catalog_tries"),
         (config().catalog_key_header("a:b"), "catalog_key_header"),
     ] {
-        let message = refusal(config);
+        let message = open_error(config);
         assert!(message.contains(named), "{message}");
     }
     for url in ["", "nonsense", "ftp://x", "townsquare:x?colour=red", "sqlite:x?refresh_interval=soon"] {
@@ -153,10 +153,10 @@ fn a_file_that_is_no_database_is_refused_unchanged() {
     for (what, bytes) in contents {
         let folder = temp_dir();
         fs::write(database(&folder), &bytes).expect("a file");
-        let message = refusal(Config::new().data_dir(folder.path()));
+        let message = open_error(Config::new().data_dir(folder.path()));
         assert!(message.contains("townsquare.db"), "{what}: {message}");
         assert_eq!(fs::read(database(&folder)).expect("still there"), bytes, "{what}");
-        assert_eq!(entries(folder.path()), ["townsquare.db"], "{what}: nothing is left beside it");
+        assert_eq!(file_names(folder.path()), ["townsquare.db"], "{what}: nothing is left beside it");
     }
 }
 
@@ -164,7 +164,7 @@ fn a_file_that_is_no_database_is_refused_unchanged() {
 fn a_folder_in_place_of_the_database_is_refused() {
     let folder = temp_dir();
     fs::create_dir(database(&folder)).expect("a folder");
-    assert!(refusal(Config::new().data_dir(folder.path())).contains("townsquare.db"));
+    assert!(open_error(Config::new().data_dir(folder.path())).contains("townsquare.db"));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_database_of_a_newer_version_is_refused_unchanged() {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a checkpoint");
     drop(connection);
     let before = fs::read(database(&folder)).expect("a file");
-    let message = refusal(Config::new().data_dir(folder.path()));
+    let message = open_error(Config::new().data_dir(folder.path()));
     assert!(message.contains("newer"), "{message}");
     assert_eq!(fs::read(database(&folder)).expect("a file"), before);
 }
@@ -209,7 +209,7 @@ fn a_database_of_another_program_is_refused_unchanged() {
     connection.execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);").expect("SQL");
     drop(connection);
     let before = fs::read(database(&folder)).expect("a file");
-    assert!(refusal(Config::new().data_dir(folder.path())).contains("townsquare.db"));
+    assert!(open_error(Config::new().data_dir(folder.path())).contains("townsquare.db"));
     assert_eq!(fs::read(database(&folder)).expect("a file"), before);
 }
 
@@ -264,10 +264,10 @@ fn eight_processes_open_a_new_database_at_once() {
     }
 }
 
-fn entries(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder");
+fn file_names(folder: &Path) -> Vec<String> {
+    let file_names = fs::read_dir(folder).expect("a folder");
     let mut names: Vec<_> =
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        file_names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     names
 }

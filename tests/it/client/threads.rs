@@ -8,7 +8,7 @@ use townsquare_tests::{
     wait::wait_until,
 };
 
-fn can_count() -> bool {
+fn can_count_threads() -> bool {
     let can = threads::named("").is_some();
     if !can {
         skip("counting threads: there is no /proc");
@@ -16,7 +16,7 @@ fn can_count() -> bool {
     can
 }
 
-fn used(fixture: &Fixture) -> Client {
+fn use_client(fixture: &Fixture) -> Client {
     let client = Client::open(fixture.config()).expect("opens");
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).expect("a list");
     client.discovery().refresh().expect("refreshed");
@@ -27,12 +27,12 @@ fn used(fixture: &Fixture) -> Client {
 fn no_thread_is_left_after_close() {
     in_subprocess(no_thread_is_left_after_close, || {
         let fixture = Fixture::of(Catalog::of(120).rows());
-        if !can_count() {
+        if !can_count_threads() {
             return;
         }
         let before = threads::count();
         for _ in 0..3 {
-            let client = used(&fixture);
+            let client = use_client(&fixture);
             assert!(!threads::of_townsquare().is_empty(), "the library names its threads");
             client.close();
             assert_eq!(threads::of_townsquare(), Vec::<String>::new(), "at the moment that close returns");
@@ -45,11 +45,11 @@ fn no_thread_is_left_after_close() {
 fn no_thread_is_left_after_a_drop_without_close() {
     in_subprocess(no_thread_is_left_after_a_drop_without_close, || {
         let fixture = Fixture::of(Catalog::of(120).rows());
-        if !can_count() {
+        if !can_count_threads() {
             return;
         }
         let before = threads::count();
-        let clones = (used(&fixture), used(&fixture));
+        let clones = (use_client(&fixture), use_client(&fixture));
         assert!(!threads::of_townsquare().is_empty());
         drop(clones);
         wait_until("the clients' threads have ended", || threads::of_townsquare().is_empty());
@@ -61,7 +61,7 @@ fn no_thread_is_left_after_a_drop_without_close() {
 fn no_thread_is_left_after_a_drop_during_a_hanging_refresh() {
     in_subprocess(no_thread_is_left_after_a_drop_during_a_hanging_refresh, || {
         let fixture = Fixture::of(Catalog::of(120).rows());
-        let client = used(&fixture);
+        let client = use_client(&fixture);
         fixture.upstream.reply_with(|_| Reply::Never);
         fixture.clock.advance(Duration::from_secs(1000));
         let calls = fixture.upstream.request_count();
@@ -92,10 +92,10 @@ fn consecutive_clients_leak_no_file_descriptors() {
             return skip("counting open files: there is no /proc");
         }
         let fixture = Fixture::of(Catalog::of(60).rows());
-        used(&fixture).close();
+        use_client(&fixture).close();
         let before = open_files();
         for _ in 0..10 {
-            used(&fixture).close();
+            use_client(&fixture).close();
         }
         wait_until("as many files are open as before", || open_files() <= before);
     });

@@ -22,7 +22,7 @@ fn stats(client: &Client) -> DiscoveryStats {
 }
 
 /// Opens a client on `before` apps, then lets the upstream serve `after` apps.
-async fn fallen(before: usize, after: usize) -> (Fixture, Client) {
+async fn collapsed(before: usize, after: usize) -> (Fixture, Client) {
     let fixture = Fixture::of(Catalog::of(before).rows());
     let client = fixture.open().await;
     assert_eq!(count(&client).await, before);
@@ -34,7 +34,7 @@ async fn fallen(before: usize, after: usize) -> (Fixture, Client) {
 #[tokio::test]
 async fn a_fall_below_half_of_fifty_or_more_is_refused_and_reported() {
     for (before, after) in [(50, 24), (50, 0), (51, 25), (691, 99), (199, 0), (300, 1)] {
-        let (_fixture, client) = fallen(before, after).await;
+        let (_fixture, client) = collapsed(before, after).await;
         let error = assert_kind(ErrorKind::Unavailable, client.discovery().refresh().await);
         assert!(error.to_string().starts_with("Refresh mini apps failed: "), "{error}");
         assert_eq!(count(&client).await, before, "{before} to {after}: the old one stays");
@@ -52,7 +52,7 @@ async fn a_fall_below_half_of_fifty_or_more_is_refused_and_reported() {
 #[tokio::test]
 async fn a_fall_to_zero_apps_is_always_refused() {
     for before in [1, 2, 49] {
-        let (_fixture, client) = fallen(before, 0).await;
+        let (_fixture, client) = collapsed(before, 0).await;
         assert_kind(ErrorKind::Unavailable, client.discovery().refresh().await);
         assert_eq!(count(&client).await, before);
         assert!(stats(&client).last_error.is_some());
@@ -62,7 +62,7 @@ async fn a_fall_to_zero_apps_is_always_refused() {
 #[tokio::test]
 async fn a_fall_to_half_or_of_a_small_catalog_is_accepted() {
     for (before, after) in [(50, 25), (49, 1), (100, 50), (60, 59), (10, 500)] {
-        let (_fixture, client) = fallen(before, after).await;
+        let (_fixture, client) = collapsed(before, after).await;
         let stats = client.discovery().refresh().await.unwrap_or_else(|error| panic!("{before} to {after}: {error}"));
         assert_eq!((stats.total, stats.last_error), (after, None));
         assert_eq!(count(&client).await, after);
@@ -72,7 +72,7 @@ async fn a_fall_to_half_or_of_a_small_catalog_is_accepted() {
 #[tokio::test]
 async fn a_forced_refresh_accepts_a_collapsed_catalog() {
     for (before, after) in [(200, 3), (60, 0)] {
-        let (fixture, client) = fallen(before, after).await;
+        let (fixture, client) = collapsed(before, after).await;
         assert_kind(ErrorKind::Unavailable, client.discovery().refresh().await);
         let forced = client.discovery().force_refresh().await.expect("force takes it");
         assert_eq!((forced.total, forced.last_error, forced.is_stale), (after, None, false));
@@ -85,7 +85,7 @@ async fn a_forced_refresh_accepts_a_collapsed_catalog() {
 
 #[tokio::test]
 async fn a_collapse_in_a_background_refresh_is_refused() {
-    let (fixture, client) = fallen(200, 3).await;
+    let (fixture, client) = collapsed(200, 3).await;
     fixture.clock.advance(FIFTEEN_MINUTES);
     assert_eq!(count(&client).await, 200);
     until("the refusal is told", || stats(&client).last_error.is_some()).await;
@@ -94,7 +94,7 @@ async fn a_collapse_in_a_background_refresh_is_refused() {
 
 #[tokio::test]
 async fn a_list_of_malformed_rows_is_a_collapse() {
-    let (fixture, client) = fallen(60, 60).await;
+    let (fixture, client) = collapsed(60, 60).await;
     fixture.upstream.serve((0..60).map(|_| townsquare_tests::catalog::Row::raw("null")));
     assert_kind(ErrorKind::Unavailable, client.discovery().refresh().await);
     assert_eq!(count(&client).await, 60);
@@ -102,7 +102,7 @@ async fn a_list_of_malformed_rows_is_a_collapse() {
 
 #[tokio::test]
 async fn a_collapse_against_the_stored_catalog_is_refused() {
-    let (fixture, client) = fallen(200, 3).await;
+    let (fixture, client) = collapsed(200, 3).await;
     client.close().await;
     fixture.clock.advance(FIFTEEN_MINUTES * 2);
     let client = fixture.open().await;

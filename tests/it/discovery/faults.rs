@@ -25,7 +25,7 @@ struct Fault {
     name: &'static str,
     begin: fn(&Upstream),
     /// Words of `last_error` in lower case; any one must occur.
-    says: &'static [&'static str],
+    words: &'static [&'static str],
 }
 
 fn on_page(page: usize, reply: Reply) -> impl Fn(&Request) -> Reply + Send + Sync {
@@ -38,85 +38,89 @@ const BROKEN_OFF: &[&str] = &["connection", "reset", "body", "cut", "read", "clo
 const SLOW: &[&str] = &["time", "longer", "slow", "answer"];
 
 const FAULTS: &[Fault] = &[
-    Fault { name: "refused connection", begin: Upstream::refuse_connections, says: &["refused", "connect"] },
-    Fault { name: "time-out", begin: |upstream| upstream.reply_with(|_| Reply::Never), says: SLOW },
+    Fault { name: "refused connection", begin: Upstream::refuse_connections, words: &["refused", "connect"] },
+    Fault { name: "time-out", begin: |upstream| upstream.reply_with(|_| Reply::Never), words: SLOW },
     Fault {
         name: "trickling body",
         begin: |upstream| upstream.reply_with(|_| Reply::Trickle(Duration::from_millis(20))),
-        says: SLOW,
+        words: SLOW,
     },
-    Fault { name: "401", begin: |upstream| upstream.reply_with(|_| Reply::status(401)), says: &["401"] },
-    Fault { name: "402", begin: |upstream| upstream.reply_with(|_| Reply::status(402)), says: &["402"] },
-    Fault { name: "403", begin: |upstream| upstream.reply_with(|_| Reply::status(403)), says: &["403"] },
-    Fault { name: "404", begin: |upstream| upstream.reply_with(|_| Reply::status(404)), says: &["404"] },
-    Fault { name: "429", begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(None)), says: &["429"] },
+    Fault { name: "401", begin: |upstream| upstream.reply_with(|_| Reply::status(401)), words: &["401"] },
+    Fault { name: "402", begin: |upstream| upstream.reply_with(|_| Reply::status(402)), words: &["402"] },
+    Fault { name: "403", begin: |upstream| upstream.reply_with(|_| Reply::status(403)), words: &["403"] },
+    Fault { name: "404", begin: |upstream| upstream.reply_with(|_| Reply::status(404)), words: &["404"] },
+    Fault { name: "429", begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(None)), words: &["429"] },
     Fault {
         name: "429, an hour",
         begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(Some("3600"))),
-        says: &["429"],
+        words: &["429"],
     },
     Fault {
         name: "429, a date",
         begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(Some("Fri, 31 Dec 2100 23:59:59 GMT"))),
-        says: &["429"],
+        words: &["429"],
     },
     Fault {
         name: "429, nonsense",
         begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(Some("-5 soon"))),
-        says: &["429"],
+        words: &["429"],
     },
     Fault {
         name: "429, the end of time",
         begin: |upstream| upstream.reply_with(|_| Reply::rate_limited(Some("18446744073709551615"))),
-        says: &["429"],
+        words: &["429"],
     },
-    Fault { name: "500", begin: |upstream| upstream.reply_with(|_| Reply::status(500)), says: &["500"] },
-    Fault { name: "503", begin: |upstream| upstream.reply_with(|_| Reply::status(503)), says: &["503"] },
-    Fault { name: "HTML with 200", begin: |upstream| upstream.reply_with(|_| Reply::html()), says: &["html"] },
+    Fault { name: "500", begin: |upstream| upstream.reply_with(|_| Reply::status(500)), words: &["500"] },
+    Fault { name: "503", begin: |upstream| upstream.reply_with(|_| Reply::status(503)), words: &["503"] },
+    Fault { name: "HTML with 200", begin: |upstream| upstream.reply_with(|_| Reply::html()), words: &["html"] },
     Fault {
         name: "an error body with 200",
         begin: |upstream| upstream.reply_with(|_| Reply::body(r#"{"message":"no"}"#)),
-        says: &["frames"],
+        words: &["frames"],
     },
     Fault {
         name: "an empty body",
         begin: |upstream| upstream.reply_with(|_| Reply::body("")),
-        says: &["json", "cut off", "empty"],
+        words: &["json", "cut off", "empty"],
     },
     Fault {
         name: "204",
         begin: |upstream| upstream.reply_with(|_| Reply::Response(204, vec![], vec![])),
-        says: &["204", "json", "cut off", "empty"],
+        words: &["204", "json", "cut off", "empty"],
     },
     Fault {
         name: "cut-off JSON",
         begin: |upstream| upstream.reply_with(|_| Reply::CutOff),
-        says: &["cut off", "json"],
+        words: &["cut off", "json"],
     },
-    Fault { name: "reset", begin: |upstream| upstream.reply_with(|_| Reply::Reset), says: BROKEN_OFF },
-    Fault { name: "reset mid-body", begin: |upstream| upstream.reply_with(|_| Reply::ResetMidBody), says: BROKEN_OFF },
-    Fault { name: "1 GB body", begin: |upstream| upstream.reply_with(|_| Reply::Flood(GIBIBYTE)), says: TOO_LARGE },
-    Fault { name: "gzip bomb", begin: |upstream| upstream.reply_with(|_| Reply::Bomb(64 * GIBIBYTE)), says: TOO_LARGE },
+    Fault { name: "reset", begin: |upstream| upstream.reply_with(|_| Reply::Reset), words: BROKEN_OFF },
+    Fault { name: "reset mid-body", begin: |upstream| upstream.reply_with(|_| Reply::ResetMidBody), words: BROKEN_OFF },
+    Fault { name: "1 GB body", begin: |upstream| upstream.reply_with(|_| Reply::Flood(GIBIBYTE)), words: TOO_LARGE },
+    Fault {
+        name: "gzip bomb",
+        begin: |upstream| upstream.reply_with(|_| Reply::Bomb(64 * GIBIBYTE)),
+        words: TOO_LARGE,
+    },
     Fault {
         name: "looping cursor",
         begin: |upstream| upstream.reply_with(|_| Reply::Loop),
-        says: &["cursor", "circle", "loop"],
+        words: &["cursor", "circle", "loop"],
     },
     Fault {
         name: "third page fails",
         begin: |upstream| upstream.reply_with(on_page(2, Reply::status(500))),
-        says: &["500"],
+        words: &["500"],
     },
-    Fault { name: "second page hangs", begin: |upstream| upstream.reply_with(on_page(1, Reply::Never)), says: SLOW },
+    Fault { name: "second page hangs", begin: |upstream| upstream.reply_with(on_page(1, Reply::Never)), words: SLOW },
     Fault {
         name: "second page cut off",
         begin: |upstream| upstream.reply_with(on_page(1, Reply::CutOff)),
-        says: &["cut off", "json"],
+        words: &["cut off", "json"],
     },
     Fault {
         name: "zero rows",
         begin: |upstream| upstream.serve([]),
-        says: &["0", "collapse", "lost", "shrank", "shrunk", "empty", "fell"],
+        words: &["0", "collapse", "lost", "shrank", "shrunk", "empty", "fell"],
     },
     Fault {
         name: "redirect to itself",
@@ -124,26 +128,26 @@ const FAULTS: &[Fault] = &[
             let itself = format!("{}/v2/farcaster/frame/catalog/", upstream.url());
             upstream.reply_with(move |_| Reply::Redirect(302, itself.clone()));
         },
-        says: &["redirect", "302"],
+        words: &["redirect", "302"],
     },
 ];
 
-fn assert_says(fault: &Fault, text: &str) {
+fn assert_contains(fault: &Fault, text: &str) {
     let lower = text.to_lowercase();
     assert!(
-        fault.says.iter().any(|word| lower.contains(word)),
+        fault.words.iter().any(|word| lower.contains(word)),
         "{}: {text:?} says none of {:?}",
         fault.name,
-        fault.says
+        fault.words
     );
     assert!(!text.contains(KEY), "{}: {text}", fault.name);
 }
 
-async fn survives(fault: &'static Fault) {
+async fn keeps_catalog(fault: &'static Fault) {
     let catalog = Catalog::of(APPS);
     let fixture = Fixture::of(catalog.rows());
     // Bodies that are too large need time to arrive and must fail because of their size.
-    let config = match fault.says == TOO_LARGE {
+    let config = match fault.words == TOO_LARGE {
         true => fixture.short_timeouts().catalog_timeout(ENOUGH).catalog_refresh_timeout(ENOUGH),
         false => fixture.short_timeouts(),
     };
@@ -162,13 +166,13 @@ async fn survives(fault: &'static Fault) {
     let error = assert_kind(ErrorKind::Unavailable, within(fault.name, ENOUGH, discovery.refresh()).await);
     assert!(error.to_string().starts_with("Refresh mini apps failed: "), "{error}");
     assert!(error.is_retryable());
-    assert_says(fault, error.message());
+    assert_contains(fault, error.message());
     assert!(!format!("{error:?}").contains(KEY), "{error:?}");
 
     assert_eq!(ids(&list().await), expected, "{}", fault.name);
     assert!(!discovery.search_mini_apps(FREQUENT_WORD, 5).await.expect("a list").is_empty());
     let stats = discovery.stats().expect("open");
-    assert_says(fault, stats.last_error.as_deref().unwrap_or_default());
+    assert_contains(fault, stats.last_error.as_deref().unwrap_or_default());
     assert!(stats.is_stale, "{}: the last attempt failed", fault.name);
     assert!(!stats.is_refreshing, "{}", fault.name);
     assert_eq!((stats.source, stats.fetched_at), (CatalogSource::Upstream, Some(start_time())), "{}", fault.name);
@@ -191,11 +195,11 @@ async fn survives(fault: &'static Fault) {
 
 #[tokio::test]
 async fn the_catalog_survives_every_upstream_fault() {
-    every(FAULTS.iter(), |fault| Box::pin(survives(fault))).await;
+    for_every_fault(FAULTS.iter(), |fault| Box::pin(keeps_catalog(fault))).await;
 }
 
 /// Runs a check for each fault and reports all failures.
-async fn every(
+async fn for_every_fault(
     faults: impl Iterator<Item = &'static Fault>,
     check: fn(&'static Fault) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 ) {
@@ -211,11 +215,11 @@ async fn every(
 #[tokio::test]
 async fn without_a_catalog_every_upstream_fault_is_unavailable() {
     // Zero rows are a valid catalog when there was none before.
-    let faults = FAULTS.iter().filter(|fault| fault.name != "zero rows" && fault.says != TOO_LARGE);
-    every(faults, |fault| Box::pin(has_nothing(fault))).await;
+    let faults = FAULTS.iter().filter(|fault| fault.name != "zero rows" && fault.words != TOO_LARGE);
+    for_every_fault(faults, |fault| Box::pin(fails_without_catalog(fault))).await;
 }
 
-async fn has_nothing(fault: &'static Fault) {
+async fn fails_without_catalog(fault: &'static Fault) {
     let fixture = Fixture::of(Catalog::of(APPS).rows());
     (fault.begin)(&fixture.upstream);
     let client = fixture.open_with(fixture.short_timeouts()).await;
@@ -223,12 +227,12 @@ async fn has_nothing(fault: &'static Fault) {
     let call = discovery.get_trending_mini_apps(Timeframe::Hours24, 10);
     let error = assert_kind(ErrorKind::Unavailable, within(fault.name, ENOUGH, call).await);
     assert!(error.to_string().starts_with("Get trending mini apps failed: "), "{error}");
-    assert_says(fault, error.message());
+    assert_contains(fault, error.message());
     let call = discovery.search_mini_apps(FREQUENT_WORD, 10);
     assert_kind(ErrorKind::Unavailable, within(fault.name, ENOUGH, call).await);
     let stats = discovery.stats().expect("open");
     assert_eq!((stats.source, stats.fetched_at, stats.total), (CatalogSource::None, None, 0), "{}", fault.name);
-    assert_says(fault, stats.last_error.as_deref().unwrap_or_default());
+    assert_contains(fault, stats.last_error.as_deref().unwrap_or_default());
     fixture.upstream.recover();
     fixture.clock.advance(Duration::from_secs(4000));
     if fault.name == "429, the end of time" {

@@ -11,7 +11,7 @@ use townsquare_tests::{
     upstream::KEY,
 };
 
-async fn assert_nothing(fixture: &Fixture, client: &Client) {
+async fn assert_empty_results(fixture: &Fixture, client: &Client) {
     let discovery = client.discovery();
     for timeframe in Timeframe::ALL {
         assert!(discovery.get_trending_mini_apps(timeframe, 50).await.expect("no error").is_empty());
@@ -35,7 +35,7 @@ async fn an_empty_key_gives_empty_results_without_a_request() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     for key in ["", "  "] {
         let client = fixture.open_with(fixture.config().catalog_api_key(key)).await;
-        assert_nothing(&fixture, &client).await;
+        assert_empty_results(&fixture, &client).await;
     }
 }
 
@@ -47,7 +47,7 @@ async fn an_empty_key_gives_empty_results_whatever_the_database_holds() {
     client.close().await;
     fixture.upstream.clear_requests();
     let client = fixture.open_with(fixture.config().catalog_api_key("")).await;
-    assert_nothing(&fixture, &client).await;
+    assert_empty_results(&fixture, &client).await;
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_missing_key_gives_empty_results_without_a_request() {
         let fixture = Fixture::of(Catalog::of(60).rows());
         let config = Config::new().data_dir(fixture.folder.path().join("data")).catalog_url(fixture.upstream.url());
         let client = blocking::Client::open(config).expect("opens");
-        blocking::wait(assert_nothing(&fixture, client.inner()));
+        blocking::wait(assert_empty_results(&fixture, client.inner()));
         client.close();
     });
 }

@@ -12,7 +12,7 @@ use townsquare_tests::{
     upstream::NETWORKS,
 };
 
-fn on(networks: &[&str]) -> Selection {
+fn on_networks(networks: &[&str]) -> Selection {
     Selection::first(1000).on_networks(networks.iter().copied())
 }
 
@@ -26,8 +26,11 @@ async fn the_network_filter_uses_the_chains_of_the_rows() {
     let fixture = Fixture::of(catalog.rows());
     let client = fixture.open().await;
     for network in NETWORKS {
-        let listed =
-            client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&[network])).await.expect("a list");
+        let listed = client
+            .discovery()
+            .get_trending_mini_apps(Timeframe::Hours24, on_networks(&[network]))
+            .await
+            .expect("a list");
         let expected: Vec<_> = catalog.apps().filter(|app| runs_on(app, &[network])).map(|app| app.id).collect();
         assert_eq!(ids(&listed), expected, "{network}");
     }
@@ -43,15 +46,15 @@ async fn without_chains_the_upstream_filters_by_network() {
     let discovery = client.discovery();
     for networks in [&["base"][..], &["celo", "zora"], &["solana"]] {
         let expected: Vec<_> = catalog.apps().filter(|app| runs_on(app, networks)).map(|app| app.id).collect();
-        let listed = discovery.get_trending_mini_apps(Timeframe::Hours24, on(networks)).await.expect("a list");
+        let listed = discovery.get_trending_mini_apps(Timeframe::Hours24, on_networks(networks)).await.expect("a list");
         assert_eq!(ids(&listed), expected, "{networks:?}");
         assert!(expected.len() < 300);
     }
     let asked = fixture.upstream.requests();
     assert!(asked.iter().any(|request| request.networks() == ["base"]), "the filter is upstream's to answer");
     let before = fixture.upstream.request_count();
-    discovery.get_trending_mini_apps(Timeframe::Hours24, on(&["base"])).await.expect("a list");
-    discovery.search_mini_apps("puzzle", on(&["base"])).await.expect("a list");
+    discovery.get_trending_mini_apps(Timeframe::Hours24, on_networks(&["base"])).await.expect("a list");
+    discovery.search_mini_apps("puzzle", on_networks(&["base"])).await.expect("a list");
     assert_eq!(fixture.upstream.request_count(), before, "a network's membership is kept as fresh as the rest");
 }
 
@@ -65,7 +68,10 @@ async fn a_failing_network_list_is_an_error_and_keeps_the_catalog() {
         true => townsquare_tests::upstream::Reply::Page,
         false => townsquare_tests::upstream::Reply::status(500),
     });
-    assert_kind(ErrorKind::Unavailable, discovery.get_trending_mini_apps(Timeframe::Hours24, on(&["base"])).await);
+    assert_kind(
+        ErrorKind::Unavailable,
+        discovery.get_trending_mini_apps(Timeframe::Hours24, on_networks(&["base"])).await,
+    );
     assert_eq!(discovery.get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list").len(), 60);
 }
 
@@ -79,14 +85,14 @@ async fn an_unknown_network_is_refused_without_a_request() {
     for unknown in ["bitcoin", "base,celo", "eip155:5"] {
         let error = assert_kind(
             ErrorKind::InvalidInput,
-            discovery.get_trending_mini_apps(Timeframe::Hours24, on(&[unknown])).await,
+            discovery.get_trending_mini_apps(Timeframe::Hours24, on_networks(&[unknown])).await,
         );
         assert!(error.message().contains(unknown), "{error}");
         assert_kind(
             ErrorKind::InvalidInput,
-            discovery.get_mini_apps_by_category(["games"], on(&["base", unknown])).await,
+            discovery.get_mini_apps_by_category(["games"], on_networks(&["base", unknown])).await,
         );
-        assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps("x", on(&[unknown])).await);
+        assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps("x", on_networks(&[unknown])).await);
     }
     assert_eq!(fixture.upstream.request_count(), before);
 }
@@ -96,7 +102,8 @@ async fn hyperevm_is_filtered_without_the_upstream() {
     let fixture = Fixture::of(Catalog::of(60).rows());
     let client = fixture.open().await;
     // The name is accepted, and the upstream, which would refuse it, gets no request.
-    if let Err(error) = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&["hyperevm"])).await {
+    if let Err(error) = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on_networks(&["hyperevm"])).await
+    {
         assert_ne!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }
     assert!(fixture.upstream.requests().iter().all(|request| !request.networks().contains(&"hyperevm")));
@@ -118,7 +125,8 @@ async fn every_chain_id_has_a_name_and_an_unknown_one_is_kept() {
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 50).await.expect("a list");
     for (app, (_, name)) in listed.iter().zip(&rows) {
         assert_eq!(app.networks().collect::<Vec<_>>(), [*name]);
-        let of_it = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&[name])).await.expect("a list");
+        let of_it =
+            client.discovery().get_trending_mini_apps(Timeframe::Hours24, on_networks(&[name])).await.expect("a list");
         assert_eq!(ids(&of_it), [app.id()], "{name}");
     }
     assert_eq!(listed.len(), rows.len());
@@ -137,7 +145,7 @@ async fn unknown_chains_do_not_displace_known_networks() {
     let fixture = Fixture::of(rows);
     let client = fixture.open().await;
     for network in ["base", "made:0-7", "made:2-49"] {
-        let found = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on(&[network])).await;
+        let found = client.discovery().get_trending_mini_apps(Timeframe::Hours24, on_networks(&[network])).await;
         assert_eq!(found.unwrap_or_else(|error| panic!("{network}: {error}")).len(), 1, "{network}");
     }
 }

@@ -23,7 +23,7 @@ async fn read_one(frame: Value) -> MiniApp {
     apps[0].clone()
 }
 
-fn with(change: impl FnOnce(&mut Value)) -> Value {
+fn changed(change: impl FnOnce(&mut Value)) -> Value {
     let mut frame = full_frame("full.example");
     change(&mut frame);
     frame
@@ -103,9 +103,9 @@ async fn a_row_with_only_the_required_fields_is_an_app() {
 #[tokio::test]
 async fn the_miniapp_manifest_wins_over_the_frame_manifest() {
     let old = json!({ "version": "0", "name": "Old", "home_url": "https://old.example", "icon_url": "https://old.example/i.png", "primary_category": "social" });
-    let app = read_one(with(|frame| frame["manifest"]["frame"] = old.clone())).await;
+    let app = read_one(changed(|frame| frame["manifest"]["frame"] = old.clone())).await;
     assert_eq!((app.name(), app.home_url(), app.version()), ("Full House", "https://full.example/home", "1"));
-    let app = read_one(with(|frame| frame["manifest"] = json!({ "frame": old }))).await;
+    let app = read_one(changed(|frame| frame["manifest"] = json!({ "frame": old }))).await;
     assert_eq!((app.name(), app.id(), app.version()), ("Old", "old.example", "0"));
     assert_eq!(app.category(), Some("social"));
 }
@@ -114,7 +114,7 @@ async fn the_miniapp_manifest_wins_over_the_frame_manifest() {
 async fn missing_fields_have_fallbacks() {
     let miniapp = "/manifest/miniapp";
     let without = |part: &'static str| {
-        with(move |frame| {
+        changed(move |frame| {
             frame.pointer_mut(miniapp).and_then(Value::as_object_mut).expect("an object").remove(part);
         })
     };
@@ -124,7 +124,8 @@ async fn missing_fields_have_fallbacks() {
     assert_eq!((app.home_url(), app.id()), ("https://full.example/frame", "full.example/frame"), "home to frames_url");
     assert_eq!(read_one(without("version")).await.version(), "next", "manifest's version to the frame's");
     let author =
-        read_one(with(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge")))).await;
+        read_one(changed(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge"))))
+            .await;
     assert!(!author.author().expect("an author").is_power_user);
 }
 
@@ -143,7 +144,7 @@ async fn an_id_is_the_normalised_home_url_without_its_scheme() {
         ("  https://full.example/trimmed \n", "full.example/trimmed"),
     ];
     for (home, id) in cases {
-        let app = read_one(with(|frame| frame["manifest"]["miniapp"]["home_url"] = home.into())).await;
+        let app = read_one(changed(|frame| frame["manifest"]["miniapp"]["home_url"] = home.into())).await;
         assert_eq!((app.id(), app.domain()), (id, "full.example"), "{home}");
     }
 }
@@ -157,7 +158,7 @@ async fn equal_home_urls_are_one_app() {
         "http://a.example/x",
         "https://a.example/X",
     ];
-    let frames = homes.iter().map(|home| with(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
+    let frames = homes.iter().map(|home| changed(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
     let (_fixture, client, apps) = read(frames).await;
     assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["a.example/x", "a.example/X"]);
     assert_eq!(client.discovery().stats().expect("open").duplicates, 3);
@@ -175,7 +176,7 @@ async fn a_row_without_a_valid_home_url_is_malformed() {
         "https:// a",
     ];
     let frames = bad.iter().map(|home| {
-        with(|frame| {
+        changed(|frame| {
             frame["manifest"]["miniapp"]["home_url"] = (*home).into();
             frame["frames_url"] = (*home).into();
         })
@@ -189,7 +190,7 @@ async fn a_row_without_a_valid_home_url_is_malformed() {
 #[tokio::test]
 async fn invalid_urls_are_dropped() {
     let bad = "javascript:alert(1)";
-    let app = read_one(with(|frame| {
+    let app = read_one(changed(|frame| {
         let manifest = &mut frame["manifest"]["miniapp"];
         for part in ["icon_url", "hero_image_url", "splash_image_url", "image_url"] {
             manifest[part] = bad.into();
@@ -209,7 +210,7 @@ async fn invalid_urls_are_dropped() {
 
 #[tokio::test]
 async fn apps_with_noindex_are_excluded_and_counted() {
-    let hidden = with(|frame| frame["manifest"]["miniapp"]["noindex"] = true.into());
+    let hidden = changed(|frame| frame["manifest"]["miniapp"]["noindex"] = true.into());
     let mut shown = full_frame("shown.example");
     shown["manifest"]["miniapp"]["noindex"] = false.into();
     let (_fixture, client, apps) = read([hidden, shown]).await;
@@ -222,23 +223,25 @@ async fn texts_are_trimmed_and_limited_in_characters() {
     let long = |count: usize| "é".repeat(count);
     for (kept, sent) in [(200, 200), (200, 201), (200, 5000), (199, 199)] {
         let app =
-            read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into())).await;
+            read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into()))
+                .await;
         assert_eq!(app.name(), long(kept), "{sent}");
     }
     for (kept, sent) in [(2000, 2000), (2000, 2001), (171, 171)] {
-        let app = read_one(with(|frame| frame["manifest"]["miniapp"]["description"] = long(sent).into())).await;
+        let app = read_one(changed(|frame| frame["manifest"]["miniapp"]["description"] = long(sent).into())).await;
         assert_eq!(app.description(), Some(&*long(kept)), "{sent}");
     }
-    let blank = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "   ".into())).await;
+    let blank = read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = "   ".into())).await;
     assert_eq!(blank.name(), "Button", "a blank name is none");
-    let kept = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "a  b\u{202e}\u{0}<b>&amp;".into())).await;
+    let kept =
+        read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = "a  b\u{202e}\u{0}<b>&amp;".into())).await;
     assert_eq!(kept.name(), "a  b\u{202e}\u{0}<b>&amp;", "otherwise kept as sent");
 }
 
 #[tokio::test]
 async fn many_tags_and_icons_that_are_not_https_are_kept() {
     let tags: Vec<_> = (0..13).map(|index| format!("tag{index}")).collect();
-    let app = read_one(with(|frame| {
+    let app = read_one(changed(|frame| {
         frame["manifest"]["miniapp"]["tags"] = tags.clone().into();
         frame["manifest"]["miniapp"]["icon_url"] = "http://full.example/i.png".into();
     }))

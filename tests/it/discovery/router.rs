@@ -30,7 +30,7 @@ impl Server {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
                 tokio::select! {
-                    served = axum::serve(listener, app) => served.expect("it serves"),
+                    serve = axum::serve(listener, app) => serve.expect("it serves"),
                     _ = stopped => {}
                 }
             });
@@ -53,7 +53,7 @@ impl Drop for Server {
     }
 }
 
-fn served() -> (Fixture, Client, Server) {
+fn serve() -> (Fixture, Client, Server) {
     let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
     let client = Client::open(fixture.config()).expect("opens");
     let server = Server::of(&client);
@@ -62,7 +62,7 @@ fn served() -> (Fixture, Client, Server) {
 
 #[test]
 fn the_router_responds_like_handle() {
-    let (_fixture, client, server) = served();
+    let (_fixture, client, server) = serve();
     let search = json!({ "action": "search", "query": FREQUENT_WORD }).to_string();
     let requests: [(&str, String, &[u8]); 12] = [
         ("GET", PATH.into(), b""),
@@ -92,7 +92,7 @@ fn the_router_responds_like_handle() {
 
 #[test]
 fn head_has_the_headers_of_get_and_no_body() {
-    let (_fixture, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     let (get, head) = (server.request("GET", PATH, b""), server.request("HEAD", PATH, b""));
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("content-type"), get.header("content-type"));
@@ -104,7 +104,7 @@ fn head_has_the_headers_of_get_and_no_body() {
 
 #[test]
 fn options_and_refused_methods_carry_allow() {
-    let (_fixture, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     for (method, status) in [("OPTIONS", 204), ("PUT", 405), ("PATCH", 405), ("DELETE", 405)] {
         let answer = server.request(method, PATH, b"");
         assert_eq!(answer.status, status, "{method}");
@@ -115,7 +115,7 @@ fn options_and_refused_methods_carry_allow() {
 
 #[test]
 fn a_large_body_is_413_announced_or_chunked() {
-    let (_fixture, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     let mut fits = br#"{"action":"search","query":"pliox"}"#.to_vec();
     fits.resize(64 * 1024, b' ');
     assert_eq!(server.request("POST", PATH, &fits).status, 200);
@@ -136,7 +136,7 @@ fn a_large_body_is_413_announced_or_chunked() {
 
 #[test]
 fn other_paths_are_404() {
-    let (_fixture, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     for target in ["/", "/api", "/api/miniapp-discovery/x", "/api/other"] {
         assert_eq!(server.request("GET", target, b"").status, 404, "{target}");
     }
@@ -144,7 +144,7 @@ fn other_paths_are_404() {
 
 #[test]
 fn raw_bytes_in_the_target_do_not_stop_the_server() {
-    let (_fixture, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     for query in [&b"limit=\xff\xfe"[..], b"category=\xc3\x28", b"limit=%00", b"a=%", b"limit=5&limit=6", b"%ff%fe=%zz"]
     {
         let mut target = format!("{PATH}?").into_bytes();
@@ -160,7 +160,7 @@ fn raw_bytes_in_the_target_do_not_stop_the_server() {
 
 #[test]
 fn a_closed_client_is_503() {
-    let (_fixture, client, server) = served();
+    let (_fixture, client, server) = serve();
     assert_eq!(server.request("GET", PATH, b"").status, 200);
     client.close();
     assert_eq!(server.request("GET", PATH, b"").status, 503);

@@ -18,8 +18,8 @@ struct Question {
 const QUESTIONS: [Question; 4] = [
     Question { what: "full name as typed, first", within: 1, percent: 99.0, ask: |name, _| Some(name.to_owned()) },
     Question { what: "one letter wrong, first three", within: 3, percent: 95.0, ask: misspelt },
-    Question { what: "reversed, upper case, no accents, first three", within: 3, percent: 97.0, ask: turned },
-    Question { what: "first five letters, first ten", within: 10, percent: 85.0, ask: beginning },
+    Question { what: "reversed, upper case, no accents, first three", within: 3, percent: 97.0, ask: reversed },
+    Question { what: "first five letters, first ten", within: 10, percent: 85.0, ask: first_letters },
 ];
 
 /// Drops, doubles, swaps or replaces a letter of a name of 5 letters or more.
@@ -49,13 +49,13 @@ fn misspelt(name: &str, random: &mut Rng) -> Option<String> {
     Some(letters.into_iter().collect())
 }
 
-fn turned(name: &str, _: &mut Rng) -> Option<String> {
+fn reversed(name: &str, _: &mut Rng) -> Option<String> {
     let words: Vec<_> = name.split_whitespace().rev().collect();
     let unaccented: String = words.join(" ").nfd().filter(|letter| !is_combining_mark(*letter)).collect();
     Some(unaccented.to_uppercase())
 }
 
-fn beginning(name: &str, _: &mut Rng) -> Option<String> {
+fn first_letters(name: &str, _: &mut Rng) -> Option<String> {
     Some(name.chars().take(5).collect())
 }
 
@@ -133,5 +133,5 @@ fn a_misspelling_is_one_letter_away() {
         assert_ne!(query, "Lantern Quest");
         assert!((12..=14).contains(&query.chars().count()), "{query}");
     }
-    assert_eq!(turned("Café au  Lait", &mut random).as_deref(), Some("LAIT AU CAFE"));
+    assert_eq!(reversed("Café au  Lait", &mut random).as_deref(), Some("LAIT AU CAFE"));
 }

@@ -13,7 +13,7 @@ use townsquare::{
 };
 use townsquare_tests::{fixture::assert_kind, on_engine, raw_sql::RawConnection, temp_dir};
 
-fn in_folder(folder: &std::path::Path) -> Client {
+fn open_in(folder: &std::path::Path) -> Client {
     wait(Client::open(Config::new().data_dir(folder).catalog_api_key(""))).expect("opens")
 }
 
@@ -66,7 +66,7 @@ on_engine! { Sqlite in sqlite;
         wait(db.service.spaces().create_space(NewSpace::named("later"))).expect("not in the copy");
         let data = folder.path().join("deep/data");
         Client::restore(&copy, &data).expect("restored");
-        let client = in_folder(&data);
+        let client = open_in(&data);
         let service = client.as_service();
         assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
         assert_eq!(wait(service.fidgets().get_fidget(fidget.id)).expect("there"), fidget);
@@ -121,7 +121,7 @@ on_engine! { Sqlite in sqlite;
         let copy = folder.path().join("copy.db");
         wait(db.client.backup(&copy)).expect("copied");
         let data = folder.path().join("data");
-        let client = in_folder(&data);
+        let client = open_in(&data);
         assert_kind(ErrorKind::Config, Client::restore(&copy, &data));
         wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("the client goes on");
         wait(client.close());

@@ -12,7 +12,7 @@ use townsquare::{
 use townsquare_tests::{on_both_engines, test_database::required};
 
 /// Runs `work` on concurrent threads with their numbers.
-fn at_once<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+fn concurrently<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let all: Vec<_> = (0..threads)
             .map(|number| {
@@ -29,7 +29,7 @@ fn at_once<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> 
 on_both_engines! {
     fn a_failing_write_fails_no_other_write_of_its_group(db: &TestDatabase) {
         let space = db.space();
-        at_once(16, |number| {
+        concurrently(16, |number| {
             for round in 0..10 {
                 let name = format!("{number}/{round}");
                 let (good, lost) = (NewSpace::named(&name), NewSpace::named(&name).owned_by(Uuid::from_u128(9)));
@@ -58,7 +58,7 @@ on_both_engines! {
     fn concurrent_saves_create_a_community_once(db: &TestDatabase) {
         for round in 0..5 {
             let id = format!("town-{round}");
-            let rows = at_once(8, |_| {
+            let rows = concurrently(8, |_| {
                 wait(db.service.communities().save_community_config(&id, required())).expect("made or updated")
             });
             assert!(rows.iter().all(|row| row.id == rows[0].id), "one row");
@@ -74,12 +74,12 @@ on_both_engines! {
         for number in 0..8 {
             db.community(&format!("town-{number}"));
         }
-        let taken = at_once(8, |number| {
+        let taken = concurrently(8, |number| {
             let id = format!("town-{number}");
             wait(db.service.communities().save_community_domain(&id, "one.example", DomainType::Custom)).map(drop)
         });
         let id = Uuid::new_v4();
-        let registered = at_once(8, |_| {
+        let registered = concurrently(8, |_| {
             wait(db.service.communities().register_space(NewRegistration::new(id, "x", SpaceType::Token))).map(drop)
         });
         for results in [taken, registered] {
@@ -93,7 +93,7 @@ on_both_engines! {
     fn concurrent_save_positions_do_not_deadlock(db: &TestDatabase) {
         let space = db.space();
         let fidgets: Vec<_> = (0..10).map(|_| db.fidget(space.id, "x").id).collect();
-        at_once(8, |number| {
+        concurrently(8, |number| {
             for round in 0..10 {
                 let positions: BTreeMap<_, _> = fidgets.iter().map(|id| (*id, Some(json!([number, round])))).collect();
                 wait(db.service.fidgets().save_positions(space.id, positions)).expect("moved");

@@ -17,7 +17,7 @@ fn open(url: &str) -> Config {
 }
 
 /// Opens a client, writes a row and closes it.
-fn works(url: &str) {
+fn assert_writes(url: &str) {
     let client = wait(Client::open(open(url))).unwrap_or_else(|error| panic!("{url}: {error}"));
     wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
     wait(client.close());
@@ -43,7 +43,7 @@ fn open_names_a_missing_grant() {
     assert!(error.to_string().contains("permission denied for schema public"), "{error}");
     assert_eq!(error.code(), Some("42501"));
     administrator.run(&format!("GRANT CREATE ON SCHEMA public TO {guest}"));
-    works(&server.url(&guest, &database));
+    assert_writes(&server.url(&guest, &database));
     drop(administrator);
     server.drop_database(&database);
     server.administrator("postgres").run(&format!("DROP ROLE {guest}"));
@@ -53,7 +53,7 @@ fn open_names_a_missing_grant() {
 fn a_unix_socket_url_works() {
     let Some(server) = server() else { return };
     let database = server.new_database();
-    works(&server.socket_url(APP_ROLE, &database));
+    assert_writes(&server.socket_url(APP_ROLE, &database));
     server.drop_database(&database);
 }
 
@@ -80,7 +80,7 @@ fn a_server_without_tls_accepts_optional_tls() {
     let database = server.new_database();
     let url = server.url(APP_ROLE, &database);
     for mode in ["disable", "allow", "prefer"] {
-        works(&format!("{url}?sslmode={mode}"));
+        assert_writes(&format!("{url}?sslmode={mode}"));
     }
     for mode in ["require", "verify-ca", "verify-full"] {
         let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{url}?sslmode={mode}")))));
@@ -92,7 +92,7 @@ fn a_server_without_tls_accepts_optional_tls() {
 #[test]
 fn the_sslmode_decides_how_a_server_is_verified() {
     let folder = temp_dir();
-    if !certify(folder.path()) {
+    if !create_certificates(folder.path()) {
         return skip("openssl is not installed, which makes certificates");
     }
     let Some(server) = Server::with_tls(&folder.path().join("server.crt"), &folder.path().join("server.key")) else {
@@ -101,7 +101,7 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     let database = server.new_database();
     let url = server.url(APP_ROLE, &database);
     for mode in ["prefer", "require"] {
-        works(&format!("{url}?sslmode={mode}"));
+        assert_writes(&format!("{url}?sslmode={mode}"));
         let client = wait(Client::open(open(&format!("{url}?sslmode={mode}")))).expect("opens");
         let is_encrypted = server.administrator(&database).count(
             "pg_stat_ssl JOIN pg_stat_activity USING (pid)
@@ -113,7 +113,7 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     for mode in ["verify-ca", "verify-full"] {
         let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{url}?sslmode={mode}")))));
         assert!(error.message().contains("certificate"), "an authority that nobody knows: {error}");
-        works(&format!("{url}?sslmode={mode}&sslrootcert={}", folder.path().join("ca.crt").display()));
+        assert_writes(&format!("{url}?sslmode={mode}&sslrootcert={}", folder.path().join("ca.crt").display()));
     }
     // The certificate names the address, not this host name.
     let other = url.replace("127.0.0.1", "localhost");
@@ -121,11 +121,11 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     let error =
         assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{other}?sslmode=verify-full&{root}")))));
     assert!(error.message().contains("certificate"), "another name: {error}");
-    works(&format!("{other}?sslmode=verify-ca&{root}"));
+    assert_writes(&format!("{other}?sslmode=verify-ca&{root}"));
 }
 
 /// Creates a certificate authority and a certificate for 127.0.0.1; false without openssl.
-fn certify(folder: &Path) -> bool {
+fn create_certificates(folder: &Path) -> bool {
     let openssl = |arguments: &str| {
         let mut command = Command::new("openssl");
         command.current_dir(folder).args(arguments.split(' ')).output().is_ok_and(|output| output.status.success())

@@ -29,7 +29,7 @@ use townsquare_tests::{
 #[test]
 fn child_process_under_limits() {
     match role().as_deref() {
-        Some("fill") => fill(),
+        Some("fill") => write_until_full(),
         Some("read-only") => {
             let error = wait(Client::open(inherited())).expect_err("it cannot be written to");
             assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
@@ -41,7 +41,7 @@ fn child_process_under_limits() {
 }
 
 /// Runs a child process in a shell that first runs `before`, for example to set limits.
-fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
+fn child_with_limits(before: &str, database: &std::path::Path, role: &str) -> Command {
     let child = child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[]);
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(child.get_program()).args(child.get_args());
@@ -56,7 +56,7 @@ fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
 }
 
 /// Writes until a write fails, and checks that failure (DESIGN 9).
-fn fill() {
+fn write_until_full() {
     let client = wait(Client::open(inherited())).expect("opens").as_service();
     let small = wait(client.spaces().create_space(NewSpace::named("small"))).expect("fits");
     let mut written = 1;
@@ -91,8 +91,9 @@ fn database() -> std::path::PathBuf {
 fn a_file_size_limit_loses_no_acknowledged_write() {
     let folder = temp_dir();
     // In blocks of 512 or 1024 bytes, depending on the shell.
-    let output =
-        under("trap '' XFSZ; ulimit -f 4096", &folder.path().join("full.db"), "fill").output().expect("sh starts");
+    let output = child_with_limits("trap '' XFSZ; ulimit -f 4096", &folder.path().join("full.db"), "fill")
+        .output()
+        .expect("sh starts");
     assert_passed(name_of(&child_process_under_limits), &output);
 }
 
@@ -109,7 +110,7 @@ fn a_full_disk_loses_no_acknowledged_write() {
         // The limit on the file's size, in the test above, is what can be had without the right to mount.
         return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
     };
-    let part = under(&format!("{mount} || exit 9"), &folder.path().join("full.db"), "fill");
+    let part = child_with_limits(&format!("{mount} || exit 9"), &folder.path().join("full.db"), "fill");
     let mut unshare = Command::new("unshare");
     unshare.arg(flags).arg(part.get_program()).args(part.get_args());
     for (name, value) in part.get_envs() {
@@ -129,7 +130,7 @@ fn a_read_only_file_is_refused_by_name() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("closed");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("closed");
     let before = fs::read(&file).expect("a file");
-    let part = under(":", &file, "read-only");
+    let part = child_with_limits(":", &file, "read-only");
     let output = if is_root() {
         // Root ignores file permissions.
         let mut anonymous = Command::new("runuser");
@@ -146,18 +147,18 @@ fn a_read_only_file_is_refused_by_name() {
 }
 
 /// A proxy between a client and the server that can drop all connections.
-struct Wire {
+struct Proxy {
     port: u16,
     is_cut: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<TcpStream>>>,
 }
 
-impl Wire {
-    fn to(port: u16) -> Wire {
+impl Proxy {
+    fn to(port: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own = listener.local_addr().expect("an address").port();
         let (is_cut, ends) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let wire = Wire { port: own, is_cut: Arc::clone(&is_cut), ends: Arc::clone(&ends) };
+        let wire = Proxy { port: own, is_cut: Arc::clone(&is_cut), ends: Arc::clone(&ends) };
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 if is_cut.load(Ordering::Acquire) {
@@ -181,7 +182,7 @@ impl Wire {
         wire
     }
 
-    fn cut(&self) {
+    fn disconnect(&self) {
         self.is_cut.store(true, Ordering::Release);
         // Wakes the listener, which then ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
@@ -196,13 +197,13 @@ impl Wire {
 fn a_lost_server_is_an_unknown_database_error() {
     let Some(db) = TestDatabase::on(Engine::Postgres) else { return };
     let (server, _) = db.database();
-    let wire = Wire::to(server.port());
+    let wire = Proxy::to(server.port());
     let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", wire.port));
     let config = db.config().database_url(url).busy_timeout(Duration::from_secs(1));
     let client = wait(Client::open(config)).expect("opens").as_service();
     let space = db.space();
     assert_eq!(wait(client.spaces().get_space(space.id)).expect("read"), space);
-    wire.cut();
+    wire.disconnect();
     let results = [
         ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
         ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),

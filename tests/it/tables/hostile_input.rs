@@ -35,7 +35,7 @@ const TEXTS: [&str; 17] = [
 /// Writes `text` to every text column and reads it back.
 ///
 /// Fidget types, domains and addresses are shortened: they are index keys, which have a maximum length.
-fn everywhere(db: &TestDatabase, text: &str) {
+fn write_everywhere(db: &TestDatabase, text: &str) {
     let word: String = text.chars().take(100).collect();
     let owner = Uuid::new_v4();
     let address = format!("{word}{}", owner.simple());
@@ -99,13 +99,13 @@ fn everywhere(db: &TestDatabase, text: &str) {
 on_both_engines! {
     fn every_text_is_returned_unchanged(db: &TestDatabase) {
         for text in TEXTS {
-            everywhere(db, text);
+            write_everywhere(db, text);
         }
         assert_eq!(db.raw.count("spaces"), TEXTS.len(), "no text was ever a statement");
     }
 
     fn a_text_of_a_megabyte_is_returned_unchanged(db: &TestDatabase) {
-        everywhere(db, &"ñ'\"🏘".repeat(131_072));
+        write_everywhere(db, &"ñ'\"🏘".repeat(131_072));
     }
 
     fn a_nul_is_refused_in_every_text(db: &TestDatabase) {

@@ -12,7 +12,7 @@ use townsquare_tests::{
     test_database::{TestDatabase, nested, required},
 };
 
-fn comes_back(db: &TestDatabase, value: &Value) -> Value {
+fn write_and_read(db: &TestDatabase, value: &Value) -> Value {
     let space = db.space();
     let fidget = NewFidget::of_type("x").config(value.clone()).position(value.clone());
     let made = wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("created");
@@ -45,10 +45,10 @@ on_both_engines! {
             json!("{\"not\": \"parsed\"}"),
         ];
         for value in &values {
-            assert_eq!(&comes_back(db, value), value);
+            assert_eq!(&write_and_read(db, value), value);
         }
         let all = Value::from(values.to_vec());
-        assert_eq!(comes_back(db, &all), all);
+        assert_eq!(write_and_read(db, &all), all);
     }
 
     fn floats_are_returned_bit_for_bit(db: &TestDatabase) {
@@ -61,7 +61,7 @@ on_both_engines! {
                 floats.push(float);
             }
         }
-        let back = comes_back(db, &json!(floats));
+        let back = write_and_read(db, &json!(floats));
         let back: Vec<f64> =
             back.as_array().expect("a list").iter().map(|float| float.as_f64().expect("a float")).collect();
         let changed: Vec<_> =
@@ -71,7 +71,7 @@ on_both_engines! {
 
     fn json_of_a_hundred_levels_is_returned_unchanged(db: &TestDatabase) {
         let deep = nested(100);
-        assert_eq!(comes_back(db, &deep), deep);
+        assert_eq!(write_and_read(db, &deep), deep);
     }
 
     fn json_over_a_hundred_levels_is_refused(db: &TestDatabase) {
@@ -115,11 +115,11 @@ on_both_engines! {
             assert!(error.message().contains("brand_config"), "{error}");
         }
         // The six characters of an escape are not a NUL.
-        assert_eq!(comes_back(db, &json!("\\u0000")), json!("\\u0000"));
+        assert_eq!(write_and_read(db, &json!("\\u0000")), json!("\\u0000"));
     }
 
     fn a_large_json_value_is_returned_unchanged(db: &TestDatabase) {
         let large = json!({"rows": (0..50_000).collect::<Vec<_>>(), "text": "é".repeat(500_000)});
-        assert_eq!(comes_back(db, &large), large);
+        assert_eq!(write_and_read(db, &large), large);
     }
 }

@@ -9,7 +9,7 @@ use townsquare_tests::{
     test_database::{EmptyDatabase, Engine, TestDatabase},
 };
 
-fn own_table(db: &TestDatabase) -> &'static str {
+fn file_with_clashing_table(db: &TestDatabase) -> &'static str {
     match db.engine {
         Engine::Sqlite => "townsquare_migrations",
         Engine::Postgres => "townsquare.migrations",
@@ -80,13 +80,13 @@ fn a_postgres_database_with_clashing_tables_is_refused_unchanged() {
 on_both_engines! {
     fn reopening_keeps_every_row(db: &TestDatabase) {
         let space = db.space();
-        let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", own_table(db)));
+        let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", file_with_clashing_table(db)));
         for _ in 0..2 {
             let client = db.another().as_service();
             assert_eq!(wait(client.spaces().get_space(space.id)).expect("there"), space);
             wait(client.close());
         }
-        assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", own_table(db))), migrations);
+        assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", file_with_clashing_table(db))), migrations);
     }
 
     /// Sets the database back to the first migration.
@@ -111,7 +111,7 @@ on_both_engines! {
                 db.raw.run(&format!("DROP FUNCTION townsquare.{function}"));
             }
         }
-        db.raw.run(&format!("DELETE FROM {} WHERE version > 1", own_table(db)));
+        db.raw.run(&format!("DELETE FROM {} WHERE version > 1", file_with_clashing_table(db)));
         let client = db.another();
         for table in tables {
             assert_eq!(db.raw.count(table), 0, "{table} is there");
@@ -121,7 +121,7 @@ on_both_engines! {
     }
 
     fn a_newer_database_is_refused_unchanged(db: &TestDatabase) {
-        let own = own_table(db);
+        let own = file_with_clashing_table(db);
         let when = "'2030-01-01 00:00:00Z'";
         db.raw.run(&format!("INSERT INTO {own} (version, name, applied_at) VALUES (999, '0999_future', {when})"));
         db.raw.run("CREATE TABLE from_the_future (x INTEGER)");

@@ -116,8 +116,8 @@ fn write_and_acknowledge() {
             scope.spawn(move || {
                 for number in 0.. {
                     let name = format!("{writer}/{number}");
-                    let trio = (0..3).map(|_| NewSpace::named(name.clone())).collect();
-                    let made = wait(client.spaces().create_spaces(trio)).expect("created");
+                    let three = (0..3).map(|_| NewSpace::named(name.clone())).collect();
+                    let made = wait(client.spaces().create_spaces(three)).expect("created");
                     acknowledge(&format!("made {name}"));
                     let space = made[0].id;
                     let pair = vec![NewFidget::of_type(name.clone()), NewFidget::of_type(name.clone())];
@@ -135,7 +135,7 @@ fn write_and_acknowledge() {
 }
 
 /// Kills a writing child after `wait`; returns the writes that it acknowledged.
-fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
+fn acknowledged_before_kill(mut child: Child, wait: Duration) -> BTreeSet<String> {
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let (first, begun) = mpsc::channel();
     let listener = thread::spawn(move || {
@@ -157,7 +157,7 @@ fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
     listener.join().expect("no panic")
 }
 
-fn pairs(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
+fn names_and_counts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
     rows.into_iter().map(|row| {
         let mut row = row.into_iter().flatten();
         let name = row.next().expect("a name");
@@ -215,11 +215,11 @@ on_both_engines! {
                 db.raw.try_rows("DELETE FROM fidgets; DELETE FROM spaces").is_ok()
             });
             let child = db.child(entry_point(), "acknowledge", &[]).spawn().expect("starts");
-            let acknowledged = killed_after(child, Duration::from_micros(random.u64(..40_000)));
+            let acknowledged = acknowledged_before_kill(child, Duration::from_micros(random.u64(..40_000)));
             let rows = db.raw.rows("SELECT name, count(*) FROM spaces GROUP BY name");
-            let spaces: BTreeMap<_, _> = pairs(rows).collect();
+            let spaces: BTreeMap<_, _> = names_and_counts(rows).collect();
             let placed: BTreeMap<_, _> =
-                pairs(db.raw.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
+                names_and_counts(db.raw.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
             let ids: BTreeSet<_> = db.raw.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
             assert!(acknowledged.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
             for what in &acknowledged {
@@ -237,7 +237,7 @@ on_both_engines! {
                 assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
             }
             let per_space = db.raw.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
-            assert!(pairs(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
+            assert!(names_and_counts(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
             let errors = db.integrity_errors();
             assert!(errors.is_empty(), "round {round}: {errors:?}");
         }

@@ -32,7 +32,7 @@ struct World {
 /// Ids as text.
 type Ids = BTreeSet<String>;
 
-fn truth(random: &mut Rng) -> Option<bool> {
+fn random_flag(random: &mut Rng) -> Option<bool> {
     [Some(true), Some(false), None][random.usize(..3)]
 }
 
@@ -60,7 +60,7 @@ impl World {
                 new_id(random),
                 (
                     if random.u32(..100) < 20 { None } else { Some(*random.choice(&world.users).expect("users")) },
-                    truth(random),
+                    random_flag(random),
                 ),
             );
             let values = format!("'{id}', 'x', {}, {}", sql(row.0), sql(row.1));
@@ -84,7 +84,7 @@ impl World {
             world.registrations.insert(space);
         }
         for _ in 0..6 {
-            let (id, is_published) = (new_id(random), truth(random));
+            let (id, is_published) = (new_id(random), random_flag(random));
             let keys = (0..random.usize(..3)).map(|_| format!("key-{}", random.usize(..5))).collect::<Vec<_>>();
             let keys = if random.u32(..100) < 25 { None } else { Some(keys) };
             let array = keys.as_ref().map(|keys| format!("{{{}}}", keys.join(",")));
@@ -108,14 +108,16 @@ impl World {
         fidget.and_then(|space| self.spaces.get(&space)).copied()
     }
 
-    fn shows(&self, user: Uuid) -> bool {
+    fn owns_public_space(&self, user: Uuid) -> bool {
         self.spaces.values().any(|(owner, is_public)| *owner == Some(user) && *is_public == Some(true))
     }
 
     /// Returns the ids that `SELECT` must return.
-    fn seen(&self, principal: Principal, table: &str) -> Ids {
+    fn visible(&self, principal: Principal, table: &str) -> Ids {
         match table {
-            "users" => ids(self.users.iter().filter(|user| principal.sees_user(**user, self.shows(**user)))),
+            "users" => {
+                ids(self.users.iter().filter(|user| principal.sees_user(**user, self.owns_public_space(**user))))
+            }
             "spaces" => pick(&self.spaces, |(owner, is_public)| principal.sees_space(*owner, *is_public)),
             "fidgets" => pick(&self.fidgets, |space| {
                 self.space_of(*space).is_some_and(|(owner, is_public)| principal.sees_space(owner, is_public))
@@ -160,7 +162,7 @@ fn pick<T>(rows: &BTreeMap<Uuid, T>, passes: impl Fn(&T) -> bool) -> Ids {
 }
 
 /// Runs a statement for a caller and rolls it back; returns its ids, none where the statement is not granted.
-fn attempt(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, String> {
+fn returned_ids(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, String> {
     let caller = match principal {
         Principal::User(id) => id.to_string(),
         Principal::Anonymous => "anonymous".to_owned(),
@@ -178,9 +180,9 @@ fn attempt(raw: &RawConnection, principal: Principal, sql: &str) -> Result<Ids, 
     }
 }
 
-fn inserts(world: &World, raw: &RawConnection, principal: Principal) {
+fn check_inserts(world: &World, raw: &RawConnection, principal: Principal) {
     let strangers = [None, Some(Uuid::from_u128(7))];
-    let holds = |sql: &str, due: bool| match attempt(raw, principal, sql) {
+    let holds = |sql: &str, due: bool| match returned_ids(raw, principal, sql) {
         Ok(made) => assert_eq!(!made.is_empty(), due, "{sql} by {principal:?}"),
         // A deleted user may own the row, but the foreign key refuses it.
         Err(error) if due && principal == Principal::User(Uuid::from_u128(7)) => {
@@ -227,14 +229,14 @@ on_engine! { Postgres in postgres;
                     ("\"spaceRegistrations\"", "\"spaceId\"", "fid = 1"),
                 ] {
                     for (due, statement) in [
-                        (world.seen(principal, table), format!("SELECT {key} FROM {table}")),
+                        (world.visible(principal, table), format!("SELECT {key} FROM {table}")),
                         (world.updated(principal, table), format!("UPDATE {table} SET {change} RETURNING {key}")),
                         (world.deleted(principal, table), format!("DELETE FROM {table} RETURNING {key}")),
                     ] {
-                        assert_eq!(attempt(&raw, principal, &statement), Ok(due), "round {round}: {statement} by {principal:?}");
+                        assert_eq!(returned_ids(&raw, principal, &statement), Ok(due), "round {round}: {statement} by {principal:?}");
                     }
                 }
-                inserts(&world, &raw, principal);
+                check_inserts(&world, &raw, principal);
             }
         }
     }

@@ -13,24 +13,24 @@ use townsquare_tests::{
     test_database::TestDatabase,
 };
 
-use crate::auth::people::PASSWORD;
+use crate::auth::users::PASSWORD;
 
 fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
 /// A temporary database that a role owns.
-struct Owned {
+struct OwnedDatabase {
     server: &'static Server,
     role: String,
     database: String,
 }
 
-impl Owned {
-    fn by(server: &'static Server, role: &str) -> Owned {
+impl OwnedDatabase {
+    fn owned_by(server: &'static Server, role: &str) -> OwnedDatabase {
         let database = server.new_database();
         server.administrator("postgres").run(&format!("ALTER DATABASE {database} OWNER TO {role}"));
-        Owned { server, role: role.to_owned(), database }
+        OwnedDatabase { server, role: role.to_owned(), database }
     }
 
     fn url(&self) -> String {
@@ -42,14 +42,14 @@ impl Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedDatabase {
     fn drop(&mut self) {
         self.server.drop_database(&self.database);
     }
 }
 
 /// Signs up a user and creates a private space.
-fn private_space(client: &Client, name: &str) -> (Client, Space) {
+fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
     let (address, service) = (format!("{name}@town.example"), client.as_service());
     wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
     let session = wait(service.auth().sign_in(&address, PASSWORD)).expect("a session to hand out");
@@ -59,8 +59,8 @@ fn private_space(client: &Client, name: &str) -> (Client, Space) {
 }
 
 /// Checks that two users and an anonymous caller see and change only their own rows.
-fn assert_holds(client: &Client) -> (Space, Space) {
-    let ((ann, of_ann), (bob, of_bob)) = (private_space(client, "ann"), private_space(client, "bob"));
+fn assert_policies_apply(client: &Client) -> (Space, Space) {
+    let ((ann, of_ann), (bob, of_bob)) = (user_with_space(client, "ann"), user_with_space(client, "bob"));
     for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
         assert_eq!(wait(who.spaces().get_space(own.id)).expect("one's own"), *own);
         assert_kind(ErrorKind::NotFound, wait(who.spaces().get_space(other.id)));
@@ -77,9 +77,9 @@ fn assert_holds(client: &Client) -> (Space, Space) {
 #[test]
 fn policies_bind_a_role_that_only_owns_its_database() {
     let Some(server) = server() else { return };
-    let owned = Owned::by(server, OWNER_ROLE);
+    let owned = OwnedDatabase::owned_by(server, OWNER_ROLE);
     let client = wait(Client::open(config(&owned.url()))).expect("opens");
-    let (of_ann, _) = assert_holds(&client);
+    let (of_ann, _) = assert_policies_apply(&client);
     let raw = owned.raw();
     assert_eq!(raw.value("SELECT pg_has_role(current_user, 'townsquare_caller', 'MEMBER')"), "f");
     raw.run(&format!("SELECT set_config('townsquare.caller', '{}', false)", of_ann.owner_id.expect("owned")));
@@ -95,9 +95,9 @@ fn policies_bind_a_role_that_only_owns_its_database() {
 #[test]
 fn policies_bind_every_caller_but_the_service_under_a_superuser() {
     let Some(server) = server() else { return };
-    let owned = Owned::by(server, "postgres");
+    let owned = OwnedDatabase::owned_by(server, "postgres");
     let client = wait(Client::open(config(&owned.url()))).expect("opens");
-    assert_holds(&client);
+    assert_policies_apply(&client);
     wait(client.close());
 }
 
@@ -107,7 +107,7 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     let role = format!("nosy_{}", Uuid::new_v4().simple());
     let administrator = server.administrator("postgres");
     administrator.run(&format!("CREATE ROLE {role} LOGIN BYPASSRLS"));
-    let owned = Owned::by(server, &role);
+    let owned = OwnedDatabase::owned_by(server, &role);
     let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
     let sentence =
         "Open failed: Option database_url: row-level security would not hold: the role that logs in passes it by";
@@ -116,7 +116,7 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     assert_eq!(owned.raw().value(tables), "0", "and nothing was made");
     administrator.run(&format!("GRANT townsquare_caller TO {role}"));
     let client = wait(Client::open(config(&owned.url()))).expect("now it can");
-    assert_holds(&client);
+    assert_policies_apply(&client);
     wait(client.close());
     drop(owned);
     administrator.run(&format!("DROP ROLE {role}"));
@@ -152,8 +152,8 @@ on_engine! { Postgres in postgres;
     }
 
     fn dropped_policies_show_no_more_rows(db: &TestDatabase) {
-        let (ann, of_ann) = private_space(&db.client, "ann");
-        let (bob, _) = private_space(&db.client, "bob");
+        let (ann, of_ann) = user_with_space(&db.client, "ann");
+        let (bob, _) = user_with_space(&db.client, "bob");
         for sql in BY_HAND {
             db.raw.run(sql);
             for stranger in [&bob, &db.client] {
