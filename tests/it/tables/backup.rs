@@ -38,7 +38,7 @@ on_engine! { Sqlite in sqlite;
                 .collect();
             for number in 0..5 {
                 let before = db.raw.count("fidgets");
-                let target = folder.path().join(&format!("{number}.db"));
+                let target = folder.path().join(format!("{number}.db"));
                 wait(db.client.backup(&target)).expect("copied");
                 let after = db.raw.count("fidgets");
                 let copy = RawConnection::sqlite(&target);

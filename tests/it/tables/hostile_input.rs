@@ -147,7 +147,7 @@ on_both_engines! {
             (
                 "admin_identity_public_keys",
                 community(|patch| {
-                    patch.admin_identity_public_keys = Change::Set(vec!["x".to_owned(), "\0".to_owned()])
+                    patch.admin_identity_public_keys = Change::Set(vec!["x".to_owned(), "\0".to_owned()]);
                 }),
             ),
         ];

@@ -186,7 +186,7 @@ fn check_inserts(world: &World, raw: &RawConnection, principal: Principal) {
         Ok(made) => assert_eq!(!made.is_empty(), due, "{sql} by {principal:?}"),
         // A deleted user may own the row, but the foreign key refuses it.
         Err(error) if due && principal == Principal::User(Uuid::from_u128(7)) => {
-            assert!(error.contains("foreign key"), "{error}")
+            assert!(error.contains("foreign key"), "{error}");
         }
         Err(error) => {
             assert!(!due && error.contains("violates row-level security policy"), "{sql} by {principal:?}: {error}");
