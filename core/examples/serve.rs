@@ -10,6 +10,7 @@ use townsquare::{Client, Config, discovery::ENDPOINT_PATH, http};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::from_env()?;
+    #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
         config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
     }

@@ -15,6 +15,7 @@ use townsquare::{
 fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("townsquare-tour-{}", std::process::id()));
     let mut config = Config::new().data_dir(&folder);
+    #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
         config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
     }

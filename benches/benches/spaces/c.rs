@@ -63,8 +63,8 @@ impl Client {
         // SAFETY: the client is open; `list` is owned, its views are used before it is freed, once.
         unsafe {
             check(tsq_spaces_get_public_spaces(self.client, limit, 0, &raw mut list, &raw mut error));
-            let names = (0..tsq_space_list_len(list))
-                .map(|index| black_box((*tsq_space_list_at(list, index)).name).len);
+            let names =
+                (0..tsq_space_list_len(list)).map(|index| black_box((*tsq_space_list_at(list, index)).name).len);
             let bytes = names.sum();
             tsq_space_list_free(list);
             bytes

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use townsquare::{Config, blocking::Client};
-use townsquare_tests::{paths::workspace, temp::TempFolder};
+use townsquare_tests::{paths::workspace, temp_dir};
 
 use super::toolchain::{
     Language::{self, C11, Cpp17, Cpp20},
@@ -40,13 +40,13 @@ impl Folder {
 
 /// Compiles a program of tests/c and runs it with the catalog and a folder of its own.
 fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitizers) {
-    let temporary = TempFolder::new();
+    let temporary = temp_dir();
     let programs = workspace().join("tests/c");
-    let program = temporary.join("program");
+    let program = temporary.path().join("program");
     if compile(&programs.join(source), language, sanitizers, &program).is_none() {
         return;
     }
-    let data = temporary.join("data");
+    let data = temporary.path().join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
     folder.fill(&data);
     let output = run(Command::new(&program).arg(programs.join("catalog.json")).arg(&data));
@@ -81,8 +81,8 @@ programs! {
 
 #[test]
 fn the_leak_check_reports_a_leaked_handle() {
-    let folder = TempFolder::new();
-    let program = folder.join("leak");
+    let folder = temp_dir();
+    let program = folder.path().join("leak");
     if compile(&workspace().join("tests/c/leak.c"), C11, AddressAndUndefined, &program).is_some() {
         let output = run(&mut Command::new(&program));
         assert!(text(&output).contains("LeakSanitizer: detected memory leaks"), "{}", text(&output));
@@ -95,8 +95,8 @@ fn the_example_of_the_manual_compiles_and_runs() {
     let manual = fs::read_to_string(workspace().join("ffi/header.md")).expect("ffi/header.md exists");
     let (_, example) = manual.split_once("```c\n").expect("the manual has an example");
     let (example, _) = example.split_once("```").expect("the example ends");
-    let folder = TempFolder::new();
-    let (source, program) = (folder.join("example.c"), folder.join("example"));
+    let folder = temp_dir();
+    let (source, program) = (folder.path().join("example.c"), folder.path().join("example"));
     fs::write(&source, example).expect("a temporary folder can be written to");
     for language in [C11, Cpp17] {
         if compile(&source, language, Off, &program).is_some() {

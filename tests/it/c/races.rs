@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use townsquare_tests::{paths::workspace, skip::skip, temp::TempFolder};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 use super::toolchain::{Language::C11, Sanitizers, compile, run, text};
 
@@ -16,12 +16,12 @@ fn suppressions(name: &str) -> PathBuf {
 
 /// Compiles threads.c and runs it by `command`, without and with a race of its own; `None` when a tool is missing.
 fn runs(sanitizers: Sanitizers, command: impl Fn(&Path) -> Command) -> Option<(Output, Output)> {
-    let folder = TempFolder::new();
+    let folder = temp_dir();
     let programs = workspace().join("tests/c");
-    let program = folder.join("threads");
+    let program = folder.path().join("threads");
     compile(&programs.join("threads.c"), C11, sanitizers, &program)?;
     let outputs = [None, Some("race")].map(|race| {
-        let data = folder.join(race.unwrap_or("clean"));
+        let data = folder.path().join(race.unwrap_or("clean"));
         fs::create_dir(&data).expect("a temporary folder can be written to");
         run(command(&program).arg(programs.join("catalog.json")).arg(&data).args(race))
     });

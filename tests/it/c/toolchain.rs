@@ -10,7 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-use townsquare_tests::{paths::workspace, skip::skip, temp::TempFolder};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
 /// A language and its standard.
 #[derive(Clone, Copy)]
@@ -150,8 +150,8 @@ fn can_run(sanitizers: Sanitizers) -> bool {
     static THREAD: OnceLock<bool> = OnceLock::new();
     let answer = if sanitizers == Sanitizers::Thread { &THREAD } else { &ADDRESS };
     *answer.get_or_init(|| {
-        let folder = TempFolder::new();
-        let (source, program) = (folder.join("empty.c"), folder.join("empty"));
+        let folder = temp_dir();
+        let (source, program) = (folder.path().join("empty.c"), folder.path().join("empty"));
         std::fs::write(&source, "int main(void) { return 0; }\n").expect("a temporary file can be written");
         let Some(compiler) = Language::C11.compiler() else { return false };
         let built = run(&mut compilation(&compiler, Language::C11, sanitizers, &source, &program));
