@@ -137,23 +137,3 @@ pub use crate::{
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
 };
-// TRANSITION
-pub use crate::{
-    auth::{Auth, AuthEvent, Session, User, UserPatch, identity_claim},
-    communities::{
-        ActiveCommunityConfig, Communities, CommunityConfig, CommunityDomain, CommunityPatch, DomainType,
-        NewRegistration, SpaceRegistration, SpaceType,
-    },
-    config::{Clock, Durability, ManualClock, OPTIONS},
-    discovery::{
-        Author, CATEGORIES, CatalogSource, Discovery, DiscoveryStats, ENDPOINT_PATH, Engagement, HttpResponse, MiniApp,
-        MiniAppRecord, MiniApps, Selection, Texts, Timeframe,
-    },
-    error::DATABASE_ERRORS,
-    model::Change,
-    spaces::{
-        DEFAULT_PAGE, Fidget, FidgetPatch, Fidgets, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch,
-        SpaceWithFidgets, Spaces,
-    },
-    validate::MAX_LIMIT,
-};

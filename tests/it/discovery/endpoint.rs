@@ -75,7 +75,7 @@ async fn get_responds_with_the_documented_body() {
         (&json!("24h"), &json!(false), &json!(50))
     );
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 50).await.expect("a list");
-    let expected: Vec<_> = listed.iter().map(townsquare::MiniApp::to_json).collect();
+    let expected: Vec<_> = listed.iter().map(townsquare::discovery::MiniApp::to_json).collect();
     assert_eq!(body["apps"], Value::from(expected));
 }
 
@@ -278,7 +278,10 @@ async fn post_search_finds_apps() {
     assert_eq!((status, keys(&body), &body["success"]), (200, vec!["count", "results", "success"], &json!(true)));
     let found = client.discovery().search_mini_apps(FREQUENT_WORD, 4).await.expect("a list");
     assert_eq!(body["count"], 4);
-    assert_eq!(body["results"], Value::from(found.iter().map(townsquare::MiniApp::to_json).collect::<Vec<_>>()));
+    assert_eq!(
+        body["results"],
+        Value::from(found.iter().map(townsquare::discovery::MiniApp::to_json).collect::<Vec<_>>())
+    );
     let (status, body) = post(&client, json!({ "action": "search", "query": "zzzzqqqqxxxx" })).await;
     assert_eq!((status, &body["count"], &body["results"]), (200, &json!(0), &json!([])));
 }

@@ -25,7 +25,7 @@ impl FileFixture {
     async fn on(catalog: Catalog) -> FileFixture {
         let folder = temp_dir();
         catalog.write(&folder.path().join("catalog.json")).expect("a file");
-        let clock = townsquare::ManualClock::at(start_time());
+        let clock = townsquare::config::ManualClock::at(start_time());
         let client = Client::open(config(&folder.path().join("catalog.json"), &folder).clock(clock.clock())).await;
         FileFixture { client: client.expect("opens"), folder, clock }
     }

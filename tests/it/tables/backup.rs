@@ -70,7 +70,7 @@ on_engine! { Sqlite in sqlite;
         let service = client.as_service();
         assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
         assert_eq!(wait(service.fidgets().get_fidget(fidget.id)).expect("there"), fidget);
-        let same = wait(service.communities().save_community_config("town", townsquare::CommunityPatch::new()));
+        let same = wait(service.communities().save_community_config("town", townsquare::communities::CommunityPatch::new()));
         assert_eq!(same.expect("there"), community);
         let raw = RawConnection::sqlite(&data.join("townsquare.db"));
         assert_eq!(raw.count("spaces"), 1);

@@ -112,14 +112,14 @@ on_both_engines! {
             assert_eq!(db.community(&id).community_id, id);
             assert!(wait(communities.get_active_community_config(&id)).expect("read").is_some());
             let domain = format!("{}.example", character.repeat(3));
-            wait(communities.save_community_domain(&id, &domain, townsquare::DomainType::Custom)).expect("a domain");
+            wait(communities.save_community_domain(&id, &domain, townsquare::communities::DomainType::Custom)).expect("a domain");
         }
         let id = "é".repeat(51);
         let words = "Database error: value too long for type character varying(50)";
         let refused = wait(communities.save_community_config(&id, required()));
         let sentence = format!("Save community config failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
-        let refused = wait(communities.save_community_domain(&id, "x.example", townsquare::DomainType::Custom));
+        let refused = wait(communities.save_community_domain(&id, "x.example", townsquare::communities::DomainType::Custom));
         let sentence = format!("Save community domain failed: {words}");
         assert_fails(refused, ErrorKind::InvalidInput, Some("22001"), &sentence);
         // A read accepts a longer id and finds nothing.

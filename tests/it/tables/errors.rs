@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use townsquare::{
-    DATABASE_ERRORS, ErrorKind, Operation, Uuid,
+    ErrorKind, Operation, Uuid,
     blocking::wait,
     communities::{NewRegistration, SpaceType},
+    error::DATABASE_ERRORS,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -59,7 +60,7 @@ on_both_engines! {
             }
             let (spaces, fidgets, communities) = (db.service.spaces(), db.service.fidgets(), db.service.communities());
             let registration = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Token);
-            let custom = townsquare::DomainType::Custom;
+            let custom = townsquare::communities::DomainType::Custom;
             let results = [
                 ("Get space", wait(spaces.get_space(space.id)).map(drop)),
                 ("Create space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
