@@ -1,8 +1,8 @@
 /*
  * townsquare: a community backend and mini app directory in your process.
  *
- * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which
- * wraps all of it in RAII types.
+ * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
+ * this API in RAII types.
  *
  *
  * EXAMPLE
@@ -13,81 +13,66 @@
  * int main(void) {
  *     tsq_client *client = NULL;
  *     tsq_mini_apps *apps = NULL;
+ *     tsq_space_list *spaces = NULL;
  *     tsq_error *err = NULL;
  *     tsq_selection first = tsq_selection_first(20);
  *
  *     if (tsq_client_open(NULL, &client, &err) == TSQ_OK &&
- *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK) {
+ *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK &&
+ *         tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err) == TSQ_OK) {
  *         for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
  *             const tsq_mini_app *app = tsq_mini_apps_at(apps, i);
  *             printf("%.*s  %.*s\n", TSQ_ARG(tsq_mini_app_name(app)), TSQ_ARG(tsq_mini_app_home_url(app)));
+ *         }
+ *         for (size_t i = 0; i < tsq_space_list_len(spaces); i++) {
+ *             const tsq_space *space = tsq_space_list_at(spaces, i);
+ *             printf("%.*s\n", TSQ_ARG(space->name));
  *         }
  *     } else {
  *         fprintf(stderr, "%.*s\n", TSQ_ARG(tsq_error_text(err)));
  *     }
  *     int failed = err != NULL;
  *     tsq_error_free(err);
+ *     tsq_space_list_free(spaces);
  *     tsq_mini_apps_free(apps);
  *     tsq_client_free(client);
  *     return failed;
  * }
  *
- * Link with -ltownsquare (pkg-config townsquare, or CMake: find_package(townsquare), target townsquare::townsquare).
- *
- *
- * THREADS
- *
- * Every function may be called from any thread, and a handle may be used by any number of threads at once. Only the
- * function that frees a handle wants it for itself. Calls block until they have their answer and need no event loop; what
- * is in memory (every discovery call once the catalog is loaded) is answered on the calling thread without waiting. A
- * client does not survive fork(): open it in the child.
+ * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config townsquare.
  *
  *
  * OWNERSHIP, in four words
  *
- *   borrows         the function looks at the argument during the call and keeps nothing of it
- *   takes           the function ends the argument; do not use it again
- *   returns owned   the result is yours; end it with the _free function of its type
- *   returns a view  the result belongs to what it was read from and lives as long as that
+ *   borrows         the function reads the argument during the call and keeps no pointer to it
+ *   takes           the function frees the argument; do not use it again
+ *   returns owned   the result is yours; free it with the _free function of its type
+ *   returns a view  the result belongs to the value it was read from and lives as long as that value
  *
- * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view that
- * lives as long as the owner at the root: views of an app live as long as its list. A type with a _free function may be
- * either: a call returns it owned, through a tsq_space **; a list shows it as a view, a const tsq_space *. Results are independent of the
- * client: a list may be read after the client was closed and freed. All of them are immutable. Every _free function
- * allows NULL.
+ * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of an
+ * app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed. Results
+ * never change. Every _free function allows NULL.
  *
  *
- * ERRORS
+ * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
- * Functions that can fail return a tsq_status: TSQ_OK is 0, anything else is the kind of the failure. They take, last, a
- * tsq_error **err. It may be NULL: then you get the status alone, and no error object is made. Otherwise *err is set by
- * every call: to NULL after TSQ_OK, else to an error that you own; so free an error before you pass its variable again.
- * Outputs likewise: a handle after TSQ_OK (NULL where a function says that there may be none), NULL after a failure.
+ * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a record
+ * owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its members point at
+ * lives as long as the record.
  *
- * A NULL handle, text that is not UTF-8, a number out of range: TSQ_INVALID_INPUT, with a message that names the
- * argument. Functions that cannot fail answer NULL receivers and indexes beyond the end with 0, false, NULL or the absent
- * text. A panic inside the library is caught and becomes TSQ_INTERNAL. What the library cannot detect is a handle that was
- * freed, or that it never made.
+ * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them, and do
+ * not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it; optional
+ * records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members that say "as
+ * JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
- * Optional numbers are read by functions that return whether there is one and write it to `out` (0 when there is none).
- *
- *
- * TEXT
- *
- * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so, and a NUL
- * inside is a character like any other. TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and
- * TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent text: as an argument "not given", as a result "has
- * none". Times are int64_t microseconds since 1970-01-01T00:00:00Z.
+ * A mini app is not a record: the library stores apps in a packed form, and tsq_mini_app_... functions read its fields.
  *
  *
- * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ * INPUTS: tsq_new_space, tsq_space_patch, tsq_selection, ...
  *
- * A client acts for its caller: for nobody when it is opened, for the user who signs in, past every policy after
- * tsq_client_as_service. What a caller may not see does not exist for it: TSQ_NOT_FOUND.
- *
- * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
- * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
- * patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET.
+ * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++), then
+ * fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A bool is
+ * read as a byte: any non-zero byte is true. Inputs change only with a new major version.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -96,27 +81,138 @@
  *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
  *
  *
+ * ERRORS
+ *
+ * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last argument is a
+ * tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to NULL after TSQ_OK,
+ * else to an error that you own. Free an error before you pass its variable again. Outputs are set too: to a handle after TSQ_OK
+ * (to NULL where a function says so), to NULL after a failure.
+ *
+ * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
+ * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
+ * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ *
+ * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
+ * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
+ * every caller. A call for the service or for holders of a key (tsq_auth_delete_user, tsq_communities_save_...) fails with
+ * TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with TSQ_FORBIDDEN for a user. A wrong password,
+ * an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
+ *
+ *
+ * TEXT AND JSON
+ *
+ * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so. TSQ_STR("literal")
+ * makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent
+ * text: as an argument "not given", as a result NULL.
+ *
+ * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
+ * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
+ * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ *
+ *
+ * SIZE LIMITS
+ *
+ *   limit arguments             1 to 1,000
+ *   nesting of JSON             100 levels; no NUL character in any text or key
+ *   text columns                no NUL character; no length limit of the library
+ *   community id                50 characters
+ *   e-mail address              254 bytes
+ *   password                    8 to 1,024 bytes
+ *   body of an HTTP request     64 KiB (the response has status 413)
+ *   page of a catalog           option catalog_max_page_bytes
+ *
+ * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
+ * Check lengths in the host before it stores texts of strangers.
+ *
+ *
+ * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ *
+ * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
+ * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ *
+ *
  * SIGN-IN: tsq_auth_
  *
- * tsq_auth_sign_in makes the client act as that user, tsq_auth_sign_out as nobody again. A server with many users leaves its
- * client as it is: it hands out the tokens of the sessions that tsq_auth_sign_in makes on a handle of tsq_client_as_service,
- * and answers each request on a handle of tsq_client_as_user. What is asked for a session that has ended, here or in another
- * process, fails with TSQ_UNAUTHORIZED.
+ * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users calls
+ * tsq_auth_sign_in on a handle of tsq_client_as_service, which keeps its caller, hands out the tokens of the session, and
+ * answers each request on a handle of tsq_client_as_user. Calls for a session that has ended, in this or another process, fail
+ * with TSQ_UNAUTHORIZED.
  *
- * Passwords, tokens and private keys are borrowed for the call and appear in no message. A session shows its tokens, in
- * tsq_session_json too: who has them is the user.
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session and its
+ * JSON contain the tokens: a program with a token acts as the user.
+ *
+ *
+ * DISCOVERY WITHOUT BLOCKING
+ *
+ * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout. tsq_discovery_preload
+ * loads it in the background and calls back. Afterwards calls answer from memory and refresh in the background; the first call
+ * for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is none until a catalog is loaded.
+ *
+ *
+ * THREADS
+ *
+ * Every function may be called from any thread, and any number of threads may use a handle at the same time. Only the function
+ * that frees a handle needs it for itself. Calls block until they have their answer and need no event loop.
+ *
+ * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
+ * undefined. Let it return first.
+ *
+ * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ *
+ *
+ * SIGNALS AND exit()
+ *
+ * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
+ * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
+ * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
+ *
+ * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not wait
+ * for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks first.
  *
  *
  * CALLBACKS
  *
- * A callback is a function, the user_data that it is given, and a destroy that ends the data. Callbacks run on threads of
- * the library, one at a time for each subscription, in the order of what they hear. They may take their time, call the
- * library, and unsubscribe themselves; what they are shown is a view that lives until they return. They may not close the
- * client, which waits for them, and nothing may be thrown out of them (townsquare.hpp sees to that).
+ * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
+ * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
+ * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
+ * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
- * After tsq_subscription_unsubscribe a callback is not running and never runs again. tsq_client_free does not wait for one
- * that is running: unsubscribe first where it uses what ends with the client. Whatever ends it, also that it could not be
- * subscribed at all, user_data is destroyed exactly once, when nothing can reach it any more.
+ * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
+ * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
+ * when the callback uses data that ends with the client. In every case, also when the subscribing call fails, user_data is
+ * destroyed exactly once, when no callback uses it any more.
+ *
+ *
+ * LOG
+ *
+ * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
+ * tsq_set_log sets a callback for log events of the process: failures that no caller is told, such as a background refresh that
+ * failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and it must not call
+ * the library.
+ *
+ *
+ * FILES AND PATHS
+ *
+ * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
+ * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
+ * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ *
+ * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
+ * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
+ * not open the library's database in the same process while a client has it open: closing any descriptor of the file drops the
+ * library's POSIX locks, which can corrupt the database. Other processes may open it.
+ *
+ *
+ * RACE DETECTORS
+ *
+ * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not see
+ * in it. ffi/races in the source has suppressions for their false reports:
+ *
+ *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
+ *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
+ *
+ * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports the
+ * host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr, text.len) before.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
@@ -141,8 +237,8 @@
  *
  * VERSIONS
  *
- * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 they have to agree in the
- * second number; from then on, functions and status numbers are only added.
+ * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 their second numbers must be equal.
+ * From 1.0 on, functions, status numbers and members at the end of records are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -669,15 +765,15 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
-///
-/// Returns a view that lives for ever.
-tsq_str tsq_version(void);
-
 /// The text of a C string up to its NUL; absent for NULL. For literals use `TSQ_STR("…")`.
 ///
 /// Borrows `text`; returns a view that lives as long as `text`.
 tsq_str tsq_str_from(const char *text);
+
+/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_version(void);
 
 /// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for an unknown number.
 ///
@@ -851,6 +947,29 @@ void tsq_client_free(tsq_client *client);
 /// The selection of the first `limit` apps, without filters.
 tsq_selection tsq_selection_first(uint32_t limit);
 
+/// Farcaster id.
+uint64_t tsq_author_fid(const tsq_author *author);
+
+/// Username, without `@`.
+tsq_str tsq_author_username(const tsq_author *author);
+
+/// Display name; may be absent.
+tsq_str tsq_author_display_name(const tsq_author *author);
+
+/// URL of the profile picture; may be absent.
+tsq_str tsq_author_pfp_url(const tsq_author *author);
+
+/// Number of followers.
+uint64_t tsq_author_follower_count(const tsq_author *author);
+
+/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
+/// writes 0.
+bool tsq_author_score(const tsq_author *author,
+                      double *out);
+
+/// Whether the author has the power badge of older catalogs.
+bool tsq_author_is_power_user(const tsq_author *author);
+
 /// The app's id: its normalised home URL without the scheme.
 tsq_str tsq_mini_app_id(const tsq_mini_app *app);
 
@@ -934,29 +1053,6 @@ int64_t tsq_mini_app_last_fetched(const tsq_mini_app *app);
 ///
 /// Borrows `app`; returns owned in `out`.
 tsq_status tsq_mini_app_json(const tsq_mini_app *app, tsq_string **out, tsq_error **err);
-
-/// Farcaster id.
-uint64_t tsq_author_fid(const tsq_author *author);
-
-/// Username, without `@`.
-tsq_str tsq_author_username(const tsq_author *author);
-
-/// Display name; may be absent.
-tsq_str tsq_author_display_name(const tsq_author *author);
-
-/// URL of the profile picture; may be absent.
-tsq_str tsq_author_pfp_url(const tsq_author *author);
-
-/// Number of followers.
-uint64_t tsq_author_follower_count(const tsq_author *author);
-
-/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
-/// writes 0.
-bool tsq_author_score(const tsq_author *author,
-                      double *out);
-
-/// Whether the author has the power badge of older catalogs.
-bool tsq_author_is_power_user(const tsq_author *author);
 
 /// The number of apps; 0 for NULL.
 ///
