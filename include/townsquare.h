@@ -348,8 +348,8 @@ typedef struct tsq_config tsq_config;
 /// Why a call failed. Owned by the caller, who frees it with `tsq_error_free`.
 typedef struct tsq_error tsq_error;
 
-/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call returns
-/// it owned; a view where it is a member of a space.
+/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
+/// returns it owned; a view where it is a member of a space.
 typedef struct tsq_fidget_list tsq_fidget_list;
 
 /// A mini app: a view that lives as long as its list, like all texts read from it.
@@ -364,8 +364,8 @@ typedef struct tsq_space_list tsq_space_list;
 /// Text that the caller owns: read it with `tsq_string_view`, free it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
 
-/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or until
-/// the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
 /// `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
 
@@ -394,8 +394,8 @@ typedef struct {
 /// the library.
 typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 
-/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running and
-/// never runs again; also when the call that takes the callback fails. May be NULL.
+/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
+/// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
 
 /// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
@@ -414,7 +414,8 @@ typedef struct {
     size_t networks_len;
 } tsq_selection;
 
-/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with `tsq_discovery_stats_free`.
+/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
+/// `tsq_discovery_stats_free`.
 typedef struct {
     /// Number of apps in the catalog; 0 when none is loaded yet.
     size_t total;
@@ -468,8 +469,8 @@ typedef struct {
     tsq_bytes body;
 } tsq_http_response;
 
-/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives until
-/// the callback returns. See CALLBACKS in the manual.
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
 
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
@@ -484,13 +485,13 @@ typedef struct {
     int64_t updated_at;
 } tsq_user;
 
-/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a call
-/// returns it owned. It does not change when the client's session does.
+/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
+/// call returns it owned. It does not change when the client's session does.
 typedef struct {
     /// Proves the user to `tsq_client_as_user`; valid for an hour.
     tsq_str access_token;
-    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which knows
-    /// only the access token.
+    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which
+    /// knows only the access token.
     tsq_str refresh_token;
     /// End of the access token, in microseconds.
     int64_t expires_at;
@@ -512,8 +513,8 @@ typedef struct {
 /// callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_auth_callback)(tsq_auth_event event, const tsq_session *session, void *user_data);
 
-/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns it
-/// owned.
+/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns
+/// it owned.
 typedef struct {
     /// Primary key: a UUID.
     tsq_str id;
@@ -555,8 +556,8 @@ typedef struct {
     int64_t created_at;
     /// Time of the last change, in microseconds; never goes back.
     int64_t updated_at;
-    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`; else
-    /// NULL.
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
     const tsq_fidget_list *fidgets;
     /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
     const tsq_owner *owner;
@@ -820,8 +821,8 @@ tsq_str tsq_error_code(const tsq_error *error);
 bool tsq_error_status(const tsq_error *error,
                       uint16_t *out);
 
-/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and writes
-/// 0 when the wait is unknown.
+/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
+/// writes 0 when the wait is unknown.
 ///
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_retry_after_ms(const tsq_error *error,
@@ -836,11 +837,12 @@ bool tsq_error_is_retryable(const tsq_error *error);
 void tsq_error_free(tsq_error *error);
 
 /// Sets the log callback of the process, in place of an earlier one; a NULL `callback` removes it. When the function
-/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback the
-/// library writes nothing anywhere.
+/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback
+/// the library writes nothing anywhere.
 ///
-/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT` inside
-/// a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing` subscriber.
+/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT`
+/// inside a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing`
+/// subscriber.
 tsq_status tsq_set_log(tsq_log_callback callback,
                        void *user_data,
                        tsq_destroy destroy,
@@ -849,8 +851,8 @@ tsq_status tsq_set_log(tsq_log_callback callback,
 /// Creates a configuration with every option at its default. Returns owned.
 tsq_config *tsq_config_new(void);
 
-/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in the
-/// query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
+/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
+/// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
 /// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
 /// invalid value.
@@ -884,11 +886,12 @@ tsq_status tsq_client_open(const tsq_config *config,
                            tsq_client **out,
                            tsq_error **err);
 
-/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same client.
+/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
+/// client.
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
-/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails like
-/// `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
@@ -900,12 +903,12 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
 
-/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or out
-/// does not change its caller.
+/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
+/// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is
-/// unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends later, every call
-/// on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
@@ -919,7 +922,8 @@ tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
-/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder open.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
+/// open.
 ///
 /// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
 /// folder with a database.
@@ -927,8 +931,8 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
 
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits for
-/// running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
 /// caller; the client then stays open.
@@ -1017,8 +1021,8 @@ const tsq_author *tsq_mini_app_author(const tsq_mini_app *app);
 /// Engagement: number of followers of the author; 0 without an author.
 uint64_t tsq_mini_app_follower_count(const tsq_mini_app *app);
 
-/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out` (may
-/// be NULL), or returns false and writes 0 when the order does not contain the app.
+/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out`
+/// (may be NULL), or returns false and writes 0 when the order does not contain the app.
 bool tsq_mini_app_trending_rank(const tsq_mini_app *app,
                                 uint32_t *out);
 
@@ -1080,9 +1084,10 @@ void tsq_http_response_free(tsq_http_response *response);
 
 /// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
-/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from memory.
-/// `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`, `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
 tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
                                                 tsq_str timeframe,
                                                 const tsq_selection *selection,
@@ -1100,8 +1105,8 @@ tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
                                                    tsq_mini_apps **out,
                                                    tsq_error **err);
 
-/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case and
-/// accents are ignored.
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
 ///
 /// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
 /// `tsq_discovery_get_trending_mini_apps`.
@@ -1111,8 +1116,8 @@ tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
                                           tsq_mini_apps **out,
                                           tsq_error **err);
 
-/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory, or
-/// when loading failed. When the client is closed first, `callback` is not called.
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
@@ -1122,8 +1127,8 @@ tsq_status tsq_discovery_preload(const tsq_client *client,
                                  tsq_destroy destroy,
                                  tsq_error **err);
 
-/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most of
-/// its apps is refused, and the old one stays.
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
 ///
 /// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
 /// fetch fails (the old catalog stays), `TSQ_CLOSED`.
@@ -1160,8 +1165,8 @@ tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err
 /// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
 void tsq_user_free(tsq_user *user);
 
-/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do not
-/// log it.
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
+/// not log it.
 ///
 /// Borrows `session`; returns owned in `out`.
 tsq_status tsq_session_json(const tsq_session *session,
@@ -1177,8 +1182,8 @@ void tsq_session_free(tsq_session *session);
 tsq_str tsq_auth_event_name(int32_t event);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is not
-/// called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
@@ -1187,8 +1192,9 @@ void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The claim is
-/// valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is stored.
+/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
+/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
@@ -1197,7 +1203,8 @@ tsq_status tsq_identity_claim(tsq_str user_id,
                               tsq_string **out,
                               tsq_error **err);
 
-/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024 bytes.
+/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
+/// bytes.
 ///
 /// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address with
 /// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
@@ -1207,12 +1214,12 @@ tsq_status tsq_auth_sign_up(const tsq_client *client,
                             tsq_user **out,
                             tsq_error **err);
 
-/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
-/// its caller; there the call only creates a session, whose tokens a server hands out.
+/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
+/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
-/// and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address (`tsq_error_retry_after_ms`),
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
+/// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
+/// (`tsq_error_retry_after_ms`), `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_sign_in(const tsq_client *client,
                             tsq_str email,
                             tsq_str password,
@@ -1226,7 +1233,8 @@ tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
 
 /// Reads the current session. An expired access token is refreshed first.
 ///
-/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database fails.
+/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
+/// fails.
 tsq_status tsq_auth_get_session(const tsq_client *client,
                                 tsq_session **out,
                                 tsq_error **err);
@@ -1239,11 +1247,11 @@ tsq_status tsq_auth_refresh_session(const tsq_client *client,
                                     tsq_session **out,
                                     tsq_error **err);
 
-/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session is
-/// its own.
+/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session
+/// is its own.
 ///
-/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or expired, or
-/// that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
                                        tsq_str refresh_token,
                                        tsq_session **out,
@@ -1251,8 +1259,8 @@ tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
 
 /// Resumes a session from a stored refresh token: the handle acts as its user from now on, with new tokens.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and with
-/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and
+/// with `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
 tsq_status tsq_auth_set_session(const tsq_client *client,
                                 tsq_str refresh_token,
                                 tsq_session **out,
@@ -1261,8 +1269,8 @@ tsq_status tsq_auth_set_session(const tsq_client *client,
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
 /// password.
 ///
-/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a session
-/// or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
+/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_update_user(const tsq_client *client,
                                 tsq_str current_password,
@@ -1278,8 +1286,8 @@ tsq_status tsq_auth_delete_own_user(const tsq_client *client, tsq_str current_pa
 
 /// Deletes a user with their spaces, fidgets and sessions. The service only.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than
-/// the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_delete_user(const tsq_client *client,
                                 tsq_str user_id,
                                 tsq_error **err);
@@ -1287,15 +1295,15 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 /// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Linking a key again does nothing. A
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another user,
-/// older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
+/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
 
-/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session, in
-/// order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
@@ -1364,8 +1372,8 @@ void tsq_space_list_free(tsq_space_list *list);
 /// Creates a space. Its owner is the caller; the service may name another owner.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
-/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -1373,8 +1381,8 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which may
-/// be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
                                     const tsq_new_space *items,
                                     size_t items_len,
@@ -1383,17 +1391,14 @@ tsq_status tsq_spaces_create_spaces(const tsq_client *client,
 
 /// Reads a space by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_space(const tsq_client *client,
-                                tsq_str id,
-                                tsq_space **out,
-                                tsq_error **err);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space **out, tsq_error **err);
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller owns
-/// no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_str id,
                                    const tsq_space_patch *patch,
@@ -1402,12 +1407,12 @@ tsq_status tsq_spaces_update_space(const tsq_client *client,
 
 /// Deletes a space with its fidgets.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_delete_space(const tsq_client *client,
-                                   tsq_str id,
-                                   tsq_error **err);
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_delete_space(const tsq_client *client, tsq_str id, tsq_error **err);
 
-/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is empty.
+/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
+/// empty.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
@@ -1472,17 +1477,14 @@ tsq_status tsq_fidgets_save_positions(const tsq_client *client,
 
 /// Reads a fidget by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_fidgets_get_fidget(const tsq_client *client,
-                                  tsq_str id,
-                                  tsq_fidget **out,
-                                  tsq_error **err);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidget **out, tsq_error **err);
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of the
-/// caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
                                      tsq_str id,
                                      const tsq_fidget_patch *patch,
@@ -1534,8 +1536,8 @@ void tsq_space_registration_free(tsq_space_registration *registration);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters), `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,
@@ -1552,12 +1554,12 @@ tsq_status tsq_communities_get_active_community_config(const tsq_client *client,
                                                        tsq_error **err);
 
 /// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
-/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
-/// `custom`.
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
-/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
-/// callers other than the service, `TSQ_CLOSED`.
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_domain(const tsq_client *client,
                                                  tsq_str community_id,
                                                  tsq_str domain,
@@ -1571,8 +1573,8 @@ tsq_status tsq_communities_save_community_domain(const tsq_client *client,
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_delete_community_domain(const tsq_client *client, tsq_str domain, tsq_error **err);
 
-/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed for
-/// the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
 /// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
@@ -1582,8 +1584,8 @@ tsq_status tsq_communities_update_navigation(const tsq_client *client,
                                              tsq_community_config **out,
                                              tsq_error **err);
 
-/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or by
-/// its own id.
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
 ///
 /// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
