@@ -1,8 +1,8 @@
 /*
  * townsquare: a community backend and mini app directory in your process.
  *
- * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which
- * wraps all of it in RAII types.
+ * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
+ * this API in RAII types.
  *
  *
  * EXAMPLE
@@ -13,81 +13,66 @@
  * int main(void) {
  *     tsq_client *client = NULL;
  *     tsq_mini_apps *apps = NULL;
+ *     tsq_space_list *spaces = NULL;
  *     tsq_error *err = NULL;
  *     tsq_selection first = tsq_selection_first(20);
  *
  *     if (tsq_client_open(NULL, &client, &err) == TSQ_OK &&
- *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK) {
+ *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK &&
+ *         tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err) == TSQ_OK) {
  *         for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
  *             const tsq_mini_app *app = tsq_mini_apps_at(apps, i);
  *             printf("%.*s  %.*s\n", TSQ_ARG(tsq_mini_app_name(app)), TSQ_ARG(tsq_mini_app_home_url(app)));
+ *         }
+ *         for (size_t i = 0; i < tsq_space_list_len(spaces); i++) {
+ *             const tsq_space *space = tsq_space_list_at(spaces, i);
+ *             printf("%.*s\n", TSQ_ARG(space->name));
  *         }
  *     } else {
  *         fprintf(stderr, "%.*s\n", TSQ_ARG(tsq_error_text(err)));
  *     }
  *     int failed = err != NULL;
  *     tsq_error_free(err);
+ *     tsq_space_list_free(spaces);
  *     tsq_mini_apps_free(apps);
  *     tsq_client_free(client);
  *     return failed;
  * }
  *
- * Link with -ltownsquare (pkg-config townsquare, or CMake: find_package(townsquare), target townsquare::townsquare).
- *
- *
- * THREADS
- *
- * Every function may be called from any thread, and a handle may be used by any number of threads at once. Only the
- * function that frees a handle wants it for itself. Calls block until they have their answer and need no event loop; what
- * is in memory (every discovery call once the catalog is loaded) is answered on the calling thread without waiting. A
- * client does not survive fork(): open it in the child.
+ * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config townsquare.
  *
  *
  * OWNERSHIP, in four words
  *
- *   borrows         the function looks at the argument during the call and keeps nothing of it
- *   takes           the function ends the argument; do not use it again
- *   returns owned   the result is yours; end it with the _free function of its type
- *   returns a view  the result belongs to what it was read from and lives as long as that
+ *   borrows         the function reads the argument during the call and keeps no pointer to it
+ *   takes           the function frees the argument; do not use it again
+ *   returns owned   the result is yours; free it with the _free function of its type
+ *   returns a view  the result belongs to the value it was read from and lives as long as that value
  *
- * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view that
- * lives as long as the owner at the root: views of an app live as long as its list. A type with a _free function may be
- * either: a call returns it owned, through a tsq_space **; a list shows it as a view, a const tsq_space *. Results are independent of the
- * client: a list may be read after the client was closed and freed. All of them are immutable. Every _free function
- * allows NULL.
+ * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of an
+ * app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed. Results
+ * never change. Every _free function allows NULL.
  *
  *
- * ERRORS
+ * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
- * Functions that can fail return a tsq_status: TSQ_OK is 0, anything else is the kind of the failure. They take, last, a
- * tsq_error **err. It may be NULL: then you get the status alone, and no error object is made. Otherwise *err is set by
- * every call: to NULL after TSQ_OK, else to an error that you own; so free an error before you pass its variable again.
- * Outputs likewise: a handle after TSQ_OK (NULL where a function says that there may be none), NULL after a failure.
+ * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a record
+ * owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its members point at
+ * lives as long as the record.
  *
- * A NULL handle, text that is not UTF-8, a number out of range: TSQ_INVALID_INPUT, with a message that names the
- * argument. Functions that cannot fail answer NULL receivers and indexes beyond the end with 0, false, NULL or the absent
- * text. A panic inside the library is caught and becomes TSQ_INTERNAL. What the library cannot detect is a handle that was
- * freed, or that it never made.
+ * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them, and do
+ * not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it; optional
+ * records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members that say "as
+ * JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
- * Optional numbers are read by functions that return whether there is one and write it to `out` (0 when there is none).
- *
- *
- * TEXT
- *
- * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so, and a NUL
- * inside is a character like any other. TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and
- * TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent text: as an argument "not given", as a result "has
- * none". Times are int64_t microseconds since 1970-01-01T00:00:00Z.
+ * A mini app is not a record: the library stores apps in a packed form, and tsq_mini_app_... functions read its fields.
  *
  *
- * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ * INPUTS: tsq_new_space, tsq_space_patch, tsq_selection, ...
  *
- * A client acts for its caller: for nobody when it is opened, for the user who signs in, past every policy after
- * tsq_client_as_service. What a caller may not see does not exist for it: TSQ_NOT_FOUND.
- *
- * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
- * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
- * patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET.
+ * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++), then
+ * fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A bool is
+ * read as a byte: any non-zero byte is true. Inputs change only with a new major version.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -96,27 +81,138 @@
  *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
  *
  *
+ * ERRORS
+ *
+ * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last argument is a
+ * tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to NULL after TSQ_OK,
+ * else to an error that you own. Free an error before you pass its variable again. Outputs are set too: to a handle after TSQ_OK
+ * (to NULL where a function says so), to NULL after a failure.
+ *
+ * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
+ * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
+ * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ *
+ * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
+ * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
+ * every caller. A call for the service or for holders of a key (tsq_auth_delete_user, tsq_communities_save_...) fails with
+ * TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with TSQ_FORBIDDEN for a user. A wrong password,
+ * an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
+ *
+ *
+ * TEXT AND JSON
+ *
+ * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so. TSQ_STR("literal")
+ * makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent
+ * text: as an argument "not given", as a result NULL.
+ *
+ * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
+ * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
+ * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ *
+ *
+ * SIZE LIMITS
+ *
+ *   limit arguments             1 to 1,000
+ *   nesting of JSON             100 levels; no NUL character in any text or key
+ *   text columns                no NUL character; no length limit of the library
+ *   community id                50 characters
+ *   e-mail address              254 bytes
+ *   password                    8 to 1,024 bytes
+ *   body of an HTTP request     64 KiB (the response has status 413)
+ *   page of a catalog           option catalog_max_page_bytes
+ *
+ * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
+ * Check lengths in the host before it stores texts of strangers.
+ *
+ *
+ * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ *
+ * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
+ * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ *
+ *
  * SIGN-IN: tsq_auth_
  *
- * tsq_auth_sign_in makes the client act as that user, tsq_auth_sign_out as nobody again. A server with many users leaves its
- * client as it is: it hands out the tokens of the sessions that tsq_auth_sign_in makes on a handle of tsq_client_as_service,
- * and answers each request on a handle of tsq_client_as_user. What is asked for a session that has ended, here or in another
- * process, fails with TSQ_UNAUTHORIZED.
+ * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users calls
+ * tsq_auth_sign_in on a handle of tsq_client_as_service, which keeps its caller, hands out the tokens of the session, and
+ * answers each request on a handle of tsq_client_as_user. Calls for a session that has ended, in this or another process, fail
+ * with TSQ_UNAUTHORIZED.
  *
- * Passwords, tokens and private keys are borrowed for the call and appear in no message. A session shows its tokens, in
- * tsq_session_json too: who has them is the user.
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session and its
+ * JSON contain the tokens: a program with a token acts as the user.
+ *
+ *
+ * DISCOVERY WITHOUT BLOCKING
+ *
+ * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout. tsq_discovery_preload
+ * loads it in the background and calls back. Afterwards calls answer from memory and refresh in the background; the first call
+ * for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is none until a catalog is loaded.
+ *
+ *
+ * THREADS
+ *
+ * Every function may be called from any thread, and any number of threads may use a handle at the same time. Only the function
+ * that frees a handle needs it for itself. Calls block until they have their answer and need no event loop.
+ *
+ * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
+ * undefined. Let it return first.
+ *
+ * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ *
+ *
+ * SIGNALS AND exit()
+ *
+ * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
+ * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
+ * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
+ *
+ * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not wait
+ * for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks first.
  *
  *
  * CALLBACKS
  *
- * A callback is a function, the user_data that it is given, and a destroy that ends the data. Callbacks run on threads of
- * the library, one at a time for each subscription, in the order of what they hear. They may take their time, call the
- * library, and unsubscribe themselves; what they are shown is a view that lives until they return. They may not close the
- * client, which waits for them, and nothing may be thrown out of them (townsquare.hpp sees to that).
+ * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
+ * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
+ * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
+ * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
- * After tsq_subscription_unsubscribe a callback is not running and never runs again. tsq_client_free does not wait for one
- * that is running: unsubscribe first where it uses what ends with the client. Whatever ends it, also that it could not be
- * subscribed at all, user_data is destroyed exactly once, when nothing can reach it any more.
+ * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
+ * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
+ * when the callback uses data that ends with the client. In every case, also when the subscribing call fails, user_data is
+ * destroyed exactly once, when no callback uses it any more.
+ *
+ *
+ * LOG
+ *
+ * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
+ * tsq_set_log sets a callback for log events of the process: failures that no caller is told, such as a background refresh that
+ * failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and it must not call
+ * the library.
+ *
+ *
+ * FILES AND PATHS
+ *
+ * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
+ * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
+ * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ *
+ * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
+ * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
+ * not open the library's database in the same process while a client has it open: closing any descriptor of the file drops the
+ * library's POSIX locks, which can corrupt the database. Other processes may open it.
+ *
+ *
+ * RACE DETECTORS
+ *
+ * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not see
+ * in it. ffi/races in the source has suppressions for their false reports:
+ *
+ *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
+ *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
+ *
+ * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports the
+ * host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr, text.len) before.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
@@ -141,8 +237,8 @@
  *
  * VERSIONS
  *
- * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 they have to agree in the
- * second number; from then on, functions and status numbers are only added.
+ * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 their second numbers must be equal.
+ * From 1.0 on, functions, status numbers and members at the end of records are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -252,8 +348,8 @@ typedef struct tsq_config tsq_config;
 /// Why a call failed. Owned by the caller, who frees it with `tsq_error_free`.
 typedef struct tsq_error tsq_error;
 
-/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call returns
-/// it owned; a view where it is a member of a space.
+/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
+/// returns it owned; a view where it is a member of a space.
 typedef struct tsq_fidget_list tsq_fidget_list;
 
 /// A mini app: a view that lives as long as its list, like all texts read from it.
@@ -268,8 +364,8 @@ typedef struct tsq_space_list tsq_space_list;
 /// Text that the caller owns: read it with `tsq_string_view`, free it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
 
-/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or until
-/// the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
 /// `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
 
@@ -298,8 +394,8 @@ typedef struct {
 /// the library.
 typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 
-/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running and
-/// never runs again; also when the call that takes the callback fails. May be NULL.
+/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
+/// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
 
 /// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
@@ -318,7 +414,8 @@ typedef struct {
     size_t networks_len;
 } tsq_selection;
 
-/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with `tsq_discovery_stats_free`.
+/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
+/// `tsq_discovery_stats_free`.
 typedef struct {
     /// Number of apps in the catalog; 0 when none is loaded yet.
     size_t total;
@@ -372,8 +469,8 @@ typedef struct {
     tsq_bytes body;
 } tsq_http_response;
 
-/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives until
-/// the callback returns. See CALLBACKS in the manual.
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
 
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
@@ -388,13 +485,13 @@ typedef struct {
     int64_t updated_at;
 } tsq_user;
 
-/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a call
-/// returns it owned. It does not change when the client's session does.
+/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
+/// call returns it owned. It does not change when the client's session does.
 typedef struct {
     /// Proves the user to `tsq_client_as_user`; valid for an hour.
     tsq_str access_token;
-    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which knows
-    /// only the access token.
+    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which
+    /// knows only the access token.
     tsq_str refresh_token;
     /// End of the access token, in microseconds.
     int64_t expires_at;
@@ -416,8 +513,8 @@ typedef struct {
 /// callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_auth_callback)(tsq_auth_event event, const tsq_session *session, void *user_data);
 
-/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns it
-/// owned.
+/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns
+/// it owned.
 typedef struct {
     /// Primary key: a UUID.
     tsq_str id;
@@ -459,8 +556,8 @@ typedef struct {
     int64_t created_at;
     /// Time of the last change, in microseconds; never goes back.
     int64_t updated_at;
-    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`; else
-    /// NULL.
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
     const tsq_fidget_list *fidgets;
     /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
     const tsq_owner *owner;
@@ -669,15 +766,15 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
-///
-/// Returns a view that lives for ever.
-tsq_str tsq_version(void);
-
 /// The text of a C string up to its NUL; absent for NULL. For literals use `TSQ_STR("…")`.
 ///
 /// Borrows `text`; returns a view that lives as long as `text`.
 tsq_str tsq_str_from(const char *text);
+
+/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_version(void);
 
 /// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for an unknown number.
 ///
@@ -724,8 +821,8 @@ tsq_str tsq_error_code(const tsq_error *error);
 bool tsq_error_status(const tsq_error *error,
                       uint16_t *out);
 
-/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and writes
-/// 0 when the wait is unknown.
+/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
+/// writes 0 when the wait is unknown.
 ///
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_retry_after_ms(const tsq_error *error,
@@ -740,11 +837,12 @@ bool tsq_error_is_retryable(const tsq_error *error);
 void tsq_error_free(tsq_error *error);
 
 /// Sets the log callback of the process, in place of an earlier one; a NULL `callback` removes it. When the function
-/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback the
-/// library writes nothing anywhere.
+/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback
+/// the library writes nothing anywhere.
 ///
-/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT` inside
-/// a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing` subscriber.
+/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT`
+/// inside a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing`
+/// subscriber.
 tsq_status tsq_set_log(tsq_log_callback callback,
                        void *user_data,
                        tsq_destroy destroy,
@@ -753,8 +851,8 @@ tsq_status tsq_set_log(tsq_log_callback callback,
 /// Creates a configuration with every option at its default. Returns owned.
 tsq_config *tsq_config_new(void);
 
-/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in the
-/// query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
+/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
+/// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
 /// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
 /// invalid value.
@@ -788,11 +886,12 @@ tsq_status tsq_client_open(const tsq_config *config,
                            tsq_client **out,
                            tsq_error **err);
 
-/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same client.
+/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
+/// client.
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
-/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails like
-/// `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
@@ -804,12 +903,12 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
 
-/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or out
-/// does not change its caller.
+/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
+/// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is
-/// unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends later, every call
-/// on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
@@ -823,7 +922,8 @@ tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
-/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder open.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
+/// open.
 ///
 /// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
 /// folder with a database.
@@ -831,8 +931,8 @@ tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
 
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits for
-/// running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
 /// caller; the client then stays open.
@@ -850,6 +950,29 @@ void tsq_client_free(tsq_client *client);
 
 /// The selection of the first `limit` apps, without filters.
 tsq_selection tsq_selection_first(uint32_t limit);
+
+/// Farcaster id.
+uint64_t tsq_author_fid(const tsq_author *author);
+
+/// Username, without `@`.
+tsq_str tsq_author_username(const tsq_author *author);
+
+/// Display name; may be absent.
+tsq_str tsq_author_display_name(const tsq_author *author);
+
+/// URL of the profile picture; may be absent.
+tsq_str tsq_author_pfp_url(const tsq_author *author);
+
+/// Number of followers.
+uint64_t tsq_author_follower_count(const tsq_author *author);
+
+/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
+/// writes 0.
+bool tsq_author_score(const tsq_author *author,
+                      double *out);
+
+/// Whether the author has the power badge of older catalogs.
+bool tsq_author_is_power_user(const tsq_author *author);
 
 /// The app's id: its normalised home URL without the scheme.
 tsq_str tsq_mini_app_id(const tsq_mini_app *app);
@@ -898,8 +1021,8 @@ const tsq_author *tsq_mini_app_author(const tsq_mini_app *app);
 /// Engagement: number of followers of the author; 0 without an author.
 uint64_t tsq_mini_app_follower_count(const tsq_mini_app *app);
 
-/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out` (may
-/// be NULL), or returns false and writes 0 when the order does not contain the app.
+/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out`
+/// (may be NULL), or returns false and writes 0 when the order does not contain the app.
 bool tsq_mini_app_trending_rank(const tsq_mini_app *app,
                                 uint32_t *out);
 
@@ -935,29 +1058,6 @@ int64_t tsq_mini_app_last_fetched(const tsq_mini_app *app);
 /// Borrows `app`; returns owned in `out`.
 tsq_status tsq_mini_app_json(const tsq_mini_app *app, tsq_string **out, tsq_error **err);
 
-/// Farcaster id.
-uint64_t tsq_author_fid(const tsq_author *author);
-
-/// Username, without `@`.
-tsq_str tsq_author_username(const tsq_author *author);
-
-/// Display name; may be absent.
-tsq_str tsq_author_display_name(const tsq_author *author);
-
-/// URL of the profile picture; may be absent.
-tsq_str tsq_author_pfp_url(const tsq_author *author);
-
-/// Number of followers.
-uint64_t tsq_author_follower_count(const tsq_author *author);
-
-/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
-/// writes 0.
-bool tsq_author_score(const tsq_author *author,
-                      double *out);
-
-/// Whether the author has the power badge of older catalogs.
-bool tsq_author_is_power_user(const tsq_author *author);
-
 /// The number of apps; 0 for NULL.
 ///
 /// Borrows `apps`.
@@ -984,9 +1084,10 @@ void tsq_http_response_free(tsq_http_response *response);
 
 /// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
-/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from memory.
-/// `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`, `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
 tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
                                                 tsq_str timeframe,
                                                 const tsq_selection *selection,
@@ -1004,8 +1105,8 @@ tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
                                                    tsq_mini_apps **out,
                                                    tsq_error **err);
 
-/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case and
-/// accents are ignored.
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
 ///
 /// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
 /// `tsq_discovery_get_trending_mini_apps`.
@@ -1015,8 +1116,8 @@ tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
                                           tsq_mini_apps **out,
                                           tsq_error **err);
 
-/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory, or
-/// when loading failed. When the client is closed first, `callback` is not called.
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
@@ -1026,8 +1127,8 @@ tsq_status tsq_discovery_preload(const tsq_client *client,
                                  tsq_destroy destroy,
                                  tsq_error **err);
 
-/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most of
-/// its apps is refused, and the old one stays.
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
 ///
 /// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
 /// fetch fails (the old catalog stays), `TSQ_CLOSED`.
@@ -1064,8 +1165,8 @@ tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err
 /// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
 void tsq_user_free(tsq_user *user);
 
-/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do not
-/// log it.
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
+/// not log it.
 ///
 /// Borrows `session`; returns owned in `out`.
 tsq_status tsq_session_json(const tsq_session *session,
@@ -1081,8 +1182,8 @@ void tsq_session_free(tsq_session *session);
 tsq_str tsq_auth_event_name(int32_t event);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is not
-/// called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
@@ -1091,8 +1192,9 @@ void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The claim is
-/// valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is stored.
+/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
+/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
@@ -1101,7 +1203,8 @@ tsq_status tsq_identity_claim(tsq_str user_id,
                               tsq_string **out,
                               tsq_error **err);
 
-/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024 bytes.
+/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
+/// bytes.
 ///
 /// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address with
 /// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
@@ -1111,12 +1214,12 @@ tsq_status tsq_auth_sign_up(const tsq_client *client,
                             tsq_user **out,
                             tsq_error **err);
 
-/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
-/// its caller; there the call only creates a session, whose tokens a server hands out.
+/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
+/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
-/// and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address (`tsq_error_retry_after_ms`),
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
+/// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
+/// (`tsq_error_retry_after_ms`), `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_sign_in(const tsq_client *client,
                             tsq_str email,
                             tsq_str password,
@@ -1130,7 +1233,8 @@ tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
 
 /// Reads the current session. An expired access token is refreshed first.
 ///
-/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database fails.
+/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
+/// fails.
 tsq_status tsq_auth_get_session(const tsq_client *client,
                                 tsq_session **out,
                                 tsq_error **err);
@@ -1143,11 +1247,11 @@ tsq_status tsq_auth_refresh_session(const tsq_client *client,
                                     tsq_session **out,
                                     tsq_error **err);
 
-/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session is
-/// its own.
+/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session
+/// is its own.
 ///
-/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or expired, or
-/// that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
                                        tsq_str refresh_token,
                                        tsq_session **out,
@@ -1155,8 +1259,8 @@ tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
 
 /// Resumes a session from a stored refresh token: the handle acts as its user from now on, with new tokens.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and with
-/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and
+/// with `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
 tsq_status tsq_auth_set_session(const tsq_client *client,
                                 tsq_str refresh_token,
                                 tsq_session **out,
@@ -1165,8 +1269,8 @@ tsq_status tsq_auth_set_session(const tsq_client *client,
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
 /// password.
 ///
-/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a session
-/// or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
+/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_update_user(const tsq_client *client,
                                 tsq_str current_password,
@@ -1182,8 +1286,8 @@ tsq_status tsq_auth_delete_own_user(const tsq_client *client, tsq_str current_pa
 
 /// Deletes a user with their spaces, fidgets and sessions. The service only.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than
-/// the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_auth_delete_user(const tsq_client *client,
                                 tsq_str user_id,
                                 tsq_error **err);
@@ -1191,15 +1295,15 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 /// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Linking a key again does nothing. A
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another user,
-/// older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
+/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
 
-/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session, in
-/// order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
@@ -1268,8 +1372,8 @@ void tsq_space_list_free(tsq_space_list *list);
 /// Creates a space. Its owner is the caller; the service may name another owner.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
-/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -1277,8 +1381,8 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which may
-/// be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
                                     const tsq_new_space *items,
                                     size_t items_len,
@@ -1287,17 +1391,14 @@ tsq_status tsq_spaces_create_spaces(const tsq_client *client,
 
 /// Reads a space by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_space(const tsq_client *client,
-                                tsq_str id,
-                                tsq_space **out,
-                                tsq_error **err);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space **out, tsq_error **err);
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller owns
-/// no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_str id,
                                    const tsq_space_patch *patch,
@@ -1306,12 +1407,12 @@ tsq_status tsq_spaces_update_space(const tsq_client *client,
 
 /// Deletes a space with its fidgets.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_delete_space(const tsq_client *client,
-                                   tsq_str id,
-                                   tsq_error **err);
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_delete_space(const tsq_client *client, tsq_str id, tsq_error **err);
 
-/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is empty.
+/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
+/// empty.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
@@ -1376,17 +1477,14 @@ tsq_status tsq_fidgets_save_positions(const tsq_client *client,
 
 /// Reads a fidget by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_fidgets_get_fidget(const tsq_client *client,
-                                  tsq_str id,
-                                  tsq_fidget **out,
-                                  tsq_error **err);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidget **out, tsq_error **err);
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of the
-/// caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
                                      tsq_str id,
                                      const tsq_fidget_patch *patch,
@@ -1438,8 +1536,8 @@ void tsq_space_registration_free(tsq_space_registration *registration);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters), `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,
@@ -1456,12 +1554,12 @@ tsq_status tsq_communities_get_active_community_config(const tsq_client *client,
                                                        tsq_error **err);
 
 /// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
-/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
-/// `custom`.
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
-/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
-/// callers other than the service, `TSQ_CLOSED`.
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_domain(const tsq_client *client,
                                                  tsq_str community_id,
                                                  tsq_str domain,
@@ -1475,8 +1573,8 @@ tsq_status tsq_communities_save_community_domain(const tsq_client *client,
 /// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_delete_community_domain(const tsq_client *client, tsq_str domain, tsq_error **err);
 
-/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed for
-/// the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
 /// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
@@ -1486,8 +1584,8 @@ tsq_status tsq_communities_update_navigation(const tsq_client *client,
                                              tsq_community_config **out,
                                              tsq_error **err);
 
-/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or by
-/// its own id.
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
 ///
 /// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.

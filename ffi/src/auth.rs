@@ -35,7 +35,8 @@ unsafe fn auth<'a>(client: *const tsq_client) -> Result<&'a Auth, Failure> {
     Ok(unsafe { handle::required(client, "client") }?.inner().auth())
 }
 
-/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024 bytes.
+/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
+/// bytes.
 ///
 /// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address with
 /// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
@@ -57,12 +58,12 @@ pub unsafe extern "C" fn tsq_auth_sign_up(
     }
 }
 
-/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
-/// its caller; there the call only creates a session, whose tokens a server hands out.
+/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
+/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
-/// and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address (`tsq_error_retry_after_ms`),
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
+/// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
+/// (`tsq_error_retry_after_ms`), `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_in(
     client: *const tsq_client,
@@ -92,7 +93,8 @@ pub unsafe extern "C" fn tsq_auth_sign_out(client: *const tsq_client, err: *mut 
 
 /// Reads the current session. An expired access token is refreshed first.
 ///
-/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database fails.
+/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
+/// fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_get_session(
     client: *const tsq_client,
@@ -123,11 +125,11 @@ pub unsafe extern "C" fn tsq_auth_refresh_session(
     }
 }
 
-/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session is
-/// its own.
+/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session
+/// is its own.
 ///
-/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or expired, or
-/// that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     client: *const tsq_client,
@@ -146,8 +148,8 @@ pub unsafe extern "C" fn tsq_auth_refresh_session_of(
 
 /// Resumes a session from a stored refresh token: the handle acts as its user from now on, with new tokens.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and with
-/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and
+/// with `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_set_session(
     client: *const tsq_client,
@@ -167,8 +169,8 @@ pub unsafe extern "C" fn tsq_auth_set_session(
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
 /// password.
 ///
-/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a session
-/// or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
+/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_update_user(
@@ -209,8 +211,8 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
 
 /// Deletes a user with their spaces, fidgets and sessions. The service only.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than
-/// the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_delete_user(
     client: *const tsq_client,
@@ -229,8 +231,8 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 /// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Linking a key again does nothing. A
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another user,
-/// older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
+/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(
@@ -247,8 +249,8 @@ pub unsafe extern "C" fn tsq_auth_link_identity(
     }
 }
 
-/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session, in
-/// order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with

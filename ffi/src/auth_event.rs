@@ -1,7 +1,7 @@
 //! Events of a session, and the callback that receives them (SPEC 6.4).
 //!
-//! Invariant: the number of an event is its index in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events are
-//! added at the end.
+//! Invariant: the number of an event is its index in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events
+//! are added at the end.
 
 use std::ffi::c_void;
 

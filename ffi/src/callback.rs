@@ -1,15 +1,15 @@
 //! Callbacks: a function of C, its `user_data`, and the function that destroys the data.
 //!
 //! Invariant: `destroy` runs exactly once, also when the call that brought it fails, and never while the callback runs.
-//! It runs when the [`Callback`] is dropped; a caller of the function holds the [`Callback`]. While C code of a callback
-//! runs, [`is_inside`] is true on its thread.
+//! It runs when the [`Callback`] is dropped; a caller of the function holds the [`Callback`]. While C code of a
+//! callback runs, [`is_inside`] is true on its thread.
 
 use std::{cell::Cell, ffi::c_void};
 
 use crate::failure::Failure;
 
-/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running and
-/// never runs again; also when the call that takes the callback fails. May be NULL.
+/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
+/// and never runs again; also when the call that takes the callback fails. May be NULL.
 pub type tsq_destroy = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 
 thread_local! {

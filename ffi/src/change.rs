@@ -1,7 +1,7 @@
 //! Changes: what a partial update does to one column.
 //!
-//! Invariant: all zeros keep the column, so a zeroed patch changes nothing. C may store any bytes in a [`tsq_change`] or a
-//! `bool`; both are read as numbers, because an invalid Rust enum or `bool` is undefined behaviour.
+//! Invariant: all zeros keep the column, so a zeroed patch changes nothing. C may store any bytes in a [`tsq_change`]
+//! or a `bool`; both are read as numbers, because an invalid Rust enum or `bool` is undefined behaviour.
 
 use std::mem::MaybeUninit;
 

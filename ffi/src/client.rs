@@ -41,11 +41,12 @@ pub unsafe extern "C" fn tsq_client_open(
     unsafe { produce(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?)) }
 }
 
-/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same client.
+/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
+/// client.
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
-/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails like
-/// `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
     config: *const tsq_config,
@@ -76,12 +77,12 @@ pub unsafe extern "C" fn tsq_client_as_service(
     unsafe { produce(None, out, err, || Ok(handle::required(client, "client")?.inner().as_service().into())) }
 }
 
-/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or out
-/// does not change its caller.
+/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
+/// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is
-/// unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends later, every call
-/// on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
     client: *const tsq_client,
@@ -117,7 +118,8 @@ pub unsafe extern "C" fn tsq_client_backup(
     }
 }
 
-/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder open.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
+/// open.
 ///
 /// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
 /// folder with a database.
@@ -132,8 +134,8 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
     }
 }
 
-/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits for
-/// running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
 /// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
 /// caller; the client then stays open.

@@ -31,8 +31,8 @@ unsafe fn communities<'a>(client: *const tsq_client) -> Result<&'a Communities, 
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters), `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_save_community_config(
     client: *const tsq_client,
@@ -72,12 +72,12 @@ pub unsafe extern "C" fn tsq_communities_get_active_community_config(
 }
 
 /// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
-/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
-/// `custom`.
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
-/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
-/// callers other than the service, `TSQ_CLOSED`.
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_save_community_domain(
     client: *const tsq_client,
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn tsq_communities_delete_community_domain(
     }
 }
 
-/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed for
-/// the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
 /// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
@@ -140,8 +140,8 @@ pub unsafe extern "C" fn tsq_communities_update_navigation(
     }
 }
 
-/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or by
-/// its own id.
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
 ///
 /// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.

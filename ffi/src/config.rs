@@ -1,7 +1,7 @@
 //! Configurations: options by name, with values as text.
 //!
-//! Invariant: a failed `tsq_config_set` changes nothing. The configuration is the only handle that changes; a mutex makes
-//! it usable from any thread.
+//! Invariant: a failed `tsq_config_set` changes nothing. The configuration is the only handle that changes; a mutex
+//! makes it usable from any thread.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -42,8 +42,8 @@ pub extern "C" fn tsq_config_new() -> *mut tsq_config {
     answer(|| handle::give(Mutex::new(Config::new())))
 }
 
-/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in the
-/// query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
+/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
+/// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
 /// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
 /// invalid value.

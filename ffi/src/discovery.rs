@@ -32,9 +32,10 @@ unsafe fn discovery<'a>(client: *const tsq_client) -> Result<blocking::Discovery
 
 /// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
-/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from memory.
-/// `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`, `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_get_trending_mini_apps(
     client: *const tsq_client,
@@ -77,8 +78,8 @@ pub unsafe extern "C" fn tsq_discovery_get_mini_apps_by_category(
     }
 }
 
-/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case and
-/// accents are ignored.
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
 ///
 /// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
 /// `tsq_discovery_get_trending_mini_apps`.
@@ -99,12 +100,12 @@ pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
     }
 }
 
-/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives until
-/// the callback returns. See CALLBACKS in the manual.
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
 pub type tsq_preload_callback = Option<unsafe extern "C" fn(error: *const tsq_error, user_data: *mut c_void)>;
 
-/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory, or
-/// when loading failed. When the client is closed first, `callback` is not called.
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
@@ -138,8 +139,8 @@ pub unsafe extern "C" fn tsq_discovery_preload(
     }
 }
 
-/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most of
-/// its apps is refused, and the old one stays.
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
 ///
 /// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
 /// fetch fails (the old catalog stays), `TSQ_CLOSED`.

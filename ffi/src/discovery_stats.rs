@@ -8,7 +8,8 @@ use crate::{
     text::{self, tsq_str},
 };
 
-/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with `tsq_discovery_stats_free`.
+/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
+/// `tsq_discovery_stats_free`.
 #[repr(C)]
 pub struct tsq_discovery_stats {
     /// Number of apps in the catalog; 0 when none is loaded yet.

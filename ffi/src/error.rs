@@ -1,7 +1,8 @@
 //! Errors as C sees them: an object with the sentence, the operation and the codes of a failure.
 //!
 //! Invariant: an error object never changes after it was handed out, so its views live as long as it. Failures of this
-//! crate (NULL, text that is not UTF-8) read like the core's errors: same kinds, same sentence with the operation's prefix.
+//! crate (NULL, text that is not UTF-8) read like the core's errors: same kinds, same sentence with the operation's
+//! prefix.
 
 use std::time::Duration;
 
@@ -122,8 +123,8 @@ pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error, out: *mut u16
     unsafe { read_optional(error, out, |report| report.status) }
 }
 
-/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and writes
-/// 0 when the wait is unknown.
+/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
+/// writes 0 when the wait is unknown.
 ///
 /// Borrows `error`; `out` may be NULL.
 #[unsafe(no_mangle)]

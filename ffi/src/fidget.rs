@@ -13,8 +13,8 @@ use crate::{
     text::{self, tsq_str},
 };
 
-/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns it
-/// owned.
+/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns
+/// it owned.
 #[repr(C)]
 pub struct tsq_fidget {
     /// Primary key: a UUID.
@@ -49,8 +49,8 @@ impl Record for tsq_fidget {
     }
 }
 
-/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call returns
-/// it owned; a view where it is a member of a space.
+/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
+/// returns it owned; a view where it is a member of a space.
 pub struct tsq_fidget_list {
     _opaque: [u8; 0],
 }

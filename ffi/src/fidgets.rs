@@ -97,8 +97,8 @@ pub unsafe extern "C" fn tsq_fidgets_save_positions(
 
 /// Reads a fidget by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_get_fidget(
     client: *const tsq_client,
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of the
-/// caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_update_fidget(
     client: *const tsq_client,

@@ -13,8 +13,9 @@ use crate::{
 };
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The claim is
-/// valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is stored.
+/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
+/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 #[unsafe(no_mangle)]

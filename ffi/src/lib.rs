@@ -12,9 +12,9 @@
 
 // Conversions and guards, lowest first: a module imports only modules above it.
 // cbindgen writes functions and constants into the header in the order of the modules.
-mod version;
-
 mod text;
+
+mod version;
 
 mod failure;
 
@@ -47,9 +47,9 @@ mod client;
 
 mod selection;
 
-mod mini_app;
-
 mod author;
+
+mod mini_app;
 
 mod mini_apps;
 

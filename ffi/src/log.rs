@@ -1,7 +1,7 @@
 //! The log: hands the library's `tracing` events to a callback of the host.
 //!
-//! Invariant: only events of the library's own crates are handed on. Dependencies log SQL text and URLs, which may contain
-//! secrets; their events are dropped. A log callback is never called inside itself.
+//! Invariant: only events of the library's own crates are handed on. Dependencies log SQL text and URLs, which may
+//! contain secrets; their events are dropped. A log callback is never called inside itself.
 
 use std::{
     cell::Cell,
@@ -67,11 +67,12 @@ thread_local! {
 }
 
 /// Sets the log callback of the process, in place of an earlier one; a NULL `callback` removes it. When the function
-/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback the
-/// library writes nothing anywhere.
+/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback
+/// the library writes nothing anywhere.
 ///
-/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT` inside
-/// a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing` subscriber.
+/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT`
+/// inside a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing`
+/// subscriber.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_set_log(
     callback: tsq_log_callback,

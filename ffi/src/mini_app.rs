@@ -137,8 +137,8 @@ pub unsafe extern "C" fn tsq_mini_app_follower_count(app: *const tsq_mini_app) -
     unsafe { read(app, |app| app.engagement().follower_count) }
 }
 
-/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out` (may
-/// be NULL), or returns false and writes 0 when the order does not contain the app.
+/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out`
+/// (may be NULL), or returns false and writes 0 when the order does not contain the app.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_mini_app_trending_rank(app: *const tsq_mini_app, out: *mut u32) -> bool {
     // SAFETY: `app` is NULL or live, by the manual.

@@ -1,7 +1,8 @@
 //! Records: read-only C structs that the library allocates, one for each row or result.
 //!
-//! Invariant: a C pointer to a record points at the start of an [`OwnedRecord`]. The struct's pointers lead to heap memory
-//! that the same [`OwnedRecord`] owns and that nothing changes until it is freed, so they stay valid when it moves.
+//! Invariant: a C pointer to a record points at the start of an [`OwnedRecord`]. The struct's pointers lead to heap
+//! memory that the same [`OwnedRecord`] owns and that nothing changes until it is freed, so they stay valid when it
+//! moves.
 //!
 //! To add a column: a member of the struct, and its line in the [`Record::new`] of the same file.
 
@@ -20,8 +21,8 @@ pub(crate) trait Record: Sized {
     /// The core's record. Serialised, it is the record's JSON.
     type Source;
 
-    /// The struct of `source`. It may point at heap memory of `source`, at `memory`, and at statics, but not at `source`
-    /// itself, which moves afterwards.
+    /// The struct of `source`. It may point at heap memory of `source`, at `memory`, and at statics, but not at
+    /// `source` itself, which moves afterwards.
     fn new(source: &Self::Source, memory: &mut Memory) -> Self;
 }
 

@@ -20,14 +20,14 @@ use crate::{
     user::tsq_user,
 };
 
-/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a call
-/// returns it owned. It does not change when the client's session does.
+/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
+/// call returns it owned. It does not change when the client's session does.
 #[repr(C)]
 pub struct tsq_session {
     /// Proves the user to `tsq_client_as_user`; valid for an hour.
     pub access_token: tsq_str,
-    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which knows
-    /// only the access token.
+    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which
+    /// knows only the access token.
     pub refresh_token: tsq_str,
     /// End of the access token, in microseconds.
     pub expires_at: i64,
@@ -68,8 +68,8 @@ pub(crate) fn optional_view(session: Option<&OwnedRecord<tsq_session>>) -> *cons
     session.map_or(ptr::null(), handle::view)
 }
 
-/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do not
-/// log it.
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
+/// not log it.
 ///
 /// Borrows `session`; returns owned in `out`.
 #[unsafe(no_mangle)]

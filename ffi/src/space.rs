@@ -35,8 +35,8 @@ pub struct tsq_space {
     pub created_at: i64,
     /// Time of the last change, in microseconds; never goes back.
     pub updated_at: i64,
-    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`; else
-    /// NULL.
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
     pub fidgets: *const tsq_fidget_list,
     /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
     pub owner: *const tsq_owner,

@@ -37,8 +37,8 @@ unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
 /// Creates a space. Its owner is the caller; the service may name another owner.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
-/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_space(
     client: *const tsq_client,
@@ -58,8 +58,8 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which may
-/// be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_spaces(
     client: *const tsq_client,
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn tsq_spaces_create_spaces(
 
 /// Reads a space by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_space(
     client: *const tsq_client,
@@ -100,8 +100,8 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller owns
-/// no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_update_space(
     client: *const tsq_client,
@@ -122,7 +122,8 @@ pub unsafe extern "C" fn tsq_spaces_update_space(
 
 /// Deletes a space with its fidgets.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_delete_space(
     client: *const tsq_client,
@@ -138,7 +139,8 @@ pub unsafe extern "C" fn tsq_spaces_delete_space(
     }
 }
 
-/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is empty.
+/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
+/// empty.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]

@@ -9,8 +9,8 @@ use crate::{
     handle::Handle,
 };
 
-/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or until
-/// the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
 /// `tsq_subscription_free`; it may outlive its client.
 pub struct tsq_subscription {
     _opaque: [u8; 0],
@@ -21,8 +21,8 @@ impl Handle for tsq_subscription {
 }
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is not
-/// called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 #[unsafe(no_mangle)]

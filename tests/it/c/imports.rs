@@ -41,7 +41,8 @@ fn a_module_of_ffi_imports_only_modules_above_it() {
 
 #[test]
 fn imports_of_both_forms_are_seen() {
-    let text = "use crate::{\n    text::{self, tsq_str},\n    handle,\n};\nuse crate::guard;\n/// [`crate::call::x`]\nfn f() { crate::status::g() }";
+    let text = "use crate::{\n    text::{self, tsq_str},\n    handle,\n};\nuse crate::guard;\n\
+                /// [`crate::call::x`]\nfn f() { crate::status::g() }";
     let found = imports(text, &["text", "handle", "guard", "call", "status", "record"]);
     assert_eq!(found, ["text", "handle", "guard", "status"]);
 }

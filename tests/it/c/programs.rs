@@ -53,7 +53,7 @@ fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitize
     assert!(output.status.success(), "{source}: {}", text(&output));
 }
 
-/// A test for each way to compile a program: `"source" in folder: test = language sanitizers, …;`.
+/// A test for each way to compile a program: `"source" in folder: test = language sanitizers, …;`
 macro_rules! programs {
     ($($source:literal in $folder:ident: $($test:ident = $language:ident $sanitizers:ident),*;)*) => {
         $($(
@@ -66,17 +66,50 @@ macro_rules! programs {
 }
 
 programs! {
-    "discovery.c" in Empty: discovery_from_c = C11 Off, discovery_from_c_under_sanitizers = C11 AddressAndUndefined, discovery_from_c_as_cpp = Cpp17 Off;
-    "tables.c" in Town: tables_from_c = C11 Off, tables_from_c_under_sanitizers = C11 AddressAndUndefined, tables_from_c_as_cpp = Cpp17 Off;
-    "communities.c" in Town: communities_from_c = C11 Off, communities_from_c_under_sanitizers = C11 AddressAndUndefined, communities_from_c_as_cpp = Cpp17 Off;
-    "faults.c" in Ruin: faults_from_c = C11 Off, faults_from_c_under_sanitizers = C11 AddressAndUndefined, faults_from_c_as_cpp = Cpp17 Off;
-    "auth.c" in Empty: sign_in_from_c = C11 Off, sign_in_from_c_under_sanitizers = C11 AddressAndUndefined, sign_in_from_c_as_cpp = Cpp17 Off;
-    "auth_events.c" in Empty: auth_events_from_c = C11 Off, auth_events_from_c_under_sanitizers = C11 AddressAndUndefined, auth_events_from_c_as_cpp = Cpp17 Off;
-    "policies.c" in Empty: policies_from_c = C11 Off, policies_from_c_under_sanitizers = C11 AddressAndUndefined, policies_from_c_as_cpp = Cpp17 Off;
-    "callbacks.c" in Empty: callbacks_from_c = C11 Off, callbacks_from_c_under_sanitizers = C11 AddressAndUndefined, callbacks_from_c_as_cpp = Cpp17 Off;
-    "raii_auth.cpp" in Empty: sign_in_from_cpp = Cpp17 Off, sign_in_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined, sign_in_from_cpp20 = Cpp20 Off;
-    "raii_tables.cpp" in Town: tables_from_cpp = Cpp17 Off, tables_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined, tables_from_cpp20 = Cpp20 Off;
-    "raii.cpp" in Empty: raii_from_cpp = Cpp17 Off, raii_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined, raii_from_cpp20 = Cpp20 Off;
+    "discovery.c" in Empty:
+        discovery_from_c = C11 Off,
+        discovery_from_c_under_sanitizers = C11 AddressAndUndefined,
+        discovery_from_c_as_cpp = Cpp17 Off;
+    "tables.c" in Town:
+        tables_from_c = C11 Off,
+        tables_from_c_under_sanitizers = C11 AddressAndUndefined,
+        tables_from_c_as_cpp = Cpp17 Off;
+    "communities.c" in Town:
+        communities_from_c = C11 Off,
+        communities_from_c_under_sanitizers = C11 AddressAndUndefined,
+        communities_from_c_as_cpp = Cpp17 Off;
+    "faults.c" in Ruin:
+        faults_from_c = C11 Off,
+        faults_from_c_under_sanitizers = C11 AddressAndUndefined,
+        faults_from_c_as_cpp = Cpp17 Off;
+    "auth.c" in Empty:
+        sign_in_from_c = C11 Off,
+        sign_in_from_c_under_sanitizers = C11 AddressAndUndefined,
+        sign_in_from_c_as_cpp = Cpp17 Off;
+    "auth_events.c" in Empty:
+        auth_events_from_c = C11 Off,
+        auth_events_from_c_under_sanitizers = C11 AddressAndUndefined,
+        auth_events_from_c_as_cpp = Cpp17 Off;
+    "policies.c" in Empty:
+        policies_from_c = C11 Off,
+        policies_from_c_under_sanitizers = C11 AddressAndUndefined,
+        policies_from_c_as_cpp = Cpp17 Off;
+    "callbacks.c" in Empty:
+        callbacks_from_c = C11 Off,
+        callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,
+        callbacks_from_c_as_cpp = Cpp17 Off;
+    "raii_auth.cpp" in Empty:
+        sign_in_from_cpp = Cpp17 Off,
+        sign_in_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
+        sign_in_from_cpp20 = Cpp20 Off;
+    "raii_tables.cpp" in Town:
+        tables_from_cpp = Cpp17 Off,
+        tables_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
+        tables_from_cpp20 = Cpp20 Off;
+    "raii.cpp" in Empty:
+        raii_from_cpp = Cpp17 Off,
+        raii_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
+        raii_from_cpp20 = Cpp20 Off;
 }
 
 #[test]
