@@ -137,3 +137,8 @@ pub use crate::{
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
 };
+
+/// Compiles the Rust example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
