@@ -1,8 +1,8 @@
 /*
  * townsquare: a community backend and mini app directory in your process.
  *
- * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which
- * wraps all of it in RAII types.
+ * This file is generated from ffi/src; the manual below is ffi/header.md. C++ programs include townsquare.hpp, which wraps
+ * this API in RAII types.
  *
  *
  * EXAMPLE
@@ -13,81 +13,66 @@
  * int main(void) {
  *     tsq_client *client = NULL;
  *     tsq_mini_apps *apps = NULL;
+ *     tsq_space_list *spaces = NULL;
  *     tsq_error *err = NULL;
  *     tsq_selection first = tsq_selection_first(20);
  *
  *     if (tsq_client_open(NULL, &client, &err) == TSQ_OK &&
- *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK) {
+ *         tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), &first, &apps, &err) == TSQ_OK &&
+ *         tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &spaces, &err) == TSQ_OK) {
  *         for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
  *             const tsq_mini_app *app = tsq_mini_apps_at(apps, i);
  *             printf("%.*s  %.*s\n", TSQ_ARG(tsq_mini_app_name(app)), TSQ_ARG(tsq_mini_app_home_url(app)));
+ *         }
+ *         for (size_t i = 0; i < tsq_space_list_len(spaces); i++) {
+ *             const tsq_space *space = tsq_space_list_at(spaces, i);
+ *             printf("%.*s\n", TSQ_ARG(space->name));
  *         }
  *     } else {
  *         fprintf(stderr, "%.*s\n", TSQ_ARG(tsq_error_text(err)));
  *     }
  *     int failed = err != NULL;
  *     tsq_error_free(err);
+ *     tsq_space_list_free(spaces);
  *     tsq_mini_apps_free(apps);
  *     tsq_client_free(client);
  *     return failed;
  * }
  *
- * Link with -ltownsquare (pkg-config townsquare, or CMake: find_package(townsquare), target townsquare::townsquare).
- *
- *
- * THREADS
- *
- * Every function may be called from any thread, and a handle may be used by any number of threads at once. Only the
- * function that frees a handle wants it for itself. Calls block until they have their answer and need no event loop; what
- * is in memory (every discovery call once the catalog is loaded) is answered on the calling thread without waiting. A
- * client does not survive fork(): open it in the child.
+ * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config townsquare.
  *
  *
  * OWNERSHIP, in four words
  *
- *   borrows         the function looks at the argument during the call and keeps nothing of it
- *   takes           the function ends the argument; do not use it again
- *   returns owned   the result is yours; end it with the _free function of its type
- *   returns a view  the result belongs to what it was read from and lives as long as that
+ *   borrows         the function reads the argument during the call and keeps no pointer to it
+ *   takes           the function frees the argument; do not use it again
+ *   returns owned   the result is yours; free it with the _free function of its type
+ *   returns a view  the result belongs to the value it was read from and lives as long as that value
  *
- * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view that
- * lives as long as the owner at the root: views of an app live as long as its list. A type with a _free function may be
- * either: a call returns it owned, through a tsq_space **; a list shows it as a view, a const tsq_space *. Results are independent of the
- * client: a list may be read after the client was closed and freed. All of them are immutable. Every _free function
- * allows NULL.
+ * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of an
+ * app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed. Results
+ * never change. Every _free function allows NULL.
  *
  *
- * ERRORS
+ * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
- * Functions that can fail return a tsq_status: TSQ_OK is 0, anything else is the kind of the failure. They take, last, a
- * tsq_error **err. It may be NULL: then you get the status alone, and no error object is made. Otherwise *err is set by
- * every call: to NULL after TSQ_OK, else to an error that you own; so free an error before you pass its variable again.
- * Outputs likewise: a handle after TSQ_OK (NULL where a function says that there may be none), NULL after a failure.
+ * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a record
+ * owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its members point at
+ * lives as long as the record.
  *
- * A NULL handle, text that is not UTF-8, a number out of range: TSQ_INVALID_INPUT, with a message that names the
- * argument. Functions that cannot fail answer NULL receivers and indexes beyond the end with 0, false, NULL or the absent
- * text. A panic inside the library is caught and becomes TSQ_INTERNAL. What the library cannot detect is a handle that was
- * freed, or that it never made.
+ * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them, and do
+ * not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it; optional
+ * records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members that say "as
+ * JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
- * Optional numbers are read by functions that return whether there is one and write it to `out` (0 when there is none).
- *
- *
- * TEXT
- *
- * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so, and a NUL
- * inside is a character like any other. TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and
- * TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent text: as an argument "not given", as a result "has
- * none". Times are int64_t microseconds since 1970-01-01T00:00:00Z.
+ * A mini app is not a record: the library stores apps in a packed form, and tsq_mini_app_... functions read its fields.
  *
  *
- * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ * INPUTS: tsq_new_space, tsq_space_patch, tsq_selection, ...
  *
- * A client acts for its caller: for nobody when it is opened, for the user who signs in, past every policy after
- * tsq_client_as_service. What a caller may not see does not exist for it: TSQ_NOT_FOUND.
- *
- * Ids are UUIDs as text. JSON columns are JSON as text, in and out; the absent text is SQL's NULL, and the text null is a
- * value. Structs that say what to make or to change are plain: zero them ({0} in C, {} in C++), then fill in what there is. In a
- * patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET.
+ * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++), then
+ * fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A bool is
+ * read as a byte: any non-zero byte is true. Inputs change only with a new major version.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -96,27 +81,138 @@
  *     tsq_spaces_update_space(client, id, &patch, NULL, &err);
  *
  *
+ * ERRORS
+ *
+ * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last argument is a
+ * tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to NULL after TSQ_OK,
+ * else to an error that you own. Free an error before you pass its variable again. Outputs are set too: to a handle after TSQ_OK
+ * (to NULL where a function says so), to NULL after a failure.
+ *
+ * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
+ * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
+ * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ *
+ * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
+ * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
+ * every caller. A call for the service or for holders of a key (tsq_auth_delete_user, tsq_communities_save_...) fails with
+ * TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with TSQ_FORBIDDEN for a user. A wrong password,
+ * an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
+ *
+ *
+ * TEXT AND JSON
+ *
+ * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so. TSQ_STR("literal")
+ * makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent
+ * text: as an argument "not given", as a result NULL.
+ *
+ * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
+ * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
+ * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ *
+ *
+ * SIZE LIMITS
+ *
+ *   limit arguments             1 to 1,000
+ *   nesting of JSON             100 levels; no NUL character in any text or key
+ *   text columns                no NUL character; no length limit of the library
+ *   community id                50 characters
+ *   e-mail address              254 bytes
+ *   password                    8 to 1,024 bytes
+ *   body of an HTTP request     64 KiB (the response has status 413)
+ *   page of a catalog           option catalog_max_page_bytes
+ *
+ * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
+ * Check lengths in the host before it stores texts of strangers.
+ *
+ *
+ * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ *
+ * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
+ * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ *
+ *
  * SIGN-IN: tsq_auth_
  *
- * tsq_auth_sign_in makes the client act as that user, tsq_auth_sign_out as nobody again. A server with many users leaves its
- * client as it is: it hands out the tokens of the sessions that tsq_auth_sign_in makes on a handle of tsq_client_as_service,
- * and answers each request on a handle of tsq_client_as_user. What is asked for a session that has ended, here or in another
- * process, fails with TSQ_UNAUTHORIZED.
+ * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users calls
+ * tsq_auth_sign_in on a handle of tsq_client_as_service, which keeps its caller, hands out the tokens of the session, and
+ * answers each request on a handle of tsq_client_as_user. Calls for a session that has ended, in this or another process, fail
+ * with TSQ_UNAUTHORIZED.
  *
- * Passwords, tokens and private keys are borrowed for the call and appear in no message. A session shows its tokens, in
- * tsq_session_json too: who has them is the user.
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session and its
+ * JSON contain the tokens: a program with a token acts as the user.
+ *
+ *
+ * DISCOVERY WITHOUT BLOCKING
+ *
+ * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout. tsq_discovery_preload
+ * loads it in the background and calls back. Afterwards calls answer from memory and refresh in the background; the first call
+ * for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is none until a catalog is loaded.
+ *
+ *
+ * THREADS
+ *
+ * Every function may be called from any thread, and any number of threads may use a handle at the same time. Only the function
+ * that frees a handle needs it for itself. Calls block until they have their answer and need no event loop.
+ *
+ * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
+ * undefined. Let it return first.
+ *
+ * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ *
+ *
+ * SIGNALS AND exit()
+ *
+ * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
+ * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
+ * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
+ *
+ * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not wait
+ * for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks first.
  *
  *
  * CALLBACKS
  *
- * A callback is a function, the user_data that it is given, and a destroy that ends the data. Callbacks run on threads of
- * the library, one at a time for each subscription, in the order of what they hear. They may take their time, call the
- * library, and unsubscribe themselves; what they are shown is a view that lives until they return. They may not close the
- * client, which waits for them, and nothing may be thrown out of them (townsquare.hpp sees to that).
+ * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
+ * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
+ * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
+ * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
- * After tsq_subscription_unsubscribe a callback is not running and never runs again. tsq_client_free does not wait for one
- * that is running: unsubscribe first where it uses what ends with the client. Whatever ends it, also that it could not be
- * subscribed at all, user_data is destroyed exactly once, when nothing can reach it any more.
+ * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
+ * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
+ * when the callback uses data that ends with the client. In every case, also when the subscribing call fails, user_data is
+ * destroyed exactly once, when no callback uses it any more.
+ *
+ *
+ * LOG
+ *
+ * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
+ * tsq_set_log sets a callback for log events of the process: failures that no caller is told, such as a background refresh that
+ * failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and it must not call
+ * the library.
+ *
+ *
+ * FILES AND PATHS
+ *
+ * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
+ * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
+ * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ *
+ * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
+ * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
+ * not open the library's database in the same process while a client has it open: closing any descriptor of the file drops the
+ * library's POSIX locks, which can corrupt the database. Other processes may open it.
+ *
+ *
+ * RACE DETECTORS
+ *
+ * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not see
+ * in it. ffi/races in the source has suppressions for their false reports:
+ *
+ *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
+ *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
+ *
+ * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports the
+ * host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr, text.len) before.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
@@ -141,8 +237,8 @@
  *
  * VERSIONS
  *
- * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 they have to agree in the
- * second number; from then on, functions and status numbers are only added.
+ * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 their second numbers must be equal.
+ * From 1.0 on, functions, status numbers and members at the end of records are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -162,51 +258,65 @@
 #define TSQ_STR(literal) ((tsq_str){("" literal), sizeof("" literal) - 1})
 #endif
 
-/** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: give it a variable or a plain accessor. */
+/** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
 #define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")
 
-/// How many public spaces a page has when nothing else is said.
+/// The default page size of `tsq_spaces_get_public_spaces`.
 #define TSQ_DEFAULT_PAGE 20
 
-/// How a call ended. `TSQ_OK` is 0; every other value is the kind of a failure, what a program branches on.
+/// The result of a call. `TSQ_OK` is 0; every other value is the kind of a failure.
 typedef enum {
-    /// It worked.
+    /// Success.
     TSQ_OK = 0,
-    /// A unique value is taken.
+    /// A unique value is already in use.
     TSQ_ALREADY_EXISTS = 1,
     /// A referenced row does not exist.
     TSQ_REFERENCE_MISSING = 2,
     /// A required field has no value.
     TSQ_FIELD_MISSING = 3,
-    /// A table of the database is gone.
+    /// A table of the database does not exist.
     TSQ_TABLE_MISSING = 4,
-    /// The row or file does not exist, or the caller may not know that it does.
+    /// The row or file does not exist, or a policy hides it from the caller.
     TSQ_NOT_FOUND = 5,
     /// An argument is NULL, not UTF-8, malformed or out of range; the message names it.
     TSQ_INVALID_INPUT = 6,
-    /// The caller is nobody, or its credentials or session are not valid.
+    /// The call needs a user and the caller is anonymous, or the credentials or session are not valid.
     TSQ_UNAUTHORIZED = 7,
-    /// A policy denies this to the caller.
+    /// The caller is known and a policy denies the call.
     TSQ_FORBIDDEN = 8,
-    /// Too many attempts; `tsq_error_retry_after_ms` says when to come back.
+    /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
     /// A file or body is over its size limit.
     TSQ_TOO_LARGE = 10,
-    /// An outside system does not answer, or there is nothing to answer from. Worth another try.
+    /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,
     /// The client was closed.
     TSQ_CLOSED = 12,
     /// The configuration is wrong; the message names the option.
     TSQ_CONFIG = 13,
-    /// A fault of the library or of the database below it.
+    /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
 } tsq_status;
 
-/// What happened to a handle's session.
+/// How severe a log event is.
 typedef enum {
-    /// What a callback hears first: the session there is, or none.
+    /// An operation failed in a way that its caller is not told.
+    TSQ_LOG_ERROR = 1,
+    /// The library goes on with less, for instance with an old catalog.
+    TSQ_LOG_WARN = 2,
+    /// Information.
+    TSQ_LOG_INFO = 3,
+    /// Details for debugging.
+    TSQ_LOG_DEBUG = 4,
+    /// More details for debugging.
+    TSQ_LOG_TRACE = 5,
+} tsq_log_level;
+
+/// An event of a handle's session.
+typedef enum {
+    /// The first event of every subscription, with the current session or none.
     TSQ_INITIAL_SESSION = 0,
-    /// Somebody signed in.
+    /// A user signed in.
     TSQ_SIGNED_IN = 1,
     /// The session ended.
     TSQ_SIGNED_OUT = 2,
@@ -226,85 +336,43 @@ typedef enum {
     TSQ_SET = 2,
 } tsq_change;
 
-/// The publisher of a mini app: a view that lives as long as the app's list, with all texts read from it.
+/// The publisher of a mini app: a view that lives as long as the list of the app, like all texts read from it.
 typedef struct tsq_author tsq_author;
 
-/// An open client: a database, a catalog in memory and a caller. Owned, ended with `tsq_client_free`; used from any
-/// number of threads at once.
+/// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 typedef struct tsq_client tsq_client;
 
-/// A community's configuration. Owned, ended with `tsq_community_config_free`; all that is read from it lives as long as
-/// it. It never changes and outlives its client.
-typedef struct tsq_community_config tsq_community_config;
-
-/// A domain of a community. Owned, ended with `tsq_community_domain_free`; all that is read from it lives as long as it.
-/// It never changes and outlives its client.
-typedef struct tsq_community_domain tsq_community_domain;
-
-/// How a client is opened. Owned by the caller, who ends it with `tsq_config_free`; clients keep a copy.
+/// Options for opening a client. Owned by the caller, who frees it with `tsq_config_free`; clients keep a copy.
 typedef struct tsq_config tsq_config;
 
-/// What the catalog holds, how old it is, and why it is no newer. Owned, ended with `tsq_discovery_stats_free`.
-typedef struct tsq_discovery_stats tsq_discovery_stats;
-
-/// Why a call failed. Owned by the caller, who ends it with `tsq_error_free`.
+/// Why a call failed. Owned by the caller, who frees it with `tsq_error_free`.
 typedef struct tsq_error tsq_error;
 
-/// One fidget, a widget placed in a space. Owned where a call returns it by itself, and then ended with
-/// `tsq_fidget_free`; else a view into its list. All that is read from it lives as long as the fidget or the list.
-typedef struct tsq_fidget tsq_fidget;
-
-/// A list of fidgets, oldest first unless the call says otherwise. Owned where a call returns it, and then ended with
-/// `tsq_fidget_list_free`; a view where a space has it. It never changes and outlives its client.
+/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
+/// returns it owned; a view where it is a member of a space.
 typedef struct tsq_fidget_list tsq_fidget_list;
 
-/// Status, headers and body of an answer. Owned, ended with `tsq_http_response_free`; what is read from it lives as
-/// long.
-typedef struct tsq_http_response tsq_http_response;
-
-/// One mini app: a view into its list. Texts read from it, its author included, live as long as the list; texts that
-/// may be absent say so.
+/// A mini app: a view that lives as long as its list, like all texts read from it.
 typedef struct tsq_mini_app tsq_mini_app;
 
-/// A list of mini apps, best first. Owned, ended with `tsq_mini_apps_free`; it never changes and outlives its client.
+/// A list of mini apps, best first. Owned, freed with `tsq_mini_apps_free`.
 typedef struct tsq_mini_apps tsq_mini_apps;
 
-/// The owner of a public space: a view into its list.
-typedef struct tsq_owner tsq_owner;
-
-/// One session, with the two tokens that stand for it: who has them is the user. Owned where a call returns it, and then
-/// ended with `tsq_session_free`; else a view that a callback is given. All that is read from it lives as long. It never
-/// changes, also when its client's session does, and outlives its client.
-typedef struct tsq_session tsq_session;
-
-/// One space. Owned where a call returns it by itself, and then ended with `tsq_space_free`; else a view into its list.
-/// All that is read from it lives as long as the space or the list. It never changes and outlives its client.
-typedef struct tsq_space tsq_space;
-
-/// A list of spaces, in the order of the call that returned them. Owned, ended with `tsq_space_list_free`; it never
-/// changes and outlives its client.
+/// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
 typedef struct tsq_space_list tsq_space_list;
 
-/// A registered space. Owned, ended with `tsq_space_registration_free`; all that is read from it lives as long as it. It
-/// never changes and outlives its client.
-typedef struct tsq_space_registration tsq_space_registration;
-
-/// Text that the caller owns: read it with `tsq_string_view`, end it with `tsq_string_free`.
+/// Text that the caller owns: read it with `tsq_string_view`, free it with `tsq_string_free`.
 typedef struct tsq_string tsq_string;
 
-/// A subscription. It lasts until `tsq_subscription_unsubscribe`, or until the client handle that it was made with is
-/// freed; for the process's own client (`tsq_client_shared`), which nobody's freeing ends, until it is unsubscribed. Owned,
-/// ended with `tsq_subscription_free`; it may outlive its client.
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
 
-/// One user. Owned where a call returns it by itself, and then ended with `tsq_user_free`; else a view into its session.
-/// All that is read from it lives as long as the user or the session. It never changes and outlives its client.
-typedef struct tsq_user tsq_user;
-
-/// UTF-8 text by pointer and length; not NUL-terminated unless a function says so.
+/// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
 ///
-/// As an argument it is borrowed for the call. `{NULL, 0}` is the absent text: as an argument "not given", which is
-/// the empty text where a text is needed; as a result "has none".
+/// `{NULL, 0}` is the absent text. As an argument it means "not given"; where a text is required, it reads as the empty
+/// text. As a result it means NULL.
 typedef struct {
     /// First byte; NULL for the absent text.
     const char *ptr;
@@ -312,23 +380,76 @@ typedef struct {
     size_t len;
 } tsq_str;
 
-/// How many mini apps a call lists, and which. Start from `tsq_selection_first`; NULL in place of one lists the first 50.
-///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// A log event. The library makes it and it lives until the callback returns; the struct only grows at its end.
 typedef struct {
-    /// The most to list, 1 to 1,000; else the call fails with `TSQ_INVALID_INPUT`.
+    /// How severe the event is.
+    tsq_log_level level;
+    /// The module of the library, `townsquare::discovery`.
+    tsq_str target;
+    /// The message, with the event's fields behind it as ` name=value`.
+    tsq_str message;
+} tsq_log_event;
+
+/// Receives log events: on any thread, on several threads at once, also during a call of the library. It must not call
+/// the library.
+typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
+
+/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
+/// and never runs again; also when the call that takes the callback fails. May be NULL.
+typedef void (*tsq_destroy)(void *user_data);
+
+/// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Maximum number of apps, 1 to 1,000; else the call fails with `TSQ_INVALID_INPUT`.
     uint32_t limit;
-    /// Only apps of one of these categories (`games`, `social`, …); none given: of any.
+    /// Only apps of one of these categories (`games`, `social`, …); empty: of any.
     const tsq_str *categories;
-    /// How many categories.
+    /// Number of categories.
     size_t categories_len;
-    /// Only apps that run on one of these networks (`base`, `optimism`, …); none given: on any.
+    /// Only apps that run on one of these networks (`base`, `optimism`, …); empty: on any.
     const tsq_str *networks;
-    /// How many networks.
+    /// Number of networks.
     size_t networks_len;
 } tsq_selection;
 
-/// Bytes by pointer and length. `{NULL, 0}` is empty.
+/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
+/// `tsq_discovery_stats_free`.
+typedef struct {
+    /// Number of apps in the catalog; 0 when none is loaded yet.
+    size_t total;
+    /// Rows that the last fetch received.
+    size_t received;
+    /// Received rows that were left out: malformed, or marked `noindex`.
+    size_t skipped;
+    /// Received rows that repeated an earlier one.
+    size_t duplicates;
+    /// Whether a catalog key is set; without one, discovery is empty.
+    bool has_api_key;
+    /// Origin of the catalog: `upstream`, `file`, `database` or `none`.
+    tsq_str source;
+    /// Whether `fetched_at` has a value.
+    bool has_fetched_at;
+    /// Time of the fetch, in microseconds; 0 without a catalog.
+    int64_t fetched_at;
+    /// Whether the catalog is older than the refresh interval or the last refresh failed.
+    bool is_stale;
+    /// Whether a refresh is running.
+    bool is_refreshing;
+    /// Why the last refresh failed; absent after a success.
+    tsq_str last_error;
+} tsq_discovery_stats;
+
+/// A header of a response. This struct does not grow.
+typedef struct {
+    /// Name, in lower case.
+    tsq_str name;
+    /// Value.
+    tsq_str value;
+} tsq_http_header;
+
+/// Bytes: a pointer and a length. `{NULL, 0}` is empty.
 typedef struct {
     /// First byte.
     const uint8_t *ptr;
@@ -336,142 +457,298 @@ typedef struct {
     size_t len;
 } tsq_bytes;
 
-/// What changes of one's own account. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
-///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
 typedef struct {
-    /// Another e-mail address; absent: it stays.
+    /// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503.
+    uint16_t status;
+    /// The headers: an array.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body: JSON, or empty.
+    tsq_bytes body;
+} tsq_http_response;
+
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
+typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
+
+/// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
+typedef struct {
+    /// Primary key: a UUID.
+    tsq_str id;
+    /// The e-mail address, trimmed and in lower case.
     tsq_str email;
-    /// Another password, 8 to 1,024 bytes; absent: it stays.
+    /// Time of the sign-up, in microseconds.
+    int64_t created_at;
+    /// Time of the last change, in microseconds; never goes back.
+    int64_t updated_at;
+} tsq_user;
+
+/// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
+/// call returns it owned. It does not change when the client's session does.
+typedef struct {
+    /// Proves the user to `tsq_client_as_user`; valid for an hour.
+    tsq_str access_token;
+    /// Exchanged once, within 30 days, for the next pair of tokens. Empty on a handle of `tsq_client_as_user`, which
+    /// knows only the access token.
+    tsq_str refresh_token;
+    /// End of the access token, in microseconds.
+    int64_t expires_at;
+    /// The signed-in user; never NULL.
+    const tsq_user *user;
+} tsq_session;
+
+/// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// New e-mail address; absent: no change.
+    tsq_str email;
+    /// New password, 8 to 1,024 bytes; absent: no change.
     tsq_str password;
 } tsq_user_patch;
 
-/// Hears of a handle's session: what happened, and the session as it is from then on (NULL: none), a view that lives
-/// until the function returns. See CALLBACKS in the manual.
+/// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
+/// callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_auth_callback)(tsq_auth_event event, const tsq_session *session, void *user_data);
 
-/// Ends a callback's `user_data`: called exactly once, on any thread, when the callback is not running and never will
-/// again; also when the call that takes the callback fails. May be NULL.
-typedef void (*tsq_destroy)(void *user_data);
+/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns
+/// it owned.
+typedef struct {
+    /// Primary key: a UUID.
+    tsq_str id;
+    /// The space that contains it: a UUID; may be absent.
+    tsq_str space_id;
+    /// The kind of widget: the column `type`.
+    tsq_str kind;
+    /// Settings, as JSON; may be absent.
+    tsq_str config;
+    /// Position, as JSON; may be absent.
+    tsq_str position;
+    /// Creation time, in microseconds.
+    int64_t created_at;
+    /// Time of the last change, in microseconds; never goes back.
+    int64_t updated_at;
+} tsq_fidget;
 
-/// A space to be made. Zero it, then fill in: `tsq_new_space space = {0};`
+/// The owner of a public space. A record (manual, RECORDS), always a member of a space.
+typedef struct {
+    /// The user's id: a UUID.
+    tsq_str id;
+    /// The user's e-mail address; absent when the option `expose_owner_email` is false.
+    tsq_str email;
+} tsq_owner;
+
+/// A space. A record (manual, RECORDS); freed with `tsq_space_free` where a call returns it owned.
+typedef struct {
+    /// Primary key: a UUID.
+    tsq_str id;
+    /// Display name.
+    tsq_str name;
+    /// Description; may be absent.
+    tsq_str description;
+    /// The user who owns it: a UUID; may be absent.
+    tsq_str owner_id;
+    /// Whether every caller may see it.
+    bool is_public;
+    /// Creation time, in microseconds.
+    int64_t created_at;
+    /// Time of the last change, in microseconds; never goes back.
+    int64_t updated_at;
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
+    const tsq_fidget_list *fidgets;
+    /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
+    const tsq_owner *owner;
+} tsq_space;
+
+/// A space to be created. Zero it, then fill it in: `tsq_new_space space = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
     /// Display name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str name;
-    /// What it is about; may be absent.
+    /// Description; may be absent.
     tsq_str description;
-    /// The user it belongs to (a UUID); absent: the caller. Only the service may name somebody else.
+    /// The owner (a UUID); absent: the caller. Only the service may name another user.
     tsq_str owner_id;
-    /// Whether everyone may see it.
+    /// Whether every caller may see it; any non-zero byte is true.
     bool is_public;
 } tsq_new_space;
 
 /// A change of a text or of JSON (as text).
 typedef struct {
-    /// What to do.
+    /// Keep, clear or set.
     tsq_change change;
-    /// The new value, looked at for `TSQ_SET` alone; the absent text there clears.
+    /// The new value, read for `TSQ_SET` only; the absent text clears the column.
     tsq_str value;
 } tsq_str_change;
 
-/// A change of a truth value.
+/// A change of a bool.
 typedef struct {
-    /// What to do.
+    /// Keep, clear or set.
     tsq_change change;
-    /// The new value, looked at for `TSQ_SET` alone.
+    /// The new value, read for `TSQ_SET` only; any non-zero byte is true.
     bool value;
 } tsq_bool_change;
 
-/// What changes of a space. Zeroed, it changes nothing: `tsq_space_patch patch = {0};`
+/// Changes of a space. Zeroed, it changes nothing: `tsq_space_patch patch = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
     /// Display name; cleared, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str_change name;
-    /// What it is about.
+    /// Description.
     tsq_str_change description;
-    /// Whether everyone may see it.
+    /// Whether every caller may see it.
     tsq_bool_change is_public;
 } tsq_space_patch;
 
-/// A fidget to be made. Zero it, then fill in: `tsq_new_fidget fidget = {0};`
+/// A fidget to be created. Zero it, then fill it in: `tsq_new_fidget fidget = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
-    /// What kind of widget it is; required: absent, the call fails with `TSQ_FIELD_MISSING`.
+    /// Kind of widget; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str kind;
-    /// Its settings: any JSON, as text; may be absent.
+    /// Settings, as JSON; may be absent.
     tsq_str config;
-    /// Where it is: any JSON, as text; may be absent.
+    /// Position, as JSON; may be absent.
     tsq_str position;
 } tsq_new_fidget;
 
-/// A new place of a fidget.
+/// A new position of a fidget.
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
     /// The fidget (a UUID).
     tsq_str fidget_id;
-    /// Where it is from now on: any JSON, as text; absent: nowhere.
+    /// The new position, as JSON; absent: no position.
     tsq_str position;
 } tsq_position;
 
-/// What changes of a fidget. Zeroed, it changes nothing: `tsq_fidget_patch patch = {0};`
+/// Changes of a fidget. Zeroed, it changes nothing: `tsq_fidget_patch patch = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
-    /// What kind of widget it is; cleared, the call fails with `TSQ_FIELD_MISSING`.
+    /// Kind of widget; cleared, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str_change kind;
-    /// Its settings: any JSON, as text.
+    /// Settings, as JSON.
     tsq_str_change config;
-    /// Where it is: any JSON, as text.
+    /// Position, as JSON.
     tsq_str_change position;
 } tsq_fidget_patch;
 
+/// The configuration of a community. A record (manual, RECORDS); freed with `tsq_community_config_free`.
+typedef struct {
+    /// Primary key: a UUID.
+    tsq_str id;
+    /// The community's id, at most 50 characters.
+    tsq_str community_id;
+    /// Time of the last change, in microseconds; never goes back.
+    int64_t updated_at;
+    /// Brand, as JSON.
+    tsq_str brand_config;
+    /// Assets, as JSON.
+    tsq_str assets_config;
+    /// The community itself, as JSON.
+    tsq_str community_config;
+    /// The fidgets that it offers, as JSON.
+    tsq_str fidgets_config;
+    /// Navigation, as JSON; may be absent.
+    tsq_str navigation_config;
+    /// Look, as JSON; may be absent.
+    tsq_str ui_config;
+    /// Public keys whose holders may edit the navigation; NULL when the column is NULL.
+    const tsq_str *admin_identity_public_keys;
+    /// Number of public keys.
+    size_t admin_identity_public_keys_len;
+    /// Whether every caller may read it.
+    bool is_published;
+    /// Whether it may have a domain of its own.
+    bool custom_domain_authorized;
+    /// E-mail address of the administrator; may be absent.
+    tsq_str admin_email;
+} tsq_community_config;
+
+/// A domain of a community. A record (manual, RECORDS); freed with `tsq_community_domain_free`.
+typedef struct {
+    /// Primary key: a UUID.
+    tsq_str id;
+    /// The community's id.
+    tsq_str community_id;
+    /// The domain, normalised.
+    tsq_str domain;
+    /// `blank_subdomain` or `custom`.
+    tsq_str domain_type;
+    /// Creation time, in microseconds.
+    int64_t created_at;
+    /// Time of the last change, in microseconds; never goes back.
+    int64_t updated_at;
+} tsq_community_domain;
+
+/// A registered space. A record (manual, RECORDS); freed with `tsq_space_registration_free`.
+typedef struct {
+    /// The space: a UUID; the space may be deleted.
+    tsq_str space_id;
+    /// Whether `fid` has a value.
+    bool has_fid;
+    /// Farcaster id; 0 without one.
+    int32_t fid;
+    /// The space's name.
+    tsq_str space_name;
+    /// `profile`, `token`, `proposal`, `channel` or `navPage`.
+    tsq_str space_type;
+    /// The key that registered the space; may be absent.
+    tsq_str identity_public_key;
+    /// The registration's signature; may be absent.
+    tsq_str signature;
+    /// Time of the registration, in microseconds.
+    int64_t timestamp;
+} tsq_space_registration;
+
 /// A change of a list of texts.
 typedef struct {
-    /// What to do.
+    /// Keep, clear or set.
     tsq_change change;
-    /// The new texts, looked at for `TSQ_SET` alone.
+    /// The new texts, read for `TSQ_SET` only.
     const tsq_str *items;
-    /// How many texts.
+    /// Number of texts.
     size_t items_len;
 } tsq_strs_change;
 
-/// What is saved of a community's configuration: what is kept stays as it is or, in a new row, takes the table's
-/// default. Zeroed, it keeps everything: `tsq_community_patch patch = {0};`
+/// Changes of the configuration of a community. A kept column stays as it is; in a new row it has the default of the
+/// table. Zeroed, it changes nothing: `tsq_community_patch patch = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
-    /// Brand: any JSON, as text; required in a new row.
+    /// Brand, as JSON; required in a new row.
     tsq_str_change brand_config;
-    /// Assets: any JSON, as text; required in a new row.
+    /// Assets, as JSON; required in a new row.
     tsq_str_change assets_config;
-    /// The community itself: any JSON, as text; required in a new row.
+    /// The community itself, as JSON; required in a new row.
     tsq_str_change community_config;
-    /// Fidgets it offers: any JSON, as text; required in a new row.
+    /// The fidgets that it offers, as JSON; required in a new row.
     tsq_str_change fidgets_config;
-    /// Navigation: any JSON, as text.
+    /// Navigation, as JSON.
     tsq_str_change navigation_config;
-    /// Look: any JSON, as text.
+    /// Look, as JSON.
     tsq_str_change ui_config;
     /// Public keys whose holders may edit the navigation.
     tsq_strs_change admin_identity_public_keys;
-    /// Whether everyone may see it; true in a new row.
+    /// Whether every caller may read it; true in a new row.
     tsq_bool_change is_published;
     /// Whether it may have a domain of its own; false in a new row.
     tsq_bool_change custom_domain_authorized;
-    /// Whom to write to.
+    /// E-mail address of the administrator.
     tsq_str_change admin_email;
 } tsq_community_patch;
 
-/// A registration to be made. Zero it, then fill in: `tsq_new_registration registration = {0};`
+/// A registration to be created. Zero it, then fill it in: `tsq_new_registration registration = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 typedef struct {
-    /// The space (a UUID); required.
+    /// The space: a UUID; required.
     tsq_str space_id;
     /// The space's name; required: absent, the call fails with `TSQ_FIELD_MISSING`.
     tsq_str space_name;
@@ -479,7 +756,7 @@ typedef struct {
     tsq_str space_type;
     /// Farcaster id; NULL for none.
     const int32_t *fid;
-    /// The key it is registered with; may be absent.
+    /// The key that registers the space; may be absent.
     tsq_str identity_public_key;
     /// The registration's signature; may be absent.
     tsq_str signature;
@@ -489,251 +766,215 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// The version of the library that is loaded, `0.1.0`; `TSQ_VERSION` is that of the header.
+/// The text of a C string up to its NUL; absent for NULL. For literals use `TSQ_STR("…")`.
+///
+/// Borrows `text`; returns a view that lives as long as `text`.
+tsq_str tsq_str_from(const char *text);
+
+/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_version(void);
 
-/// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for a number that is none.
+/// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for an unknown number.
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_status_name(int32_t status);
 
-/// The text up to the NUL of a C string; absent for NULL. For literals, `TSQ_STR("…")` needs no call.
+/// The text. NUL-terminated; `len` does not include the NUL.
 ///
-/// Borrows `text`; returns a view that lives as long as it.
-tsq_str tsq_str_from(const char *text);
-
-/// The text itself. A NUL that does not count stands behind its last byte.
-///
-/// Borrows `string`; returns a view that lives as long as it. Absent for NULL.
+/// Borrows `string`; returns a view that lives as long as `string`. Absent for NULL.
 tsq_str tsq_string_view(const tsq_string *string);
 
-/// Ends an owned text. Takes `string`; NULL is allowed.
+/// Frees a text. Takes `string`; NULL is allowed.
 void tsq_string_free(tsq_string *string);
 
-/// The kind of the failure: the status that the call returned. `TSQ_OK` for NULL: no error, no failure.
+/// The kind of the failure: the status that the call returned. `TSQ_OK` for NULL.
 ///
 /// Borrows `error`.
 tsq_status tsq_error_kind(const tsq_error *error);
 
-/// The whole sentence that a user may be shown, the operation's prefix included:
+/// The whole sentence, the operation's prefix included:
 /// `Search mini apps failed: Argument query is not UTF-8 at byte 3`. NUL-terminated.
 ///
-/// Borrows `error`; returns a view that lives as long as it. Absent for NULL.
+/// Borrows `error`; returns a view that lives as long as `error`. Absent for NULL.
 tsq_str tsq_error_text(const tsq_error *error);
 
 /// The sentence without the prefix. NUL-terminated.
 ///
-/// Borrows `error`; returns a view that lives as long as it. Absent for NULL.
+/// Borrows `error`; returns a view that lives as long as `error`. Absent for NULL.
 tsq_str tsq_error_message(const tsq_error *error);
 
-/// The operation that failed, by its name without `tsq_` and noun (`search_mini_apps`); absent when none was under way.
+/// The name of the failed operation (`search_mini_apps`); absent for a failure outside an operation.
 ///
 /// Borrows `error`; returns a view that lives for ever.
 tsq_str tsq_error_operation(const tsq_error *error);
 
-/// The SQLSTATE of a database's failure (`23505`, `42P01`, …); absent when it has none.
+/// The SQLSTATE of a failure of the database (`23505`, `42P01`, …); absent for other failures.
 ///
-/// Borrows `error`; returns a view that lives as long as it.
+/// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_code(const tsq_error *error);
 
-/// The file store's status (404, 413, …): true and written to `out`, or false and `out` 0 for a failure without one.
+/// The status of the file store (404, 413, …). Returns true and writes it to `out`, or returns false and writes 0.
 ///
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_status(const tsq_error *error,
                       uint16_t *out);
 
-/// How long to wait before another try, in milliseconds: true and written to `out`, or false and `out` 0 where that
-/// is not known.
+/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
+/// writes 0 when the wait is unknown.
 ///
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_retry_after_ms(const tsq_error *error,
                               uint64_t *out);
 
-/// Whether the same call may succeed later without a change of its arguments. False for NULL.
+/// Whether the same call with the same arguments may succeed later. False for NULL.
 ///
 /// Borrows `error`.
 bool tsq_error_is_retryable(const tsq_error *error);
 
-/// Ends an error. Takes `error`; NULL is allowed.
+/// Frees an error. Takes `error`; NULL is allowed.
 void tsq_error_free(tsq_error *error);
 
-/// A configuration with every option at its default. Returns owned.
+/// Sets the log callback of the process, in place of an earlier one; a NULL `callback` removes it. When the function
+/// returns, the earlier callback is not running, never runs again, and its data is destroyed. Without a log callback
+/// the library writes nothing anywhere.
+///
+/// Takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with `TSQ_INVALID_INPUT`
+/// inside a log callback, `TSQ_ALREADY_EXISTS` when a Rust host that links the library statically has its own `tracing`
+/// subscriber.
+tsq_status tsq_set_log(tsq_log_callback callback,
+                       void *user_data,
+                       tsq_destroy destroy,
+                       tsq_error **err);
+
+/// Creates a configuration with every option at its default. Returns owned.
 tsq_config *tsq_config_new(void);
 
-/// The configuration that a URL spells: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name
-/// in the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
+/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
+/// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
-/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or a value
-/// that does not fit.
+/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
+/// invalid value.
 tsq_status tsq_config_from_url(tsq_str url,
                                tsq_config **out,
                                tsq_error **err);
 
-/// Every option that has an environment variable `TOWNSQUARE_<NAME>`, from there.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
 ///
-/// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable whose value does not fit.
-tsq_status tsq_config_from_env(tsq_config **out, tsq_error **err);
+/// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.
+tsq_status tsq_config_from_env(tsq_config **out,
+                               tsq_error **err);
 
-/// Sets one option by its name; the manual's section OPTIONS lists them. Values are text: `"60"`, `"normal"`.
+/// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value does not fit; the
-/// configuration is then as it was.
-tsq_status tsq_config_set(tsq_config *config, tsq_str name, tsq_str value, tsq_error **err);
+/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value is invalid; the
+/// configuration then does not change.
+tsq_status tsq_config_set(tsq_config *config,
+                          tsq_str name,
+                          tsq_str value,
+                          tsq_error **err);
 
-/// Ends a configuration. Takes `config`; NULL is allowed.
+/// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_config_free(tsq_config *config);
 
-/// Opens a client; creates its folder and database when they are missing.
+/// Opens a client. Creates the data folder and the database when they are missing.
 ///
-/// Borrows `config` (NULL: the defaults), which may be changed or freed afterwards; returns owned in `out`. Fails with
-/// `TSQ_CONFIG` for options that cannot work, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
+/// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
+/// for unusable options, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
 tsq_status tsq_client_open(const tsq_config *config,
                            tsq_client **out,
                            tsq_error **err);
 
-/// The client of this process: the first call opens it, later calls return a further handle of the same one.
+/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
+/// client.
 ///
-/// Borrows `config`: NULL means the defaults in the first call and "whatever it was opened with" later. Returns owned
-/// in `out`; freeing all handles leaves the client open, `tsq_client_close` closes it. Fails as `tsq_client_open` does,
-/// and with `TSQ_CONFIG` for other options than those of the first call.
+/// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
+/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
 
-/// The same client past every policy, for trusted code: a further handle, with the service for its caller.
+/// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose own caller stays who it is; returns owned in `out`. Closing either closes both.
-tsq_status tsq_client_as_service(const tsq_client *client, tsq_client **out, tsq_error **err);
+/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
+tsq_status tsq_client_as_service(const tsq_client *client,
+                                 tsq_client **out,
+                                 tsq_error **err);
 
-/// The same client as the user of a session, for servers with many users: a further handle, whose caller stays.
+/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
+/// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is none,
-/// whose session has ended, or that has expired; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A session that ends later makes every
-/// call on the handle fail with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
                               tsq_error **err);
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Writers go on meanwhile.
 ///
-/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or the database is PostgreSQL, which has tools of
-/// its own for that; `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
+/// `TSQ_CLOSED`.
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
                              tsq_error **err);
 
-/// Puts a copy made by `tsq_client_backup` into a data folder that has no database and that no client has open.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
+/// open.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` for a copy that is none of the library's, damaged, or of a newer version, and for
-/// a folder that has a database.
+/// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
+/// folder with a database.
 tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
 
-/// Closes the client, for all its handles: calls off reads, finishes writes, ends its threads. Later calls on it
-/// fail with `TSQ_CLOSED`; lists and other results stay. Closing again does nothing.
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// Borrows `client`.
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
+/// caller; the client then stays open.
 tsq_status tsq_client_close(const tsq_client *client,
                             tsq_error **err);
 
-/// Whether the client was closed. True for NULL.
+/// Whether the client is closed. True for NULL.
 ///
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
 
-/// Ends a handle, and closes the client when it was the last one. Takes `client`; NULL is allowed. No other thread may
-/// be inside a call with this handle.
+/// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is
+/// allowed. No other thread may be in a call with this handle. Allowed inside a callback.
 void tsq_client_free(tsq_client *client);
 
 /// The selection of the first `limit` apps, without filters.
 tsq_selection tsq_selection_first(uint32_t limit);
 
-/// The mini apps that trend, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
-///
-/// The first call of a process may wait for the catalog; later ones answer from memory. Without a catalog key the list
-/// is empty. Borrows `client`, `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE` (no catalog to answer from), `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
-                                                tsq_str timeframe,
-                                                const tsq_selection *selection,
-                                                tsq_mini_apps **out,
-                                                tsq_error **err);
+/// Farcaster id.
+uint64_t tsq_author_fid(const tsq_author *author);
 
-/// The mini apps of any of these categories, in the order they trend.
-///
-/// Borrows `client`, `categories` (an array of `categories_len`) and `selection` (NULL: the first 50); returns owned in
-/// `out`. Fails as `tsq_discovery_get_trending_mini_apps` does.
-tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
-                                                   const tsq_str *categories,
-                                                   size_t categories_len,
-                                                   const tsq_selection *selection,
-                                                   tsq_mini_apps **out,
-                                                   tsq_error **err);
+/// Username, without `@`.
+tsq_str tsq_author_username(const tsq_author *author);
 
-/// The mini apps that match what somebody typed, best match first: word prefixes, several words, small typos; case and
-/// accents do not count.
-///
-/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails as
-/// `tsq_discovery_get_trending_mini_apps` does.
-tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
-                                          tsq_str query,
-                                          const tsq_selection *selection,
-                                          tsq_mini_apps **out,
-                                          tsq_error **err);
+/// Display name; may be absent.
+tsq_str tsq_author_display_name(const tsq_author *author);
 
-/// Fetches the catalog now, whatever its age, and waits for it. Calls at the same time share one fetch. A catalog that
-/// lost most of its apps is refused: the old one stays.
-///
-/// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
-/// fetch does (the old catalog stays), `TSQ_CLOSED`.
-tsq_status tsq_discovery_refresh(const tsq_client *client,
-                                 tsq_discovery_stats **out,
-                                 tsq_error **err);
+/// URL of the profile picture; may be absent.
+tsq_str tsq_author_pfp_url(const tsq_author *author);
 
-/// Like `tsq_discovery_refresh`, but takes the new catalog even when it lost most of its apps.
-tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+/// Number of followers.
+uint64_t tsq_author_follower_count(const tsq_author *author);
 
-/// The state of the catalog as it is; fetches nothing.
-///
-/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
+/// writes 0.
+bool tsq_author_score(const tsq_author *author,
+                      double *out);
 
-/// Answers one HTTP request to `/api/miniapp-discovery`: mount it in whatever server the host has.
-///
-/// `method` is the request's (`GET`, `POST`, …), `target` its path with query
-/// (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request is an answer
-/// like any other (`TSQ_OK` with status 400, 404, 405, 413, …); fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
-/// NULL or text that is not UTF-8.
-tsq_status tsq_discovery_handle(const tsq_client *client,
-                                tsq_str method,
-                                tsq_str target,
-                                tsq_bytes body,
-                                tsq_http_response **out,
-                                tsq_error **err);
+/// Whether the author has the power badge of older catalogs.
+bool tsq_author_is_power_user(const tsq_author *author);
 
-/// How many apps the list has; 0 for NULL.
-///
-/// Borrows `apps`.
-size_t tsq_mini_apps_len(const tsq_mini_apps *apps);
-
-/// The app at `index`, counted from 0; NULL beyond the end.
-///
-/// Borrows `apps`; returns a view that lives as long as the list. Costs nothing: no copy, nothing to free.
-const tsq_mini_app *tsq_mini_apps_at(const tsq_mini_apps *apps, size_t index);
-
-/// The list as a JSON array of `tsq_mini_app_json`'s objects.
-///
-/// Borrows `apps`; returns owned in `out`.
-tsq_status tsq_mini_apps_json(const tsq_mini_apps *apps, tsq_string **out, tsq_error **err);
-
-/// Ends a list, and with it all views of its apps. Takes `apps`; NULL is allowed.
-void tsq_mini_apps_free(tsq_mini_apps *apps);
-
-/// The app's id: its normalised home URL without the scheme. One app, one id.
+/// The app's id: its normalised home URL without the scheme.
 tsq_str tsq_mini_app_id(const tsq_mini_app *app);
 
 /// Host of the home URL.
@@ -742,336 +983,218 @@ tsq_str tsq_mini_app_domain(const tsq_mini_app *app);
 /// Display name, at most 200 characters.
 tsq_str tsq_mini_app_name(const tsq_mini_app *app);
 
-/// What the app says of itself, at most 2,000 characters; may be absent.
+/// Description, at most 2,000 characters; may be absent.
 tsq_str tsq_mini_app_description(const tsq_mini_app *app);
 
-/// URL of the icon or, without one, of the app's image; empty when the catalog has neither.
+/// URL of the icon, or else of the image; empty when the catalog has neither.
 tsq_str tsq_mini_app_icon_url(const tsq_mini_app *app);
 
-/// Where the app is opened: http or https.
+/// URL that opens the app: http or https.
 tsq_str tsq_mini_app_home_url(const tsq_mini_app *app);
 
-/// One of the catalog's categories, or the app's own word; may be absent.
+/// Category: a known one (`games`) or the app's own word; may be absent.
 tsq_str tsq_mini_app_category(const tsq_mini_app *app);
 
-/// How many networks the app asks for; 0 when it names none and so runs on any.
+/// Number of networks that the app requires; 0 when it runs on any.
 size_t tsq_mini_app_networks_len(const tsq_mini_app *app);
 
 /// The network at `index`, counted from 0; absent beyond the end.
 tsq_str tsq_mini_app_networks_at(const tsq_mini_app *app, size_t index);
 
-/// How many search tags the app has.
+/// Number of search tags.
 size_t tsq_mini_app_tags_len(const tsq_mini_app *app);
 
 /// The search tag at `index`, counted from 0; absent beyond the end.
 tsq_str tsq_mini_app_tags_at(const tsq_mini_app *app, size_t index);
 
-/// How many screenshots the app has.
+/// Number of screenshots.
 size_t tsq_mini_app_screenshots_len(const tsq_mini_app *app);
 
 /// The URL of the screenshot at `index`, counted from 0; absent beyond the end.
 tsq_str tsq_mini_app_screenshots_at(const tsq_mini_app *app, size_t index);
 
-/// Who published the app; NULL when the catalog does not say.
+/// The publisher of the app; NULL when the catalog does not name one.
 ///
 /// Returns a view that lives as long as the list.
 const tsq_author *tsq_mini_app_author(const tsq_mini_app *app);
 
-/// Engagement: followers of the app's author; 0 without one.
+/// Engagement: number of followers of the author; 0 without an author.
 uint64_t tsq_mini_app_follower_count(const tsq_mini_app *app);
 
-/// Engagement: the app's place in the trending order that it was listed from, counted from 1: true and written to `out`,
-/// or false and `out` 0 when that order has it not. `out` may be NULL.
+/// Engagement: the app's rank in the trending order of its list, counted from 1. Returns true and writes it to `out`
+/// (may be NULL), or returns false and writes 0 when the order does not contain the app.
 bool tsq_mini_app_trending_rank(const tsq_mini_app *app,
                                 uint32_t *out);
 
-/// URL of a wide picture; may be absent.
+/// URL of a wide image; may be absent.
 tsq_str tsq_mini_app_hero_image_url(const tsq_mini_app *app);
 
-/// A line of promotion; may be absent.
+/// Tagline; may be absent.
 tsq_str tsq_mini_app_tagline(const tsq_mini_app *app);
 
-/// A line of explanation; may be absent.
+/// Subtitle; may be absent.
 tsq_str tsq_mini_app_subtitle(const tsq_mini_app *app);
 
 /// Version of the app's manifest.
 tsq_str tsq_mini_app_version(const tsq_mini_app *app);
 
-/// The text of the button that opens the app; may be absent.
+/// Text of the button that opens the app; may be absent.
 tsq_str tsq_mini_app_button_title(const tsq_mini_app *app);
 
-/// URL of the picture shown in a feed; may be absent.
+/// URL of the image for a feed; may be absent.
 tsq_str tsq_mini_app_image_url(const tsq_mini_app *app);
 
-/// URL of the picture shown while the app loads; may be absent.
+/// URL of the image shown while the app loads; may be absent.
 tsq_str tsq_mini_app_splash_image_url(const tsq_mini_app *app);
 
-/// Colour behind that picture, as the catalog has it (`#rrggbb`); may be absent.
+/// Background colour of that image (`#rrggbb`); may be absent.
 tsq_str tsq_mini_app_splash_background_color(const tsq_mini_app *app);
 
-/// When this record was fetched: microseconds since 1970-01-01T00:00:00Z.
+/// Time of the fetch, in microseconds.
 int64_t tsq_mini_app_last_fetched(const tsq_mini_app *app);
 
-/// The app as a JSON object: the endpoint's shape, camelCase.
+/// The app as a JSON object, as in responses of the HTTP endpoint: camelCase.
 ///
 /// Borrows `app`; returns owned in `out`.
 tsq_status tsq_mini_app_json(const tsq_mini_app *app, tsq_string **out, tsq_error **err);
 
-/// Farcaster id.
-uint64_t tsq_author_fid(const tsq_author *author);
-
-/// Handle, without `@`.
-tsq_str tsq_author_username(const tsq_author *author);
-
-/// Name as shown; may be absent.
-tsq_str tsq_author_display_name(const tsq_author *author);
-
-/// URL of the profile picture; may be absent.
-tsq_str tsq_author_pfp_url(const tsq_author *author);
-
-/// How many follow the author.
-uint64_t tsq_author_follower_count(const tsq_author *author);
-
-/// The catalog's quality score, 0 to 1: true and written to `out`, or false and `out` 0 for an author without one. `out`
-/// may be NULL.
-bool tsq_author_score(const tsq_author *author,
-                      double *out);
-
-/// Whether older catalogs gave the author a power badge.
-bool tsq_author_is_power_user(const tsq_author *author);
-
-/// Apps of the catalog.
-size_t tsq_discovery_stats_total(const tsq_discovery_stats *stats);
-
-/// Rows received when it was fetched.
-size_t tsq_discovery_stats_received(const tsq_discovery_stats *stats);
-
-/// Rows of those left out: malformed, or marked `noindex`.
-size_t tsq_discovery_stats_skipped(const tsq_discovery_stats *stats);
-
-/// Rows of those that repeated an earlier one.
-size_t tsq_discovery_stats_duplicates(const tsq_discovery_stats *stats);
-
-/// Whether a catalog key is set; without one, discovery is empty.
-bool tsq_discovery_stats_has_api_key(const tsq_discovery_stats *stats);
-
-/// Where the catalog came from: `upstream`, `file`, `database` or `none`.
+/// The number of apps; 0 for NULL.
 ///
-/// Returns a view that lives for ever.
-tsq_str tsq_discovery_stats_source(const tsq_discovery_stats *stats);
+/// Borrows `apps`.
+size_t tsq_mini_apps_len(const tsq_mini_apps *apps);
 
-/// When the catalog was fetched, in microseconds since 1970-01-01T00:00:00Z: true and written to `out`, or false and
-/// `out` 0 when there is none. `out` may be NULL.
-bool tsq_discovery_stats_fetched_at(const tsq_discovery_stats *stats,
-                                    int64_t *out);
-
-/// Older than the refresh interval, or the last attempt to renew it failed.
-bool tsq_discovery_stats_is_stale(const tsq_discovery_stats *stats);
-
-/// Whether a refresh is under way.
-bool tsq_discovery_stats_is_refreshing(const tsq_discovery_stats *stats);
-
-/// Why the last refresh failed; absent once one succeeds.
+/// The app at `index`, counted from 0; NULL beyond the end.
 ///
-/// Returns a view that lives as long as `stats`.
-tsq_str tsq_discovery_stats_last_error(const tsq_discovery_stats *stats);
+/// Borrows `apps`; returns a view that lives as long as the list.
+const tsq_mini_app *tsq_mini_apps_at(const tsq_mini_apps *apps, size_t index);
 
-/// Ends a snapshot. Takes `stats`; NULL is allowed.
+/// The list as a JSON array of the objects of `tsq_mini_app_json`.
+///
+/// Borrows `apps`; returns owned in `out`.
+tsq_status tsq_mini_apps_json(const tsq_mini_apps *apps, tsq_string **out, tsq_error **err);
+
+/// Frees a list and ends all views of its apps. Takes `apps`; NULL is allowed.
+void tsq_mini_apps_free(tsq_mini_apps *apps);
+
+/// Frees a state. Takes `stats`; NULL is allowed.
 void tsq_discovery_stats_free(tsq_discovery_stats *stats);
 
-/// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503; 0 for NULL.
-uint16_t tsq_http_response_status(const tsq_http_response *response);
-
-/// How many headers there are.
-size_t tsq_http_response_headers_len(const tsq_http_response *response);
-
-/// The name of the header at `index`, counted from 0; absent beyond the end.
-tsq_str tsq_http_response_header_name_at(const tsq_http_response *response, size_t index);
-
-/// The value of the header at `index`, counted from 0; absent beyond the end.
-tsq_str tsq_http_response_header_value_at(const tsq_http_response *response, size_t index);
-
-/// The body: JSON, or empty.
-tsq_bytes tsq_http_response_body(const tsq_http_response *response);
-
-/// Ends an answer. Takes `response`; NULL is allowed.
+/// Frees a response. Takes `response`; NULL is allowed.
 void tsq_http_response_free(tsq_http_response *response);
 
-/// Makes an account; signs nobody in. The address is kept trimmed and in lower case; a password has 8 to 1,024 bytes.
+/// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
-/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address that has
-/// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_sign_up(const tsq_client *client,
-                            tsq_str email,
-                            tsq_str password,
-                            tsq_user **out,
-                            tsq_error **err);
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
+                                                tsq_str timeframe,
+                                                const tsq_selection *selection,
+                                                tsq_mini_apps **out,
+                                                tsq_error **err);
 
-/// Signs in: the client acts as this user from here on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
-/// its caller and only makes a session, to be handed out.
+/// Lists the mini apps of any of these categories, in trending order.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
-/// and for a wrong password alike, `TSQ_RATE_LIMITED` for an address with too many failures (`tsq_error_retry_after_ms`),
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_sign_in(const tsq_client *client,
-                            tsq_str email,
-                            tsq_str password,
-                            tsq_session **out,
-                            tsq_error **err);
+/// Borrows `client`, `categories` (an array of `categories_len`) and `selection` (NULL: the first 50); returns owned in
+/// `out`. Fails like `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
+                                                   const tsq_str *categories,
+                                                   size_t categories_len,
+                                                   const tsq_selection *selection,
+                                                   tsq_mini_apps **out,
+                                                   tsq_error **err);
 
-/// Ends the session, for every handle and process that uses it. Works when nobody is signed in, too.
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
 ///
-/// Borrows `client`. Fails with `TSQ_CLOSED`, and as the database does.
-tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
+/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
+                                          tsq_str query,
+                                          const tsq_selection *selection,
+                                          tsq_mini_apps **out,
+                                          tsq_error **err);
 
-/// The session, if there is one and it has not ended; an access token that is too old is refreshed first.
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
 ///
-/// Borrows `client`; returns owned in `out`: NULL when nobody is signed in. Fails with `TSQ_CLOSED`, and as the database
-/// does.
-tsq_status tsq_auth_get_session(const tsq_client *client,
-                                tsq_session **out,
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
+tsq_status tsq_discovery_preload(const tsq_client *client,
+                                 tsq_preload_callback callback,
+                                 void *user_data,
+                                 tsq_destroy destroy,
+                                 tsq_error **err);
+
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
+///
+/// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
+/// fetch fails (the old catalog stays), `TSQ_CLOSED`.
+tsq_status tsq_discovery_refresh(const tsq_client *client,
+                                 tsq_discovery_stats **out,
+                                 tsq_error **err);
+
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps.
+tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+
+/// Reads the state of the catalog. Starts no fetch and never waits.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+
+/// Answers an HTTP request to `/api/miniapp-discovery`, for the HTTP server of the host.
+///
+/// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
+/// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
+/// response too (`TSQ_OK` with status 400, 404, 405, 413, …). Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
+/// NULL or text that is not UTF-8.
+tsq_status tsq_discovery_handle(const tsq_client *client,
+                                tsq_str method,
+                                tsq_str target,
+                                tsq_bytes body,
+                                tsq_http_response **out,
                                 tsq_error **err);
 
-/// New tokens for the client's session; both old ones die. It happens by itself before the access token ends.
-///
-/// Borrows `client`; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody is
-/// signed in or the session has ended, `TSQ_CLOSED`.
-tsq_status tsq_auth_refresh_session(const tsq_client *client,
-                                    tsq_session **out,
-                                    tsq_error **err);
-
-/// New tokens for the session of this refresh token, for servers: no handle changes, unless the session is its own.
-///
-/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is none, has expired or
-/// was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
-                                       tsq_str refresh_token,
-                                       tsq_session **out,
-                                       tsq_error **err);
-
-/// Takes up a session that was kept elsewhere: the client acts as its user from here on, with new tokens.
-///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails as `tsq_auth_refresh_session_of` does, and with
-/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
-tsq_status tsq_auth_set_session(const tsq_client *client,
-                                tsq_str refresh_token,
-                                tsq_session **out,
-                                tsq_error **err);
-
-/// Changes the signed-in user's address or password, and ends all the user's other sessions. A patch of nothing only
-/// checks the password.
-///
-/// Borrows all; returns the user as it is now owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody
-/// is signed in or the password is wrong, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address that has an account,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_update_user(const tsq_client *client,
-                                tsq_str current_password,
-                                const tsq_user_patch *patch,
-                                tsq_user **out,
-                                tsq_error **err);
-
-/// Deletes one's own account with everything that belongs to it: spaces, fidgets, sessions.
-///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in or the password is wrong, `TSQ_RATE_LIMITED`,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_delete_own_user(const tsq_client *client,
-                                    tsq_str current_password,
-                                    tsq_error **err);
-
-/// Deletes a user with everything that belongs to it; the service only.
-///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the
-/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_auth_delete_user(const tsq_client *client,
-                                tsq_str user_id,
-                                tsq_error **err);
-
-/// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Again does nothing. Who has linked one
-/// of a community's `admin_identity_public_keys` may set its navigation.
-///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in, and for a claim that is wrong, another user's, older
-/// than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked; `TSQ_INVALID_INPUT`
-/// for what is no claim; `TSQ_CLOSED`.
-tsq_status tsq_auth_link_identity(const tsq_client *client,
-                                  tsq_str claim,
-                                  tsq_error **err);
-
-/// Has `callback` called with `TSQ_INITIAL_SESSION` and the session there is, then with every event of this handle's
-/// session, in order. See CALLBACKS in the manual.
-///
-/// Borrows `client`; takes `user_data`: `destroy` (which may be NULL) ends it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: it then lasts as long as the handle. Fails with `TSQ_INVALID_INPUT`.
-tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
-                                         tsq_auth_callback callback,
-                                         void *user_data,
-                                         tsq_destroy destroy,
-                                         tsq_subscription **out,
-                                         tsq_error **err);
-
-/// The user's id: a UUID.
-tsq_str tsq_user_id(const tsq_user *user);
-
-/// The e-mail address, trimmed and in lower case.
-tsq_str tsq_user_email(const tsq_user *user);
-
-/// When the user signed up: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_user_created_at(const tsq_user *user);
-
-/// When the user last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_user_updated_at(const tsq_user *user);
-
-/// The user as a JSON object: the columns by their names.
+/// The user as a JSON object: its columns by their names.
 ///
 /// Borrows `user`; returns owned in `out`.
 tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err);
 
-/// Ends a user that a call returned by itself. Takes `user`; NULL is allowed.
+/// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
 void tsq_user_free(tsq_user *user);
 
-/// Shows who is calling (`tsq_client_as_user`), for an hour. A secret.
-tsq_str tsq_session_access_token(const tsq_session *session);
-
-/// Gets the next pair of tokens, once, within 30 days. A secret; empty where only the access token is known, on a handle
-/// of `tsq_client_as_user`.
-tsq_str tsq_session_refresh_token(const tsq_session *session);
-
-/// When the access token ends: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_session_expires_at(const tsq_session *session);
-
-/// Whose session it is; NULL for NULL.
-///
-/// Returns a view: it is not to be freed.
-const tsq_user *tsq_session_user(const tsq_session *session);
-
-/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It holds both tokens: keep it
-/// out of logs.
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
+/// not log it.
 ///
 /// Borrows `session`; returns owned in `out`.
 tsq_status tsq_session_json(const tsq_session *session,
                             tsq_string **out,
                             tsq_error **err);
 
-/// Ends a session object that a call returned; the session itself goes on. Takes `session`; NULL is allowed.
+/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
 void tsq_session_free(tsq_session *session);
 
-/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for a number that is none.
+/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_auth_event_name(int32_t event);
 
-/// Ends the subscription. After it returns the callback is not running, never runs again, and its `user_data` was
-/// destroyed: it waits for a callback that runs on another thread. From inside the callback it returns at once; the
-/// callback never runs after that time, and its data is destroyed when it has returned. Again does nothing.
+/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 
-/// Ends the handle and leaves the subscription as it is. Takes `subscription`; NULL is allowed.
+/// Frees the handle; the subscription goes on. Takes `subscription`; NULL is allowed.
 void tsq_subscription_free(tsq_subscription *subscription);
 
-/// A claim for `tsq_auth_link_identity` that the user holds this Ed25519 key, as JSON:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the key's seed in 64 hex digits; the claim counts
-/// for five minutes from `timestamp`, microseconds since 1970-01-01T00:00:00Z. Needs no client: it is made where the key is.
+/// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
+/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
+/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
@@ -1080,218 +1203,127 @@ tsq_status tsq_identity_claim(tsq_str user_id,
                               tsq_string **out,
                               tsq_error **err);
 
-/// Inserts a space. It belongs to the caller unless the service names somebody else.
+/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
+/// bytes.
 ///
-/// Borrows `client` and `space`; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without
-/// a name, `TSQ_REFERENCE_MISSING` for an owner who does not exist, `TSQ_FORBIDDEN` for a space that would not be the
-/// caller's own, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_create_space(const tsq_client *client,
-                                   const tsq_new_space *space,
-                                   tsq_space **out,
-                                   tsq_error **err);
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address with
+/// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_up(const tsq_client *client,
+                            tsq_str email,
+                            tsq_str password,
+                            tsq_user **out,
+                            tsq_error **err);
 
-/// Inserts spaces in one transaction: all of them or none.
+/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
+/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
 ///
-/// Borrows `client` and `items` (an array of `items_len`); returns the rows, in the order given, owned in `out`, which
-/// may be NULL. Fails as `tsq_spaces_create_space` does, for the first that fails.
-tsq_status tsq_spaces_create_spaces(const tsq_client *client,
-                                    const tsq_new_space *items,
-                                    size_t items_len,
-                                    tsq_space_list **out,
-                                    tsq_error **err);
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
+/// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
+/// (`tsq_error_retry_after_ms`), `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_in(const tsq_client *client,
+                            tsq_str email,
+                            tsq_str password,
+                            tsq_session **out,
+                            tsq_error **err);
 
-/// One space by its id.
+/// Ends the session in every handle and process that uses it. Succeeds without a session, too.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_space(const tsq_client *client,
-                                tsq_str id,
-                                tsq_space **out,
+/// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
+tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
+
+/// Reads the current session. An expired access token is refreshed first.
+///
+/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
+/// fails.
+tsq_status tsq_auth_get_session(const tsq_client *client,
+                                tsq_session **out,
                                 tsq_error **err);
 
-/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+/// Replaces both tokens of the session. The library does this by itself before the access token expires.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
-/// no such space of the caller's, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_update_space(const tsq_client *client,
-                                   tsq_str id,
-                                   const tsq_space_patch *patch,
-                                   tsq_space **out,
-                                   tsq_error **err);
+/// Borrows `client`; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or when it has ended, `TSQ_CLOSED`.
+tsq_status tsq_auth_refresh_session(const tsq_client *client,
+                                    tsq_session **out,
+                                    tsq_error **err);
 
-/// Deletes a space and its fidgets.
+/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session
+/// is its own.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such space of the caller's, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_delete_space(const tsq_client *client,
-                                   tsq_str id,
-                                   tsq_error **err);
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
+                                       tsq_str refresh_token,
+                                       tsq_session **out,
+                                       tsq_error **err);
 
-/// The spaces of a user with their fidgets, newest first, those of one moment by id; an unknown user has none.
+/// Resumes a session from a stored refresh token: the handle acts as its user from now on, with new tokens.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
-                                      tsq_str user_id,
-                                      tsq_space_list **out,
-                                      tsq_error **err);
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and
+/// with `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+tsq_status tsq_auth_set_session(const tsq_client *client,
+                                tsq_str refresh_token,
+                                tsq_session **out,
+                                tsq_error **err);
 
-/// Public spaces with their owners, newest first, those of one moment by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. The owner's e-mail address is shown to every reader, unless the client
-/// was opened not to.
+/// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
+/// password.
 ///
-/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit that is not 1 to 1,000,
-/// `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
-                                        uint32_t limit,
-                                        uint64_t offset,
-                                        tsq_space_list **out,
-                                        tsq_error **err);
-
-/// One space with its fidgets, oldest first; only a space that has a fidget matches.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none with a fidget that the caller may
-/// see, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
-                                             tsq_str id,
-                                             tsq_space **out,
-                                             tsq_error **err);
-
-/// How many spaces the list has; 0 for NULL.
-///
-/// Borrows `list`.
-size_t tsq_space_list_len(const tsq_space_list *list);
-
-/// The space at `index`, counted from 0; NULL beyond the end.
-///
-/// Borrows `list`; returns a view that lives as long as the list.
-const tsq_space *tsq_space_list_at(const tsq_space_list *list, size_t index);
-
-/// The list as a JSON array of `tsq_space_json`'s objects.
-///
-/// Borrows `list`; returns owned in `out`.
-tsq_status tsq_space_list_json(const tsq_space_list *list, tsq_string **out, tsq_error **err);
-
-/// Ends a list that a call returned, and with it all views of its spaces. Takes `list`; NULL is allowed.
-void tsq_space_list_free(tsq_space_list *list);
-
-/// The space's id: a UUID.
-tsq_str tsq_space_id(const tsq_space *space);
-
-/// Display name.
-tsq_str tsq_space_name(const tsq_space *space);
-
-/// What it is about; may be absent.
-tsq_str tsq_space_description(const tsq_space *space);
-
-/// The user it belongs to: a UUID; may be absent.
-tsq_str tsq_space_owner_id(const tsq_space *space);
-
-/// Whether everyone may see it.
-bool tsq_space_is_public(const tsq_space *space);
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_space_created_at(const tsq_space *space);
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_space_updated_at(const tsq_space *space);
-
-/// Its fidgets, oldest first, from the calls that return spaces with them (`tsq_spaces_get_user_spaces`,
-/// `tsq_spaces_get_space_with_fidgets`); NULL from the others.
-///
-/// Returns a view: it is not to be freed.
-const tsq_fidget_list *tsq_space_fidgets(const tsq_space *space);
-
-/// Its owner, from `tsq_spaces_get_public_spaces`; NULL from other calls, and for a space without an owner.
-///
-/// Returns a view.
-const tsq_owner *tsq_space_owner(const tsq_space *space);
-
-/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` from the calls that return them.
-///
-/// Borrows `space`; returns owned in `out`.
-tsq_status tsq_space_json(const tsq_space *space,
-                          tsq_string **out,
-                          tsq_error **err);
-
-/// Ends a space that a call returned by itself. Takes `space`; NULL is allowed.
-void tsq_space_free(tsq_space *space);
-
-/// The user's id: a UUID.
-tsq_str tsq_owner_id(const tsq_owner *owner);
-
-/// The user's e-mail address; absent where the client does not expose it.
-tsq_str tsq_owner_email(const tsq_owner *owner);
-
-/// Places a fidget in a space.
-///
-/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
-/// `TSQ_REFERENCE_MISSING` for a space that does not exist (the service), `TSQ_FORBIDDEN` for a space that is not the
-/// caller's, `TSQ_INVALID_INPUT` also for JSON deeper than 100, `TSQ_CLOSED`.
-tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
-                                     tsq_str space_id,
-                                     const tsq_new_fidget *fidget,
-                                     tsq_fidget **out,
-                                     tsq_error **err);
-
-/// Places fidgets in a space in one transaction: all of them or none.
-///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order given, owned in `out`, which may be
-/// NULL. Fails as `tsq_fidgets_create_fidget` does, for the first that fails.
-tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
-                                      tsq_str space_id,
-                                      const tsq_new_fidget *items,
-                                      size_t items_len,
-                                      tsq_fidget_list **out,
-                                      tsq_error **err);
-
-/// Saves the positions of a space's fidgets in one transaction, as after a drag.
-///
-/// Borrows all (`positions` is an array of `positions_len`); returns the fidgets that were named, oldest first, owned in
-/// `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when one of them is not a fidget of that space, or the space is
-/// not the caller's; `TSQ_INVALID_INPUT`, also for a fidget named twice; `TSQ_CLOSED`. Nothing changes then.
-tsq_status tsq_fidgets_save_positions(const tsq_client *client,
-                                      tsq_str space_id,
-                                      const tsq_position *positions,
-                                      size_t positions_len,
-                                      tsq_fidget_list **out,
-                                      tsq_error **err);
-
-/// One fidget by its id.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
+/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_fidgets_get_fidget(const tsq_client *client,
-                                  tsq_str id,
-                                  tsq_fidget **out,
+tsq_status tsq_auth_update_user(const tsq_client *client,
+                                tsq_str current_password,
+                                const tsq_user_patch *patch,
+                                tsq_user **out,
+                                tsq_error **err);
+
+/// Deletes the signed-in user with their spaces, fidgets and sessions.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session or for a wrong password, `TSQ_RATE_LIMITED`,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_delete_own_user(const tsq_client *client, tsq_str current_password, tsq_error **err);
+
+/// Deletes a user with their spaces, fidgets and sessions. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_delete_user(const tsq_client *client,
+                                tsq_str user_id,
+                                tsq_error **err);
+
+/// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Linking a key again does nothing. A
+/// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
+/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
+tsq_status tsq_auth_link_identity(const tsq_client *client,
+                                  tsq_str claim,
                                   tsq_error **err);
 
-/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
-/// no such fidget in a space of the caller's, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
-                                     tsq_str id,
-                                     const tsq_fidget_patch *patch,
-                                     tsq_fidget **out,
-                                     tsq_error **err);
-
-/// Takes a fidget out of its space.
-///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such fidget in a space of the caller's, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_fidgets_delete_fidget(const tsq_client *client,
-                                     tsq_str id,
-                                     tsq_error **err);
-
-/// The fidgets of a space, oldest first, those of one moment by id; none for a space that is missing or hidden.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_fidgets_get_space_fidgets(const tsq_client *client,
-                                         tsq_str space_id,
-                                         tsq_fidget_list **out,
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
+                                         tsq_auth_callback callback,
+                                         void *user_data,
+                                         tsq_destroy destroy,
+                                         tsq_subscription **out,
                                          tsq_error **err);
 
-/// How many fidgets the list has; 0 for NULL.
+/// The fidget as a JSON object: its columns by their names.
+///
+/// Borrows `fidget`; returns owned in `out`.
+tsq_status tsq_fidget_json(const tsq_fidget *fidget, tsq_string **out, tsq_error **err);
+
+/// Frees a fidget that a call returned owned. Takes `fidget`; NULL is allowed.
+void tsq_fidget_free(tsq_fidget *fidget);
+
+/// The number of fidgets; 0 for NULL.
 ///
 /// Borrows `list`.
 size_t tsq_fidget_list_len(const tsq_fidget_list *list);
@@ -1301,223 +1333,195 @@ size_t tsq_fidget_list_len(const tsq_fidget_list *list);
 /// Borrows `list`; returns a view that lives as long as the list.
 const tsq_fidget *tsq_fidget_list_at(const tsq_fidget_list *list, size_t index);
 
-/// The list as a JSON array of `tsq_fidget_json`'s objects.
+/// The list as a JSON array of the objects of `tsq_fidget_json`.
 ///
 /// Borrows `list`; returns owned in `out`.
 tsq_status tsq_fidget_list_json(const tsq_fidget_list *list, tsq_string **out, tsq_error **err);
 
-/// Ends a list that a call returned, and with it all views of its fidgets. Takes `list`; NULL is allowed.
+/// Frees a list that a call returned, with its fidgets. Takes `list`; NULL is allowed.
 void tsq_fidget_list_free(tsq_fidget_list *list);
 
-/// The fidget's id: a UUID.
-tsq_str tsq_fidget_id(const tsq_fidget *fidget);
-
-/// The space it is in: a UUID; may be absent.
-tsq_str tsq_fidget_space_id(const tsq_fidget *fidget);
-
-/// What kind of widget it is: the column `type`.
-tsq_str tsq_fidget_kind(const tsq_fidget *fidget);
-
-/// Its settings, as JSON text; may be absent.
-tsq_str tsq_fidget_config(const tsq_fidget *fidget);
-
-/// Where it is, as JSON text; may be absent.
-tsq_str tsq_fidget_position(const tsq_fidget *fidget);
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_fidget_created_at(const tsq_fidget *fidget);
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_fidget_updated_at(const tsq_fidget *fidget);
-
-/// The fidget as a JSON object: its columns by their names.
+/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` where the call returns them.
 ///
-/// Borrows `fidget`; returns owned in `out`.
-tsq_status tsq_fidget_json(const tsq_fidget *fidget, tsq_string **out, tsq_error **err);
+/// Borrows `space`; returns owned in `out`.
+tsq_status tsq_space_json(const tsq_space *space,
+                          tsq_string **out,
+                          tsq_error **err);
 
-/// Ends a fidget that a call returned by itself. Takes `fidget`; NULL is allowed.
-void tsq_fidget_free(tsq_fidget *fidget);
+/// Frees a space that a call returned owned. Takes `space`; NULL is allowed.
+void tsq_space_free(tsq_space *space);
 
-/// Inserts a community's configuration, or updates the one with that id; the service only.
+/// The number of spaces; 0 for NULL.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new
-/// row without its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
-/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
-tsq_status tsq_communities_save_community_config(const tsq_client *client,
-                                                 tsq_str community_id,
-                                                 const tsq_community_patch *patch,
-                                                 tsq_community_config **out,
-                                                 tsq_error **err);
+/// Borrows `list`.
+size_t tsq_space_list_len(const tsq_space_list *list);
 
-/// The published configuration of a community as its clients read it: a JSON object with the keys `brand`, `assets`,
-/// `community`, `fidgets`, `navigation` and `ui`.
+/// The space at `index`, counted from 0; NULL beyond the end.
 ///
-/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing is published. Fails with
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_space *tsq_space_list_at(const tsq_space_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_space_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_space_list_json(const tsq_space_list *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its spaces. Takes `list`; NULL is allowed.
+void tsq_space_list_free(tsq_space_list *list);
+
+/// Creates a space. Its owner is the caller; the service may name another owner.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_communities_get_active_community_config(const tsq_client *client,
-                                                       tsq_str community_id,
-                                                       tsq_string **out,
-                                                       tsq_error **err);
+tsq_status tsq_spaces_create_space(const tsq_client *client,
+                                   const tsq_new_space *space,
+                                   tsq_space **out,
+                                   tsq_error **err);
 
-/// Sets a community's domain of a type in place of the one it had; the service only. The domain is stored normalised:
-/// trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
-/// `custom`.
+/// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
-/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
-/// anybody but the service, `TSQ_CLOSED`.
-tsq_status tsq_communities_save_community_domain(const tsq_client *client,
-                                                 tsq_str community_id,
-                                                 tsq_str domain,
-                                                 tsq_str domain_type,
-                                                 tsq_community_domain **out,
-                                                 tsq_error **err);
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+tsq_status tsq_spaces_create_spaces(const tsq_client *client,
+                                    const tsq_new_space *items,
+                                    size_t items_len,
+                                    tsq_space_list **out,
+                                    tsq_error **err);
 
-/// Takes a domain away from its community; the service only.
+/// Reads a space by its id.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for a domain that nobody has, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
-tsq_status tsq_communities_delete_community_domain(const tsq_client *client,
-                                                   tsq_str domain,
-                                                   tsq_error **err);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space **out, tsq_error **err);
 
-/// Sets a community's navigation and nothing else of it. `navigation_config` is any JSON, as text; absent, it clears.
+/// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
-/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers who may not, `TSQ_CLOSED`.
-tsq_status tsq_communities_update_navigation(const tsq_client *client,
-                                             tsq_str community_id,
-                                             tsq_str navigation_config,
-                                             tsq_community_config **out,
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_update_space(const tsq_client *client,
+                                   tsq_str id,
+                                   const tsq_space_patch *patch,
+                                   tsq_space **out,
+                                   tsq_error **err);
+
+/// Deletes a space with its fidgets.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_delete_space(const tsq_client *client, tsq_str id, tsq_error **err);
+
+/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
+/// empty.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
+                                      tsq_str user_id,
+                                      tsq_space_list **out,
+                                      tsq_error **err);
+
+/// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
+/// `expose_owner_email` is false.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
+/// `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
+                                        uint32_t limit,
+                                        uint64_t offset,
+                                        tsq_space_list **out,
+                                        tsq_error **err);
+
+/// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space with a fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
+                                             tsq_str id,
+                                             tsq_space **out,
                                              tsq_error **err);
 
-/// The id of the community that answers at a host, as an HTTP `Host` header has it: by its domain, or by its own id.
+/// Creates a fidget in a space.
 ///
-/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing published answers there. Fails
-/// with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_communities_resolve_community(const tsq_client *client,
-                                             tsq_str host,
-                                             tsq_string **out,
-                                             tsq_error **err);
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
+/// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
+/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
+tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
+                                     tsq_str space_id,
+                                     const tsq_new_fidget *fidget,
+                                     tsq_fidget **out,
+                                     tsq_error **err);
 
-/// Registers a space, once; the service or the space's owner.
+/// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a space that is
-/// registered, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for somebody else's space, `TSQ_INVALID_INPUT`,
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
+tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
+                                      tsq_str space_id,
+                                      const tsq_new_fidget *items,
+                                      size_t items_len,
+                                      tsq_fidget_list **out,
+                                      tsq_error **err);
+
+/// Saves positions of a space's fidgets in one transaction: all or none.
+///
+/// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
+/// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
+tsq_status tsq_fidgets_save_positions(const tsq_client *client,
+                                      tsq_str space_id,
+                                      const tsq_position *positions,
+                                      size_t positions_len,
+                                      tsq_fidget_list **out,
+                                      tsq_error **err);
+
+/// Reads a fidget by its id.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidget **out, tsq_error **err);
+
+/// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
+                                     tsq_str id,
+                                     const tsq_fidget_patch *patch,
+                                     tsq_fidget **out,
+                                     tsq_error **err);
+
+/// Deletes a fidget.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when no space of the caller contains the fidget, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
-tsq_status tsq_communities_register_space(const tsq_client *client,
-                                          const tsq_new_registration *registration,
-                                          tsq_space_registration **out,
-                                          tsq_error **err);
+tsq_status tsq_fidgets_delete_fidget(const tsq_client *client,
+                                     tsq_str id,
+                                     tsq_error **err);
 
-/// The registration of a space.
+/// Lists the fidgets of a space, oldest first, then by id. The list of a missing or hidden space is empty.
 ///
-/// Borrows all; returns owned in `out`: NULL when the space is not registered. Fails with `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_communities_get_space_registration(const tsq_client *client,
-                                                  tsq_str space_id,
-                                                  tsq_space_registration **out,
-                                                  tsq_error **err);
-
-/// The row's id: a UUID.
-tsq_str tsq_community_config_id(const tsq_community_config *config);
-
-/// The community, at most 50 characters.
-tsq_str tsq_community_config_community_id(const tsq_community_config *config);
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_community_config_updated_at(const tsq_community_config *config);
-
-/// Brand, as JSON text.
-tsq_str tsq_community_config_brand_config(const tsq_community_config *config);
-
-/// Assets, as JSON text.
-tsq_str tsq_community_config_assets_config(const tsq_community_config *config);
-
-/// The community itself, as JSON text.
-tsq_str tsq_community_config_community_config(const tsq_community_config *config);
-
-/// Fidgets it offers, as JSON text.
-tsq_str tsq_community_config_fidgets_config(const tsq_community_config *config);
-
-/// Navigation, as JSON text; may be absent.
-tsq_str tsq_community_config_navigation_config(const tsq_community_config *config);
-
-/// Look, as JSON text; may be absent.
-tsq_str tsq_community_config_ui_config(const tsq_community_config *config);
-
-/// How many public keys' holders may edit the navigation: true and written to `out`, or false and `out` 0 when the column
-/// has no list. `out` may be NULL.
-bool tsq_community_config_admin_identity_public_keys_len(const tsq_community_config *config,
-                                                         size_t *out);
-
-/// The public key at `index`, counted from 0; absent beyond the end.
-tsq_str tsq_community_config_admin_identity_public_keys_at(const tsq_community_config *config, size_t index);
-
-/// Whether everyone may see it.
-bool tsq_community_config_is_published(const tsq_community_config *config);
-
-/// Whether it may have a domain of its own.
-bool tsq_community_config_custom_domain_authorized(const tsq_community_config *config);
-
-/// Whom to write to; may be absent.
-tsq_str tsq_community_config_admin_email(const tsq_community_config *config);
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_space_fidgets(const tsq_client *client,
+                                         tsq_str space_id,
+                                         tsq_fidget_list **out,
+                                         tsq_error **err);
 
 /// The configuration as a JSON object: its columns by their names.
 ///
 /// Borrows `config`; returns owned in `out`.
 tsq_status tsq_community_config_json(const tsq_community_config *config, tsq_string **out, tsq_error **err);
 
-/// Ends a configuration. Takes `config`; NULL is allowed.
+/// Frees a configuration. Takes `config`; NULL is allowed.
 void tsq_community_config_free(tsq_community_config *config);
-
-/// The row's id: a UUID.
-tsq_str tsq_community_domain_id(const tsq_community_domain *domain);
-
-/// The community it leads to.
-tsq_str tsq_community_domain_community_id(const tsq_community_domain *domain);
-
-/// The domain, normalised.
-tsq_str tsq_community_domain_domain(const tsq_community_domain *domain);
-
-/// `blank_subdomain` or `custom`.
-tsq_str tsq_community_domain_domain_type(const tsq_community_domain *domain);
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_community_domain_created_at(const tsq_community_domain *domain);
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_community_domain_updated_at(const tsq_community_domain *domain);
 
 /// The domain as a JSON object: its columns by their names.
 ///
 /// Borrows `domain`; returns owned in `out`.
 tsq_status tsq_community_domain_json(const tsq_community_domain *domain, tsq_string **out, tsq_error **err);
 
-/// Ends a domain. Takes `domain`; NULL is allowed.
+/// Frees a domain. Takes `domain`; NULL is allowed.
 void tsq_community_domain_free(tsq_community_domain *domain);
-
-/// The space: a UUID; it need not exist any more.
-tsq_str tsq_space_registration_space_id(const tsq_space_registration *registration);
-
-/// Farcaster id: true and written to `out`, or false and `out` 0 for a registration without one. `out` may be NULL.
-bool tsq_space_registration_fid(const tsq_space_registration *registration,
-                                int32_t *out);
-
-/// The space's name.
-tsq_str tsq_space_registration_space_name(const tsq_space_registration *registration);
-
-/// `profile`, `token`, `proposal`, `channel` or `navPage`.
-tsq_str tsq_space_registration_space_type(const tsq_space_registration *registration);
-
-/// The key it was registered with; may be absent.
-tsq_str tsq_space_registration_identity_public_key(const tsq_space_registration *registration);
-
-/// The registration's signature; may be absent.
-tsq_str tsq_space_registration_signature(const tsq_space_registration *registration);
-
-/// When it was registered: microseconds since 1970-01-01T00:00:00Z.
-int64_t tsq_space_registration_timestamp(const tsq_space_registration *registration);
 
 /// The registration as a JSON object: its columns by their names, camelCase.
 ///
@@ -1526,8 +1530,88 @@ tsq_status tsq_space_registration_json(const tsq_space_registration *registratio
                                        tsq_string **out,
                                        tsq_error **err);
 
-/// Ends a registration. Takes `registration`; NULL is allowed.
+/// Frees a registration. Takes `registration`; NULL is allowed.
 void tsq_space_registration_free(tsq_space_registration *registration);
+
+/// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_save_community_config(const tsq_client *client,
+                                                 tsq_str community_id,
+                                                 const tsq_community_patch *patch,
+                                                 tsq_community_config **out,
+                                                 tsq_error **err);
+
+/// Reads the published configuration of a community: a JSON object with the keys `brand`, `assets`, `community`,
+/// `fidgets`, `navigation` and `ui`.
+///
+/// Borrows all; returns owned in `out`: NULL when nothing is published. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_communities_get_active_community_config(const tsq_client *client,
+                                                       tsq_str community_id,
+                                                       tsq_string **out,
+                                                       tsq_error **err);
+
+/// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_save_community_domain(const tsq_client *client,
+                                                 tsq_str community_id,
+                                                 tsq_str domain,
+                                                 tsq_str domain_type,
+                                                 tsq_community_domain **out,
+                                                 tsq_error **err);
+
+/// Deletes a domain. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown domain, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+tsq_status tsq_communities_delete_community_domain(const tsq_client *client, tsq_str domain, tsq_error **err);
+
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
+/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
+tsq_status tsq_communities_update_navigation(const tsq_client *client,
+                                             tsq_str community_id,
+                                             tsq_str navigation_config,
+                                             tsq_community_config **out,
+                                             tsq_error **err);
+
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
+///
+/// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_communities_resolve_community(const tsq_client *client,
+                                             tsq_str host,
+                                             tsq_string **out,
+                                             tsq_error **err);
+
+/// Registers a space, once. Allowed for the service and the space's owner.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a registered
+/// space, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for a space that the caller does not own,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_communities_register_space(const tsq_client *client,
+                                          const tsq_new_registration *registration,
+                                          tsq_space_registration **out,
+                                          tsq_error **err);
+
+/// Reads the registration of a space.
+///
+/// Borrows all; returns owned in `out`: NULL when the space is not registered. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_communities_get_space_registration(const tsq_client *client,
+                                                  tsq_str space_id,
+                                                  tsq_space_registration **out,
+                                                  tsq_error **err);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,17 +1,19 @@
-// townsquare for C++17: townsquare.h in RAII types. The manual is at the head of townsquare.h; here:
+// townsquare for C++17: townsquare.h in RAII types. The manual is at the head of townsquare.h. In addition:
 //
-//   - failures are thrown as townsquare::Error, whose what() is the whole sentence;
-//   - Config, Client, MiniApps, SpaceList, Owned<Space> and what else calls return own their handle and can only be
-//     moved;
-//   - MiniApp, Space, Fidget, Owner, Author, User, Session, Texts and every std::string_view are views: they live as long as
-//     the owner that they were read from. Discovery, Auth, Spaces, Fidgets and Communities are views of their Client;
+//   - failures are thrown as townsquare::Error; its what() is the whole sentence;
+//   - Config, Client, Subscription, Owned<Space>, the lists and other results own their handle and can only be moved;
+//   - MiniApp, Space, Fidget, Owner, Author, User, Session and every std::string_view are views: they live as long as the
+//     owner that they were read from. Discovery, Auth, Spaces, Fidgets and Communities are views of their Client. Reading
+//     a view from a temporary owner does not compile: name the owner first;
 //   - every method may be called from any thread; a moved-from object may only be assigned to or destroyed.
 //
-//     townsquare::Client client;
+//     const townsquare::Client client;
+//     const townsquare::Owned<townsquare::Space> space = client.spaces().get_space(id);
+//     std::cout << space->name() << '\n';
 //     for (townsquare::MiniApp app : client.discovery().get_trending_mini_apps("24h", {20}))
 //         std::cout << app.name() << "  " << app.home_url() << '\n';
 //
-// Header-only and thin: each method is one call of the C function of its name.
+// Header-only: each method calls the C function of its name.
 
 #ifndef TOWNSQUARE_HPP
 #define TOWNSQUARE_HPP
@@ -30,12 +32,12 @@ public:
     /// The defaults.
     Config() : handle_(tsq_config_new()) {}
     /// `townsquare:/var/lib/town?durability=normal`, `sqlite:PATH`, `postgres://...`
-    static Config from_url(std::string_view url) {
+    [[nodiscard]] static Config from_url(std::string_view url) {
         return Config(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_config_from_url(detail::text(url), out, err); }));
     }
     /// From the variables TOWNSQUARE_<NAME>.
-    static Config from_env() { return Config(detail::make<Handle>(tsq_config_from_env)); }
+    [[nodiscard]] static Config from_env() { return Config(detail::make<Handle>(tsq_config_from_env)); }
 
     /// Sets an option by its name.
     Config &set(std::string_view name, std::string_view value) & {
@@ -44,67 +46,98 @@ public:
     }
     Config &&set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
 
-    tsq_config *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_config *get() const noexcept { return handle_.get(); }
 
 private:
-    using Handle = detail::Owned<tsq_config, tsq_config_free>;
+    using Handle = detail::Handle<tsq_config, tsq_config_free>;
     explicit Config(Handle handle) : handle_(std::move(handle)) {}
     Handle handle_;
 };
 
-/// An open client. Its destructor ends this handle, and closes the client when it was the last.
+/// A handle of a client. Its destructor frees the handle; freeing the last handle closes the client.
 class Client {
 public:
     /// Opens with the defaults.
     Client() : Client(detail::make<Handle>([](auto out, auto err) { return tsq_client_open(nullptr, out, err); })) {}
-    /// Opens; the configuration may end afterwards.
+    /// Opens with a configuration, which is copied.
     explicit Client(const Config &config)
         : Client(detail::make<Handle>([&](auto out, auto err) { return tsq_client_open(config.get(), out, err); })) {}
-    /// The client of this process, with the defaults when this is the first call.
-    static Client shared() {
+    /// The shared client of the process; the first call opens it with the defaults.
+    [[nodiscard]] static Client shared() {
         return Client(detail::make<Handle>([](auto out, auto err) { return tsq_client_shared(nullptr, out, err); }));
     }
-    /// The client of this process; throws TSQ_CONFIG when it was opened with other options.
-    static Client shared(const Config &config) {
+    /// The shared client of the process; throws TSQ_CONFIG when it is open with other options.
+    [[nodiscard]] static Client shared(const Config &config) {
         return Client(detail::make<Handle>([&](auto out, auto err) { return tsq_client_shared(config.get(), out, err); }));
     }
 
-    /// The same client past every policy: a further handle, for trusted code.
-    Client as_service() const {
+    /// A handle of the same client that acts as the service, to which no policy applies. For trusted code.
+    [[nodiscard]] Client as_service() const {
         return Client(detail::make<Handle>([this](auto out, auto err) { return tsq_client_as_service(get(), out, err); }));
     }
-    /// The same client as the user of a session: a further handle, for servers with many users.
-    Client as_user(std::string_view access_token) const {
+    /// A handle of the same client that acts as the user of a session, for servers with many users.
+    [[nodiscard]] Client as_user(std::string_view access_token) const {
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_as_user(get(), detail::text(access_token), out, err); }));
     }
-    /// Writes a copy of the SQLite database to a file that must not exist, while writers go on.
+    /// Writes a copy of the SQLite database to a file that must not exist; writers go on meanwhile.
     void backup(std::string_view target) const {
         detail::act([&](auto err) { return tsq_client_backup(get(), detail::text(target), err); });
     }
-    /// Puts such a copy into a data folder that has no database and that no client has open.
+    /// Restores such a copy into a data folder without a database that no client has open.
     static void restore(std::string_view source, std::string_view data_dir) {
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });
     }
 
-    /// Closes the client for all its handles; closing again does nothing.
+    /// Closes the client for all its handles. Throws TSQ_INVALID_INPUT inside a callback.
     void close() {
         detail::act([this](auto err) { return tsq_client_close(get(), err); });
     }
-    bool is_closed() const noexcept { return tsq_client_is_closed(get()); }
-    Discovery discovery() const noexcept { return Discovery(get()); }
-    Auth auth() const noexcept { return Auth(get()); }
-    Spaces spaces() const noexcept { return Spaces(get()); }
-    Fidgets fidgets() const noexcept { return Fidgets(get()); }
-    Communities communities() const noexcept { return Communities(get()); }
+    [[nodiscard]] bool is_closed() const noexcept { return tsq_client_is_closed(get()); }
+    // Views of a temporary client would dangle: name the client first.
+    [[nodiscard]] Discovery discovery() const & noexcept { return Discovery(get()); }
+    Discovery discovery() const && = delete;
+    [[nodiscard]] Auth auth() const & noexcept { return Auth(get()); }
+    Auth auth() const && = delete;
+    [[nodiscard]] Spaces spaces() const & noexcept { return Spaces(get()); }
+    Spaces spaces() const && = delete;
+    [[nodiscard]] Fidgets fidgets() const & noexcept { return Fidgets(get()); }
+    Fidgets fidgets() const && = delete;
+    [[nodiscard]] Communities communities() const & noexcept { return Communities(get()); }
+    Communities communities() const && = delete;
 
-    tsq_client *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_client *get() const noexcept { return handle_.get(); }
 
 private:
-    using Handle = detail::Owned<tsq_client, tsq_client_free>;
+    using Handle = detail::Handle<tsq_client, tsq_client_free>;
     explicit Client(Handle handle) noexcept : handle_(std::move(handle)) {}
     Handle handle_;
 };
+
+/// Receives log events, on any thread and on several threads at once. It must not call the library; exceptions that it
+/// throws are dropped.
+using LogCallback = std::function<void(tsq_log_level level, std::string_view target, std::string_view message)>;
+
+namespace detail {
+
+/// Calls a LogCallback from C.
+inline void call_log(const tsq_log_event *event, void *callback) noexcept {
+    try {
+        (*static_cast<const LogCallback *>(callback))(event->level, view(event->target), view(event->message));
+    } catch (...) {
+    }
+}
+
+inline void delete_log(void *callback) noexcept { delete static_cast<LogCallback *>(callback); }
+
+}  // namespace detail
+
+/// Sets the log callback of the process in place of an earlier one; an empty function removes it.
+inline void set_log(LogCallback callback) {
+    const tsq_log_callback call = callback ? detail::call_log : nullptr;
+    auto data = std::make_unique<LogCallback>(std::move(callback));
+    detail::act([&](auto err) { return tsq_set_log(call, data.release(), detail::delete_log, err); });
+}
 
 }  // namespace townsquare
 

@@ -1,8 +1,7 @@
-//! What does it cost to let people in, and to know who is calling?
+//! Cost of signing in and of checking the caller.
 //!
-//! A sign-in stands next to Argon2 alone with the same parameters; a call of a signed-in user next to the same call of the
-//! service. At the end, the time of a wrong password next to that of an unknown address: whoever can tell them apart
-//! knows who has an account.
+//! A sign-in is compared with Argon2 alone, a signed-in user's call with the same call of the service. The end compares
+//! a wrong password with an unknown address: a difference in time would reveal which addresses have accounts.
 
 #![forbid(unsafe_code)]
 
@@ -14,23 +13,24 @@ use std::{
 use argon2::Argon2;
 use criterion::Criterion;
 use townsquare::blocking::Client;
-use townsquare_benches::{sized, spaces::town, town::Folder};
+use townsquare_benches::{sized, spaces::database_of};
+use townsquare_tests::temp_dir;
 
 const EMAIL: &str = "ann@town.example";
 const PASSWORD: &str = "correct horse battery";
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let folder = Folder::new();
-    let file = folder.join("town.db");
-    let (client, ids) = town(&file, sized(100_000, 100));
+    let folder = temp_dir();
+    let file = folder.path().join("town.db");
+    let (client, ids) = database_of(&file, sized(100_000, 100));
     client.auth().sign_up(EMAIL, PASSWORD).expect("an account");
     let session = client.auth().sign_in(EMAIL, PASSWORD).expect("a session");
     let (user, service) = (client.as_user(&session.access_token).expect("a handle"), client.as_service());
 
     let mut group = criterion.benchmark_group("auth/sign_in");
     group.sample_size(sized(30, 10));
-    // On a handle that keeps its caller, as a server signs its users in.
+    // `as_service` keeps its caller, as in a server that signs its users in.
     group.bench_function("townsquare", |bencher| {
         bencher.iter(|| service.auth().sign_in(EMAIL, PASSWORD).expect("right"));
     });
@@ -49,7 +49,7 @@ fn main() {
     group.bench_function("a token", |bencher| bencher.iter(|| client.as_user(&session.access_token).expect("stands")));
     group.finish();
     criterion.final_summary();
-    tell_apart(&client);
+    compare_failures(&client);
     client.close();
 }
 
@@ -61,9 +61,9 @@ fn argon2() -> [u8; 32] {
     hash
 }
 
-/// Tries wrong passwords of known and of unknown addresses in turns, never one address so often that it has to wait.
+/// Signs in with wrong passwords for known and unknown addresses in turns, below the rate limit of each address.
 #[allow(clippy::print_stdout, reason = "the figures are the answer")]
-fn tell_apart(client: &Client) {
+fn compare_failures(client: &Client) {
     let addresses = sized(40, 2);
     let email = |kind: &str, number: usize| format!("{kind}-{number}@town.example");
     for number in 0..addresses {

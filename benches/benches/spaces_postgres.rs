@@ -1,8 +1,8 @@
-//! What do the tables cost on PostgreSQL, next to sqlx alone on the same server over the same socket?
+//! Cost of the tables on PostgreSQL, compared with sqlx on the same server and socket.
 //!
-//! The floor has its connections at hand and its statements prepared, sends the same statements and makes the same
-//! values of the rows. It is asked in three ways: by a task of a runtime with threads, as in a service; by the main
-//! function of one; and by a thread that waits in a runtime of its own, where nothing has to wake anything.
+//! The floor has open connections and prepared statements, and reads the same columns into the same types. Each is called
+//! in three ways: by a task of a multi-threaded runtime, by that runtime's `block_on`, and by a blocking call with a
+//! current-thread runtime, which needs no wake-up between threads.
 
 #![forbid(unsafe_code)]
 
@@ -19,32 +19,33 @@ use tokio::{
     runtime::{Builder, Runtime},
     sync::Mutex,
 };
-use townsquare::{Client, NewSpace, Timestamp, Uuid};
+use townsquare::{Client, Timestamp, Uuid, spaces::NewSpace};
 use townsquare_benches::{
-    postgres::Server,
     raw::RawSpace,
     sized,
     spaces::{fill, open, owners},
 };
+use townsquare_tests::postgres::{APP_ROLE, Server};
 
-/// Writers at once; the library's pool has as many connections.
+/// Concurrent writers, as many as the library's pool has connections.
 const WRITERS: usize = 32;
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let Some(server) = Server::start() else { return };
-    let client = open(&server.url());
+    let Some(server) = Server::durable() else { return };
+    let url = server.socket_url(APP_ROLE, &server.new_database());
+    let client = open(&url);
     let alone = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let (insert, owners) = owners(1_000);
-    let mut connection = alone.block_on(connect(&server));
+    let mut connection = alone.block_on(connect(&url));
     alone.block_on(connection.execute(AssertSqlSafe(insert))).expect("users");
     let ids = fill(&client, &owners, sized(100_000, 100));
     alone.block_on(connection.execute("ANALYZE")).expect("statistics");
     client.auth().sign_up("ann@town.example", "correct horse battery").expect("an account");
     let session = client.auth().sign_in("ann@town.example", "correct horse battery").expect("a session");
     let user = client.as_user(&session.access_token).expect("a handle");
-    reading(&mut criterion, &server, [&client.as_service(), &user], &ids, &alone, connection);
-    writing(&mut criterion, &server, client.as_service().inner());
+    reading(&mut criterion, &url, [&client.as_service(), &user], &ids, &alone, connection);
+    writing(&mut criterion, &url, client.as_service().inner());
     client.close();
     criterion.final_summary();
 }
@@ -53,13 +54,13 @@ fn threads() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
 }
 
-async fn connect(server: &Server) -> PgConnection {
-    PgConnection::connect(&server.url()).await.expect("the server runs")
+async fn connect(url: &str) -> PgConnection {
+    PgConnection::connect(url).await.expect("the server runs")
 }
 
 fn reading(
     criterion: &mut Criterion,
-    server: &Server,
+    url: &str,
     [service, user]: [&townsquare::blocking::Client; 2],
     ids: &[Uuid],
     alone: &Runtime,
@@ -84,7 +85,7 @@ fn reading(
             bencher.iter(|| tasks.block_on(caller.inner().spaces().get_space(next())).expect("a space"));
         });
     }
-    let mut held = tasks.block_on(connect(server));
+    let mut held = tasks.block_on(connect(url));
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter(|| tasks.block_on(get_space(&mut held, next())));
     });
@@ -104,7 +105,7 @@ fn reading(
             });
         });
     }
-    let connection = Arc::new(Mutex::new(tasks.block_on(connect(server))));
+    let connection = Arc::new(Mutex::new(tasks.block_on(connect(url))));
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter_custom(|times| {
             let ids: Vec<_> = turn.by_ref().take(times as usize).collect();
@@ -120,7 +121,7 @@ fn reading(
     group.finish();
 }
 
-fn writing(criterion: &mut Criterion, server: &Server, service: &Client) {
+fn writing(criterion: &mut Criterion, url: &str, service: &Client) {
     let tasks = threads();
     let mut group = criterion.benchmark_group("postgres/32 writers, each insert");
     group.bench_function("townsquare", |bencher| {
@@ -136,7 +137,7 @@ fn writing(criterion: &mut Criterion, server: &Server, service: &Client) {
             timed(&tasks, all(writers.collect()))
         });
     });
-    let connect = || Arc::new(Mutex::new(tasks.block_on(connect(server))));
+    let connect = || Arc::new(Mutex::new(tasks.block_on(connect(url))));
     let connections: Vec<_> = (0..WRITERS).map(|_| connect()).collect();
     group.bench_function("floor: sqlx", |bencher| {
         bencher.iter_custom(|times| {
@@ -155,7 +156,7 @@ fn writing(criterion: &mut Criterion, server: &Server, service: &Client) {
     group.finish();
 }
 
-/// What each writer has to do of so many inserts.
+/// Returns the number of inserts of each writer.
 fn shares(times: u64) -> impl Iterator<Item = u64> {
     let writers = WRITERS as u64;
     (0..writers).map(move |number| times / writers + u64::from(number < times % writers))
@@ -168,7 +169,7 @@ async fn all(tasks: Vec<impl Future<Output = ()> + Send + 'static>) {
     }
 }
 
-/// How long a task takes on the threads of a runtime.
+/// Returns the duration of a task on a runtime's threads.
 fn timed(runtime: &Runtime, task: impl Future<Output = ()> + Send + 'static) -> Duration {
     let started = Instant::now();
     runtime.block_on(runtime.spawn(task)).expect("no panic");
@@ -202,7 +203,7 @@ fn space(row: &PgRow) -> RawSpace {
     }
 }
 
-/// On the wire a time is a number of microseconds since 2000.
+/// Reads a time, on the wire a number of microseconds since 2000.
 fn time(row: &PgRow, column: usize) -> Timestamp {
     Timestamp::from_microsecond(row.get_unchecked::<i64, _>(column) + 946_684_800_000_000).expect("in range")
 }

@@ -1,10 +1,10 @@
-"""What discovery costs a Python program: microseconds a call, the least and the median of many runs.
+"""Measures discovery from Python: microseconds a call, the minimum and the median of many runs.
 
     python benches/python/discovery.py [--catalog URL] [--runs N]
 
-The least is the cost; the median tells how noisy the machine is. Beside it stand floors of the same run: a C function that
-takes a keyword, a copy of a ready list, and the same answer as dicts, which is what a record spares. Build with
-`maturin develop --release`: a debug build measures nothing.
+The minimum is the cost; the distance to the median shows the noise of the machine. The same run measures lower bounds: a C
+function with a keyword argument and a copy of a list; and a peer: the same result as dicts parsed from JSON. Build with
+`maturin develop --release`; figures of a debug build mean nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SAMPLE = Path(__file__).parents[2] / "core" / "samples" / "catalog.json"
 
 
 def measure(call: Callable[[], object], runs: int) -> tuple[float, float]:
-    """Least and median, in microseconds a call; a run takes about 10 ms."""
+    """Minimum and median in microseconds a call. One run takes about 10 ms."""
     calls, took = 1, 0.0
     while took < 0.01:
         calls *= 2
@@ -33,6 +33,7 @@ def measure(call: Callable[[], object], runs: int) -> tuple[float, float]:
 
 
 def timed(call: Callable[[], object], calls: int) -> float:
+    """Seconds that this many calls take."""
     start = time.perf_counter()
     for _ in range(calls):
         call()
@@ -48,7 +49,7 @@ def main() -> None:
         discovery = client.discovery
         apps = discovery.get_trending_mini_apps(limit=20)
         text = json.dumps([app.to_dict() for app in apps])
-        print(f"{client.discovery.stats().total} apps, lists of {len(apps)}; microseconds a call: least, median")
+        print(f"{client.discovery.stats().total} apps, lists of {len(apps)}; microseconds a call: minimum, median")
         for name, call in {
             "get_trending_mini_apps(limit=20)": lambda: discovery.get_trending_mini_apps(limit=20),
             "get_trending_mini_apps(limit=1)": lambda: discovery.get_trending_mini_apps(limit=1),
@@ -59,8 +60,8 @@ def main() -> None:
             "floor: copy of a list of 20": lambda: list(apps),
             "peer: 20 dicts from JSON text": lambda: json.loads(text),
         }.items():
-            least, median = measure(call, arguments.runs)
-            print(f"{name:36} {least:8.2f} {median:8.2f}")
+            minimum, median = measure(call, arguments.runs)
+            print(f"{name:36} {minimum:8.2f} {median:8.2f}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What table operations cost a Python program: microseconds a call, the least and the median of many runs.
+"""Measures table operations from Python: microseconds a call, the minimum and the median of many runs.
 
     python benches/python/tables.py [--spaces N] [--runs N]
 
-Beside `get_space` stands the standard library's sqlite3 on the same row of the same file: one prepared statement, the row
-made a frozen dataclass, with its texts as they are and with the ids and times a record has. It runs in a process of its
-own, because two SQLite libraries in one process drop each other's file locks. The least is the cost; the median tells how
-noisy the machine is. Build with `maturin develop --release`: a debug build measures nothing.
+The peer of `get_space` is the standard library's sqlite3 on the same row of the same file: one prepared statement, and the row
+as a frozen dataclass, with texts only and with the same ids and times as a record. It runs in a child process, because two
+SQLite libraries in one process drop each other's file locks. The minimum is the cost; the distance to the median shows the noise
+of the machine. Build with `maturin develop --release`; figures of a debug build mean nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS = "id, name, description, owner_id, is_public, created_at, updated_at"
 
 @dataclass(frozen=True)
 class Row:
-    """What a program without the library would make of a row."""
+    """A row as a program without the library would represent it."""
 
     id: Any
     name: str
@@ -41,11 +41,13 @@ class Row:
 
 
 def show(name: str, call: Callable[[], object], runs: int) -> None:
-    least, median = measure(call, runs)
-    print(f"{name:48} {least:8.2f} {median:8.2f}", flush=True)
+    """Measures a call and prints its line."""
+    minimum, median = measure(call, runs)
+    print(f"{name:48} {minimum:8.2f} {median:8.2f}", flush=True)
 
 
 def peer(file: str, space: str, runs: int) -> None:
+    """Measures the standard library's sqlite3. The child process runs this."""
     database = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
     statement = f"SELECT {COLUMNS} FROM spaces WHERE id = ? AND is_public = 1"
 
@@ -84,7 +86,7 @@ def main() -> None:
         config = {"list": list(range(50)), "deep": {"a": {"b": ["text", 1.5, None, True]}}}
         fidget = service.fidgets.create_fidget(space.id, "clock", config=config)
         text, spaces = str(space.id), client.spaces
-        print(f"{arguments.spaces} spaces; microseconds a call: least, median")
+        print(f"{arguments.spaces} spaces; microseconds a call: minimum, median")
         show("get_space(text)", lambda: spaces.get_space(text), arguments.runs)
         show("get_space(UUID)", lambda: spaces.get_space(space.id), arguments.runs)
         show("get_space(text), by the service", lambda: service.spaces.get_space(text), arguments.runs)

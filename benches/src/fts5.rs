@@ -1,13 +1,13 @@
-//! SQLite's FTS5 as a contestant: what a search over the same records costs who has SQLite anyway.
+//! SQLite's FTS5 as a search engine to compare with.
 //!
-//! Invariant: in memory, prepared statements, the library's field weights, BM25, the best twenty, a prefix index for
-//! what is typed. FTS5 forgives no typo: for those it has the usual way round, an index of the trigrams of names.
+//! Invariant: in memory, with prepared statements, the library's field weights, BM25, the best twenty results and a
+//! prefix index. FTS5 has no fuzzy search: queries with a typo use a trigram index of names.
 
 use rusqlite::{Connection, params};
 
-use crate::{catalog::App, contest::Engine, queries::Kind};
+use crate::{catalog::App, comparison::Engine, queries::Kind};
 
-/// An index of some apps.
+/// An index of apps.
 pub struct Fts5(Connection);
 
 const SCHEMA: &str = "
@@ -21,10 +21,10 @@ const SEARCH: &str = "SELECT rowid FROM apps WHERE apps MATCH ?1 ORDER BY rank L
 const SEARCH_NAMES: &str = "SELECT rowid FROM names WHERE names MATCH ?1 ORDER BY rank LIMIT 20";
 
 impl Fts5 {
-    /// Indexes these apps, and merges what it wrote into one segment.
+    /// Indexes these apps and merges the index into one segment.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// SQLite's error.
     pub fn build(apps: &[App]) -> rusqlite::Result<Fts5> {
         let mut database = Connection::open_in_memory()?;
         database.execute_batch(SCHEMA)?;

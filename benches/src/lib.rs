@@ -1,33 +1,30 @@
-//! What the benches share: catalogs and tables of any size, a client on them, the peers that need no lock file of their own.
+//! Shared code of the benches: catalogs and databases of any size, clients on them, and the search engines that they
+//! are compared with.
 //!
-//! Invariant: a catalog follows from its size alone, so every run and every machine is asked the same; and a peer is
-//! given the same records, the same fields and the same queries as the library, and never less time.
+//! Invariant: a catalog follows from its size alone, so every run on every machine measures the same. A compared engine
+//! gets the same records, fields and queries as the library.
 
 #![forbid(unsafe_code)]
+#![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
 pub mod catalog;
-pub mod contest;
+pub mod comparison;
+pub mod fixture;
 pub mod fts5;
-pub mod postgres;
+pub mod process_memory;
 pub mod queries;
-pub mod random;
 pub mod raw;
-pub mod resident;
 pub mod spaces;
-pub mod town;
-pub mod townsfolk;
-pub mod upstream;
-pub mod words;
 
-/// Whether this is a smoke run (`cargo bench -- --test`, or without `--bench` as under `cargo test`): everything runs
-/// once, at sizes that take no time, and no figure means anything.
+/// Whether this is a smoke run (`cargo bench -- --test`, or without `--bench` as under `cargo test`): each bench runs
+/// once at a small size, and its figures mean nothing.
 pub fn is_smoke() -> bool {
     let mut arguments = std::env::args().skip(1);
     let is_bench = std::env::args().skip(1).any(|argument| argument == "--bench");
     !is_bench || arguments.any(|argument| argument == "--test")
 }
 
-/// `full`, or `smoke` in a smoke run.
+/// Returns `full`, or `smoke` in a smoke run.
 pub fn sized<T>(full: T, smoke: T) -> T {
     if is_smoke() { smoke } else { full }
 }

@@ -1,33 +1,35 @@
-//! What people type, taken from the catalog itself: every query was meant for an app that is there.
+//! Search queries made from the texts of a catalog, so that each query has an app it means.
 //!
-//! Invariant: the same catalog gives the same queries; half of the words come from names, half from running text, where
-//! frequent words are met as often as they are frequent.
+//! Invariant: the same catalog gives the same queries. Half of the words come from names, half from running text with
+//! its word frequencies.
 
-use crate::{catalog::App, random::Random};
+use townsquare_tests::catalog::SplitMix;
 
-/// A kind of query, each with a target of its own.
+use crate::catalog::App;
+
+/// A kind of query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A whole word.
     OneWord,
-    /// The same queries; peers take the word as a beginning too, as the library always does with the last word.
+    /// The queries of `OneWord`; peers also match the word as a prefix, as the library always does.
     OneWordOpen,
     /// Two words of one app.
     TwoWords,
-    /// The same queries; peers take the second word as a beginning too.
+    /// The queries of `TwoWords`; peers also match the second word as a prefix.
     TwoWordsOpen,
     /// The first two to five letters of a word.
     Prefix,
-    /// A word of a name with one letter dropped, doubled, swapped or replaced; five letters or more.
+    /// A word of a name, five letters or more, with one letter dropped, doubled, swapped or replaced.
     OneTypo,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 6] =
         [Kind::OneWord, Kind::OneWordOpen, Kind::TwoWords, Kind::TwoWordsOpen, Kind::Prefix, Kind::OneTypo];
 
-    /// For a table.
+    /// Returns the name for a table.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::OneWord => "one word",
@@ -39,13 +41,13 @@ impl Kind {
         }
     }
 
-    /// Whether peers take the last word as a beginning.
+    /// Whether peers match the last word as a prefix.
     pub const fn is_open(self) -> bool {
         matches!(self, Kind::OneWordOpen | Kind::TwoWordsOpen | Kind::Prefix)
     }
 
-    /// The kind whose queries these are.
-    const fn asked(self) -> Kind {
+    /// Returns the kind whose queries this kind uses.
+    const fn base(self) -> Kind {
         match self {
             Kind::OneWordOpen => Kind::OneWord,
             Kind::TwoWordsOpen => Kind::TwoWords,
@@ -54,13 +56,13 @@ impl Kind {
     }
 }
 
-/// `count` queries of a kind.
+/// Returns `count` queries of a kind.
 ///
 /// # Panics
-/// When no app has words that serve.
+/// When the catalog has no suitable words.
 pub fn queries(kind: Kind, apps: &[App], count: usize) -> Vec<String> {
-    let kind = kind.asked();
-    let random = &mut Random::seeded(kind as u64 + 1);
+    let kind = kind.base();
+    let random = &mut SplitMix::new(kind as u64 + 1);
     let mut queries = Vec::with_capacity(count);
     let mut tries = 0;
     while queries.len() < count {
@@ -71,7 +73,7 @@ pub fn queries(kind: Kind, apps: &[App], count: usize) -> Vec<String> {
     queries
 }
 
-fn query(kind: Kind, app: &App, random: &mut Random) -> Option<String> {
+fn query(kind: Kind, app: &App, random: &mut SplitMix) -> Option<String> {
     let names = words(&app.name);
     let words = if random.percent(50) { names.clone() } else { words(app.description.as_deref()?) };
     match kind {
@@ -94,7 +96,7 @@ fn query(kind: Kind, app: &App, random: &mut Random) -> Option<String> {
     }
 }
 
-fn misspelt(mut letters: Vec<char>, random: &mut Random) -> String {
+fn misspelt(mut letters: Vec<char>, random: &mut SplitMix) -> String {
     let at = 1 + random.below(letters.len() - 2);
     match random.below(4) {
         0 => drop(letters.remove(at)),
@@ -105,7 +107,7 @@ fn misspelt(mut letters: Vec<char>, random: &mut Random) -> String {
     letters.into_iter().collect()
 }
 
-/// Words of two letters or more, in lower case; plain ones, which every engine cuts alike.
+/// Returns the ASCII words of two letters or more in lower case, which every engine tokenizes alike.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 1);
     words.filter(|word| word.is_ascii()).map(str::to_lowercase).collect()

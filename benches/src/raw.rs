@@ -1,35 +1,35 @@
-//! rusqlite as the floor of the tables on SQLite.
+//! Plain rusqlite, the floor of the table benches on SQLite.
 //!
-//! Invariant: it reads the same columns of the same rows as the library, by statements it keeps prepared, and makes
-//! the same values of them: ids and times parsed, texts owned.
+//! Invariant: it reads the same columns of the same rows as the library, with prepared statements, into the same types:
+//! parsed ids and times, owned texts.
 
 use std::path::Path;
 
 use rusqlite::{Connection, Row, params};
 use townsquare::{Timestamp, Uuid};
 
-/// A row as the library's records hold it.
+/// A row with the types of the library's records.
 #[derive(Debug)]
 pub struct RawSpace {
     /// Primary key.
     pub id: Uuid,
     /// Display name.
     pub name: String,
-    /// What it is about.
+    /// Description.
     pub description: Option<String>,
-    /// Whose it is.
+    /// The owner's user id.
     pub owner_id: Option<Uuid>,
     /// Whether everyone may see it.
     pub is_public: bool,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Id and address of the owner, in a page of public spaces.
+    /// The owner's id and address, in a page of public spaces.
     pub owner: Option<(Uuid, String)>,
 }
 
-/// rusqlite with SQLite's defaults, for reading.
+/// Opens a connection with SQLite's defaults, for reading.
 ///
 /// # Panics
 /// When the file does not open.
@@ -37,7 +37,7 @@ pub fn reader(file: &Path) -> Connection {
     Connection::open(file).expect("opens")
 }
 
-/// rusqlite set up as the library's writer is.
+/// Opens a connection with the settings of the library's writer.
 ///
 /// # Panics
 /// When the file does not open.
@@ -55,7 +55,7 @@ pub fn writer(file: &Path) -> Connection {
 /// The floor of `get_space`.
 ///
 /// # Panics
-/// When there is none.
+/// When there is no such space.
 pub fn get_space(connection: &Connection, id: &Uuid) -> RawSpace {
     let sql = "SELECT id, name, description, owner_id, is_public, created_at, updated_at FROM spaces WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).expect("prepares");

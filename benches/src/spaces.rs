@@ -1,14 +1,13 @@
-//! Databases full of spaces.
+//! Databases with many spaces.
 //!
-//! Invariant: a space has an owner and a description, as those have that people make; so a page joins, and every
-//! column of it holds something.
+//! Invariant: every space has an owner and a description, so that no column is empty and pages join users.
 
 use std::path::Path;
 
 use rusqlite::Connection;
-use townsquare::{Config, NewSpace, Uuid, blocking::Client};
+use townsquare::{Config, Uuid, blocking::Client, spaces::NewSpace};
 
-/// A client without a catalog.
+/// Opens a client without a catalog.
 ///
 /// # Panics
 /// When the library fails.
@@ -16,19 +15,19 @@ pub fn open(url: &str) -> Client {
     Client::open(Config::new().database_url(url).catalog_api_key("")).expect("the client opens")
 }
 
-/// The URL of a SQLite file.
+/// Returns the URL of a SQLite file.
 pub fn sqlite_url(file: &Path) -> String {
     format!("sqlite:{}", file.display())
 }
 
-/// Owners for the spaces: an `INSERT` that both engines take, and their ids.
+/// Returns an `INSERT` of `count` users for both engines, and their ids.
 pub fn owners(count: u128) -> (String, Vec<Uuid>) {
     let ids: Vec<_> = (1..=count).map(Uuid::from_u128).collect();
     let rows: Vec<_> = ids.iter().map(|id| format!("('{id}', '{}@town.example')", id.simple())).collect();
     (format!("INSERT INTO users (id, email) VALUES {}", rows.join(", ")), ids)
 }
 
-/// Creates so many public spaces, the owners in turn; the ids of all.
+/// Creates `size` public spaces, with the owners in turn; returns their ids.
 ///
 /// # Panics
 /// When the disk is full or the library fails.
@@ -45,11 +44,11 @@ pub fn fill(client: &Client, owners: &[Uuid], size: usize) -> Vec<Uuid> {
     ids
 }
 
-/// A new SQLite database with so many public spaces of a thousand owners; a client on it, and the ids.
+/// Creates a SQLite database with `size` public spaces of a thousand owners; returns a client on it and the ids.
 ///
 /// # Panics
 /// When the disk is full or the library fails.
-pub fn town(file: &Path, size: usize) -> (Client, Vec<Uuid>) {
+pub fn database_of(file: &Path, size: usize) -> (Client, Vec<Uuid>) {
     let client = open(&sqlite_url(file));
     let (insert, owners) = owners(1_000);
     Connection::open(file).and_then(|raw| raw.execute_batch(&insert)).expect("users");

@@ -1,94 +1,128 @@
-//! A tour of townsquare with the embedded default: `cargo run --release --example tour`.
+//! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets and communities.
 //!
-//! With `CATALOG_API_KEY` set it browses the real catalog, else the small sample beside this file. Everything it
-//! writes goes into a temporary folder.
-#![allow(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+//! Start it with `cargo run --release --example tour`. It writes only to a temporary folder, which it deletes. Without
+//! `CATALOG_API_KEY` the catalog is the sample file `samples/catalog.json`.
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use townsquare::{
-    CatalogSource, Config, MiniApps, NewFidget, NewSpace, Selection, SpacePatch, Timeframe, blocking::Client,
+    Config, Json, Result,
+    blocking::Client,
+    communities::CommunityPatch,
+    discovery::{CatalogSource, MiniApps, Selection, Timeframe},
+    spaces::{NewFidget, NewSpace, SpacePatch},
 };
 
-fn main() -> Result<(), townsquare::Error> {
+fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("townsquare-tour-{}", std::process::id()));
     let mut config = Config::new().data_dir(&folder);
+    #[allow(clippy::disallowed_methods, reason = "an example reads its own environment")]
     if std::env::var_os("CATALOG_API_KEY").is_none() {
         config = config.catalog_url(concat!("file://", env!("CARGO_MANIFEST_DIR"), "/samples/catalog.json"));
     }
+
+    // Opening creates the folder, the SQLite file in it, and its tables.
     let client = Client::open(config)?;
-    let result = discover(&client).and_then(|()| build(&client));
+    let result = browse_mini_apps(&client).and_then(|()| make_a_space(&client)).and_then(|()| publish_config(&client));
+
+    // Closing waits for every thread of the client, so the folder can be deleted afterwards.
     client.close();
-    // The tour leaves nothing behind; what cannot be removed is the temporary folder's own business.
     let _ = std::fs::remove_dir_all(&folder);
     result
 }
 
-/// What a visitor does: browse and search.
-fn discover(client: &Client) -> Result<(), townsquare::Error> {
+/// Discovery needs no account.
+fn browse_mini_apps(client: &Client) -> Result<()> {
     let discovery = client.discovery();
 
-    table("Trending today", &discovery.get_trending_mini_apps(Timeframe::Hours24, 8)?);
-    table("Games", &discovery.get_mini_apps_by_category(["games"], 5)?);
-    let creative = Selection::first(5).in_categories(["music", "art-creativity"]).on_networks(["zora"]);
-    table("Music and art on Zora, this week", &discovery.get_trending_mini_apps(Timeframe::Days7, creative)?);
+    print_apps("Trending in the last 24 hours", &discovery.get_trending_mini_apps(Timeframe::Hours24, 8)?);
+    print_apps("Category games", &discovery.get_mini_apps_by_category(["games"], 5)?);
+
+    // A selection combines a limit, categories and networks.
+    let selection = Selection::first(5).in_categories(["music", "art-creativity"]).on_networks(["zora"]);
+    print_apps("Music and art on Zora, last 7 days", &discovery.get_trending_mini_apps(Timeframe::Days7, selection)?);
+
+    // Search folds accents and corrects typing errors, as in the second and third query.
     for query in ["orchard", "chart creme", "standup ketle"] {
-        table(&format!("Search: {query}"), &discovery.search_mini_apps(query, 5)?);
+        print_apps(&format!("Search for {query:?}"), &discovery.search_mini_apps(query, 5)?);
     }
 
     let stats = discovery.stats()?;
     let source = match stats.source {
-        CatalogSource::File => "the sample catalog (set CATALOG_API_KEY for the real one)",
+        CatalogSource::File => "the sample file (set CATALOG_API_KEY to use the upstream API)",
         other => other.as_str(),
     };
     let fetched = stats.fetched_at.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"));
-    println!("{} apps from {source}, fetched {fetched}\n", stats.total);
+    println!("The catalog has {} mini apps from {source}, fetched {fetched}.\n", stats.total);
     Ok(())
 }
 
-/// What a community does: people sign up, and make spaces that are theirs until they publish them.
-fn build(client: &Client) -> Result<(), townsquare::Error> {
-    client.auth().on_auth_state_change(|event, session| {
-        println!("  event {}: {}", event.as_str(), session.map_or_else(|| "nobody".to_owned(), |held| held.user.email));
+/// A user signs up, signs in and creates a space with fidgets. The service publishes it.
+fn make_a_space(client: &Client) -> Result<()> {
+    println!("Accounts and spaces");
+    // The callback runs on a thread of the library. Its lines may appear between the others.
+    let events = client.auth().on_auth_state_change(|event, session| {
+        let caller = session.map_or_else(|| "anonymous".to_owned(), |session| session.user.email);
+        println!("  [callback] {}, caller: {caller}", event.as_str());
     });
+
     client.auth().sign_up("ann@town.example", "correct horse battery")?;
-    if let Err(error) = client.auth().sign_in("ann@town.example", "guessed") {
-        println!("A stranger who guesses: {error}");
+    if let Err(error) = client.auth().sign_in("ann@town.example", "wrong password") {
+        println!("  Signing in with a wrong password returns: {error}");
     }
-    let ann = client.auth().sign_in("ann@town.example", "correct horse battery")?;
+
+    // From here on the client acts for the user.
+    let session = client.auth().sign_in("ann@town.example", "correct horse battery")?;
     let space = client.spaces().create_space(NewSpace::named("Harbor").description("Boards and tides"))?;
     let fidgets = vec![
         NewFidget::of_type("chess").position(vec![0, 0, 4, 4]),
         NewFidget::of_type("tides").position(vec![4, 0, 2, 2]),
     ];
     let fidgets = client.fidgets().create_fidgets(space.id, fidgets)?;
-    println!("Space {:?} of {} with {} fidgets", space.name, ann.user.email, fidgets.len());
+    println!("  {} created the space Harbor with {} fidgets.", session.user.email, fidgets.len());
 
+    // From here on the client is anonymous. A private space is visible to its owner only.
     client.auth().sign_out()?;
-    match client.spaces().get_space(space.id) {
-        Ok(_) => println!("  seen by everybody: that would be a bug"),
-        Err(error) => println!("  to a visitor, while it is private: {error}"),
+    if let Err(error) = client.spaces().get_space(space.id) {
+        println!("  An anonymous caller who reads the private space gets: {error}");
     }
-    // Trusted code of the host is past the policies.
+
+    // The service is trusted code: no policy restricts it.
     client.as_service().spaces().update_space(space.id, SpacePatch::new().published())?;
     for public in client.spaces().get_public_spaces(20, 0)? {
         let owner = public.owner.and_then(|owner| owner.email).unwrap_or_default();
-        println!("  published: {} by {owner}", public.space.name);
+        println!("  Public space: {:?}, owner {owner}", public.space.name);
+    }
+    events.unsubscribe();
+    println!();
+    Ok(())
+}
+
+/// The service saves the configuration of a community. Every caller may read it, because it is published.
+fn publish_config(client: &Client) -> Result<()> {
+    println!("Communities");
+    let json = |text: &str| Json::String(text.to_owned());
+    let patch = CommunityPatch::with_required(json("Harbor blue"), json("logo.svg"), json("Harbor"), json("chess"));
+    client.as_service().communities().save_community_config("harbor", patch)?;
+    if let Some(config) = client.communities().get_active_community_config("harbor")? {
+        println!("  The brand of community harbor is {}.", config.brand);
     }
     Ok(())
 }
 
-fn table(title: &str, apps: &MiniApps) {
+fn print_apps(title: &str, apps: &MiniApps) {
     println!("{title}");
     println!("  {:>4}  {:<24} {:<16} {:<14} {:>9}  networks", "rank", "name", "category", "author", "followers");
     for app in apps {
         let engagement = app.engagement();
+        let rank = engagement.trending_rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+        let networks: Vec<_> = app.networks().collect();
         println!(
-            "  {:>4}  {:<24} {:<16} {:<14} {:>9}  {}",
-            engagement.trending_rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+            "  {rank:>4}  {:<24} {:<16} {:<14} {:>9}  {}",
             app.name().chars().take(24).collect::<String>(),
             app.category().unwrap_or("-"),
             app.author().map_or("-", |author| author.username),
             engagement.follower_count,
-            if app.networks().is_empty() { "any".to_owned() } else { app.networks().collect::<Vec<_>>().join(", ") },
+            if networks.is_empty() { "any".to_owned() } else { networks.join(", ") },
         );
     }
     println!();

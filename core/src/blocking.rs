@@ -1,20 +1,39 @@
-//! The same client for threads that may wait: a thin skin, one line a call.
+//! The client without async: each call blocks the calling thread until the async operation is done.
 //!
-//! Invariant: no logic and no second copy of a body lives here. A future that is ready costs one poll; any other
-//! parks the calling thread, which works everywhere, also inside a runtime.
+//! Invariant: this module contains no logic of a service. A future that is ready is polled once; otherwise the calling
+//! thread is parked. Both work on any thread, also inside an async runtime.
+//!
+//! ```no_run
+//! use townsquare::{Config, blocking::Client, discovery::Timeframe};
+//!
+//! let client = Client::open(Config::new().data_dir("town"))?;
+//! for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)? {
+//!     println!("{}: {}", app.name(), app.home_url());
+//! }
+//! client.close();
+//! # Ok::<(), townsquare::Error>(())
+//! ```
 
-/// An area of the client whose every call waits for its asynchronous twin.
+/// Declares a blocking service. For each line `name(arguments) -> Output;` the struct gets a method that waits for the
+/// async method of the same name. Documentation on the service or on a line is appended to the generated one.
 macro_rules! area {
-    ($area:ident: $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
-        #[doc = concat!("[`townsquare::", stringify!($area), "`](crate::", stringify!($area), ") with calls that wait.")]
-        pub struct $area<'a>(pub(super) &'a crate::$area);
+    ($(#[$service_doc:meta])* $area:ident:
+     $($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[doc = concat!("[`", stringify!($area), "`](crate::blocking::services::", stringify!($area), ") without async.")]
+        $(#[$service_doc])*
+        #[derive(Debug)]
+        pub struct $area<'a>(pub(super) &'a crate::blocking::services::$area);
 
         impl $area<'_> {
             $(
-                #[doc = concat!("See [`", stringify!($name), "`](crate::", stringify!($area), "::", stringify!($name), ").")]
+                #[doc = concat!(
+                    "Calls [`", stringify!($area), "::", stringify!($name), "`](crate::blocking::services::", stringify!($area), "::",
+                    stringify!($name), ") and waits for its result."
+                )]
                 ///
                 /// # Errors
-                /// As there.
+                /// Those of the async method.
+                $(#[$doc])*
                 pub fn $name(&self, $($argument: $type),*) -> Result<$output> {
                     wait(self.0.$name($($argument),*))
                 }
@@ -24,102 +43,42 @@ macro_rules! area {
 }
 
 mod auth;
+mod discovery;
 mod tables;
+mod wait;
 
-use std::{
-    future::Future,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Wake, Waker},
-    thread::{self, Thread},
-    time::Duration,
-};
+/// The async services under the names that `area!` builds paths from.
+mod services {
+    pub(super) use crate::{
+        auth::Auth,
+        communities::Communities,
+        discovery::Discovery,
+        spaces::{Fidgets, Spaces},
+    };
+}
 
 pub use self::{
     auth::Auth,
+    discovery::Discovery,
     tables::{Communities, Fidgets, Spaces},
+    wait::{wait, wait_while},
 };
-use crate::{
-    clock::Clock,
-    config::Config,
-    database::blocking_caller,
-    discovery::{DiscoveryStats, HttpResponse, MiniApps, Selection, Timeframe},
-    error::Result,
-};
+use crate::{config::Config, error::Result};
 
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Waits for a future of this library on the calling thread.
-pub fn wait<F: Future>(future: F) -> F::Output {
-    let _blocking = blocking_caller::enter();
-    let mut future = pin!(future);
-    // Most calls are answered from memory: no waker is made for them.
-    if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return output;
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
-/// [`wait`], but with a look around every `every`: bindings check there whether their host wants to stop.
-///
-/// # Errors
-/// What `tick` returned; the future is dropped then.
-pub fn wait_while<F: Future, E>(
-    future: F,
-    every: Duration,
-    mut tick: impl FnMut() -> Result<(), E>,
-) -> Result<F::Output, E> {
-    let _blocking = blocking_caller::enter();
-    let mut future = pin!(future);
-    if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        return Ok(output);
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let clock = Clock::default();
-    let mut next_tick = clock.moment().after(every);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Ok(output);
-        }
-        thread::park_timeout(next_tick.since(clock.moment()));
-        if clock.moment() >= next_tick {
-            tick()?;
-            next_tick = clock.moment().after(every);
-        }
-    }
-}
-
-/// [`townsquare::Client`](crate::Client) with calls that wait.
+/// [`townsquare::Client`](crate::Client) without async.
 ///
 /// ```no_run
-/// use townsquare::{Config, Timeframe, blocking::Client};
+/// use townsquare::{Config, blocking::Client, spaces::NewSpace};
 ///
 /// let client = Client::open(Config::new().data_dir("town"))?;
-/// let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)?;
+/// client.auth().sign_up("ann@town.example", "correct horse")?;
+/// client.auth().sign_in("ann@town.example", "correct horse")?;
+/// let space = client.spaces().create_space(NewSpace::named("Harbor"))?;
 /// client.close();
 /// # Ok::<(), townsquare::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Client(crate::Client);
-
-/// [`townsquare::Discovery`](crate::Discovery) with calls that wait.
-pub struct Discovery<'a>(&'a crate::Discovery);
 
 impl From<crate::Client> for Client {
     fn from(client: crate::Client) -> Client {
@@ -128,104 +87,63 @@ impl From<crate::Client> for Client {
 }
 
 impl Client {
-    /// See [`Client::open`](crate::Client::open).
+    /// Calls [`Client::open`](crate::Client::open) and waits for its result.
     ///
     /// # Errors
-    /// As there.
+    /// Those of the async method.
+    ///
+    /// ```no_run
+    /// use townsquare::{Config, blocking::Client};
+    ///
+    /// let client = Client::open(Config::new().data_dir("town"))?;
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub fn open(config: Config) -> Result<Client> {
         wait(crate::Client::open(config)).map(Client)
     }
 
-    /// See [`Client::shared`](crate::Client::shared).
+    /// Calls [`Client::shared`](crate::Client::shared) and waits for its result.
     ///
     /// # Errors
-    /// As there.
+    /// Those of the async method.
+    ///
+    /// ```no_run
+    /// let client = townsquare::blocking::Client::shared()?;
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub fn shared() -> Result<Client> {
         wait(crate::Client::shared()).map(Client)
     }
 
-    /// See [`Client::shared_with`](crate::Client::shared_with).
+    /// Calls [`Client::shared_with`](crate::Client::shared_with) and waits for its result.
     ///
     /// # Errors
-    /// As there.
+    /// Those of the async method.
+    ///
+    /// ```no_run
+    /// use townsquare::{Config, blocking::Client};
+    ///
+    /// let client = Client::shared_with(Config::new().data_dir("town"))?;
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub fn shared_with(config: Config) -> Result<Client> {
         wait(crate::Client::shared_with(config)).map(Client)
     }
 
-    /// The asynchronous client under this one.
+    /// The async client. For the Python and C bindings.
+    #[doc(hidden)]
     pub fn inner(&self) -> &crate::Client {
         &self.0
     }
 
-    /// The mini app directory.
-    pub fn discovery(&self) -> Discovery<'_> {
-        Discovery(self.0.discovery())
-    }
-
-    /// See [`Client::close`](crate::Client::close).
+    /// Calls [`Client::close`](crate::Client::close) and waits until every thread of the client has ended.
+    ///
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) {
+    /// client.close();
+    /// # }
+    /// ```
     pub fn close(&self) {
         wait(self.0.close());
-    }
-}
-
-impl Discovery<'_> {
-    /// See [`get_trending_mini_apps`](crate::Discovery::get_trending_mini_apps).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn get_trending_mini_apps(&self, timeframe: Timeframe, selection: impl Into<Selection>) -> Result<MiniApps> {
-        wait(self.0.get_trending_mini_apps(timeframe, selection))
-    }
-
-    /// See [`get_mini_apps_by_category`](crate::Discovery::get_mini_apps_by_category).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn get_mini_apps_by_category<S: Into<String>>(
-        &self,
-        categories: impl IntoIterator<Item = S>,
-        selection: impl Into<Selection>,
-    ) -> Result<MiniApps> {
-        wait(self.0.get_mini_apps_by_category(categories, selection))
-    }
-
-    /// See [`search_mini_apps`](crate::Discovery::search_mini_apps).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
-        wait(self.0.search_mini_apps(query, selection))
-    }
-
-    /// See [`refresh`](crate::Discovery::refresh).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn refresh(&self) -> Result<DiscoveryStats> {
-        wait(self.0.refresh())
-    }
-
-    /// See [`force_refresh`](crate::Discovery::force_refresh).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn force_refresh(&self) -> Result<DiscoveryStats> {
-        wait(self.0.force_refresh())
-    }
-
-    /// See [`stats`](crate::Discovery::stats).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn stats(&self) -> Result<DiscoveryStats> {
-        self.0.stats()
-    }
-
-    /// See [`handle`](crate::Discovery::handle).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn handle(&self, method: &str, target: &str, body: &[u8]) -> Result<HttpResponse> {
-        wait(self.0.handle(method, target, body))
     }
 }

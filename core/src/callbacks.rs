@@ -1,7 +1,7 @@
-//! Callbacks of whoever uses the library: one at a time for each subscription, on threads that the library can spare.
+//! Callback queues: each subscription's events, delivered to its callback one at a time and in order.
 //!
-//! Invariant: a callback never runs on a thread of a runtime that has futures to drive, nor under a lock of ours, so it may
-//! call the library, take its time and panic. After [`Subscription::unsubscribe`] returned it is not running, never
+//! Invariant: a callback runs on a blocking thread of the callback runtime and under no lock of the library, so it may
+//! call the library, block and panic. After [`Subscription::unsubscribe`] returns, the callback is not running, never
 //! runs again, and has been dropped.
 
 use std::{
@@ -16,128 +16,159 @@ use tokio::runtime::Handle;
 
 type Callback<E> = Box<dyn FnMut(E) + Send>;
 
-/// Where one subscription's events wait for its callback.
-pub(crate) struct CallbackQueue<E>(Arc<Inner<E>>);
+/// The queue of one subscription.
+pub(crate) struct CallbackQueue<E>(Arc<QueueShared<E>>);
 
-struct Inner<E> {
-    state: Mutex<State<E>>,
-    /// Told when the callback has returned.
+struct QueueShared<E> {
+    state: Mutex<QueueState<E>>,
+    /// Notified whenever a callback has returned or was dropped.
     returned: Condvar,
     runtime: Handle,
 }
 
-struct State<E> {
-    waiting: VecDeque<E>,
-    /// Away while it runs; gone once cancelled.
+struct QueueState<E> {
+    events: VecDeque<E>,
+    /// `None` while the callback runs, and after the subscription ended.
     callback: Option<Callback<E>>,
-    /// Whether a thread is on its way, or at work.
-    is_served: bool,
-    is_cancelled: bool,
-    runs_on: Option<ThreadId>,
+    /// True while a delivery task is scheduled or running.
+    is_delivering: bool,
+    is_unsubscribed: bool,
+    /// The thread that runs or drops the callback now.
+    running_on: Option<ThreadId>,
 }
 
 impl<E: Send + 'static> CallbackQueue<E> {
+    /// Makes an empty queue whose callback runs on blocking threads of `runtime`.
     pub(crate) fn new(runtime: Handle, callback: impl FnMut(E) + Send + 'static) -> CallbackQueue<E> {
-        let callback: Option<Callback<E>> = Some(Box::new(callback));
-        let state = State { waiting: VecDeque::new(), callback, is_served: false, is_cancelled: false, runs_on: None };
-        CallbackQueue(Arc::new(Inner { state: Mutex::new(state), returned: Condvar::new(), runtime }))
+        let state = QueueState {
+            events: VecDeque::new(),
+            callback: Some(Box::new(callback)),
+            is_delivering: false,
+            is_unsubscribed: false,
+            running_on: None,
+        };
+        CallbackQueue(Arc::new(QueueShared { state: Mutex::new(state), returned: Condvar::new(), runtime }))
     }
 
-    /// Has the callback called with `event`, after all that were posted before.
+    /// Appends an event. Does nothing after the subscription ended.
     pub(crate) fn post(&self, event: E) {
         let mut state = self.0.state.lock();
-        if state.is_cancelled {
+        if state.is_unsubscribed {
             return;
         }
-        state.waiting.push_back(event);
-        if !std::mem::replace(&mut state.is_served, true) {
-            let inner = Arc::clone(&self.0);
-            // Threads for work that may block: there are as many as there are callbacks at work.
-            self.0.runtime.spawn_blocking(move || inner.serve());
+        state.events.push_back(event);
+        if !std::mem::replace(&mut state.is_delivering, true) {
+            let shared = Arc::clone(&self.0);
+            self.0.runtime.spawn_blocking(move || shared.deliver());
         }
     }
 
-    /// Whether its subscription was cancelled.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.state.lock().is_cancelled
+    pub(crate) fn is_unsubscribed(&self) -> bool {
+        self.0.state.lock().is_unsubscribed
     }
 
-    /// What its user cancels it by.
+    /// Makes the handle by which the program ends the subscription.
     pub(crate) fn subscription(&self) -> Subscription {
-        Subscription(Arc::downgrade(&self.0) as Weak<dyn Cancel>)
+        Subscription(Arc::downgrade(&self.0) as Weak<dyn Unsubscribe>)
     }
 }
 
-impl<E> Inner<E> {
-    fn serve(&self) {
+impl<E> QueueShared<E> {
+    /// Calls the callback with each event until the queue is empty or the subscription ends.
+    fn deliver(&self) {
         let mut state = self.state.lock();
-        while let Some(event) = state.waiting.pop_front()
+        while let Some(event) = state.events.pop_front()
             && let Some(mut callback) = state.callback.take()
         {
-            state.runs_on = Some(thread::current().id());
+            state.running_on = Some(thread::current().id());
             drop(state);
             if catch_unwind(AssertUnwindSafe(|| callback(event))).is_err() {
                 tracing::error!("a callback panicked; its subscription goes on");
             }
             state = self.state.lock();
-            if state.is_cancelled {
+            if state.is_unsubscribed {
                 drop(state);
-                discard(callback);
+                drop_callback(callback);
                 state = self.state.lock();
             } else {
                 state.callback = Some(callback);
             }
-            state.runs_on = None;
+            state.running_on = None;
             self.returned.notify_all();
         }
-        state.is_served = false;
+        state.is_delivering = false;
     }
 }
 
-/// Dropping a callback runs code of its owner's, too.
-fn discard<E>(callback: Callback<E>) {
+/// Drops a callback. Dropping runs code of the program too, so it may panic and must hold no lock.
+fn drop_callback<E>(callback: Callback<E>) {
     if catch_unwind(AssertUnwindSafe(|| drop(callback))).is_err() {
         tracing::error!("dropping a callback panicked");
     }
 }
 
-trait Cancel: Send + Sync {
-    fn cancel(&self);
+/// A queue of any event type, as [`Subscription`] needs it.
+trait Unsubscribe: Send + Sync {
+    fn unsubscribe(&self);
 }
 
-impl<E: Send> Cancel for Inner<E> {
-    fn cancel(&self) {
+impl<E: Send> Unsubscribe for QueueShared<E> {
+    fn unsubscribe(&self) {
         let mut state = self.state.lock();
-        state.is_cancelled = true;
-        state.waiting.clear();
-        let idle = state.callback.take();
-        if let Some(callback) = idle {
-            // Whoever else cancels waits for this, as for a call.
-            state.runs_on = Some(thread::current().id());
+        state.is_unsubscribed = true;
+        state.events.clear();
+        let idle_callback = state.callback.take();
+        if let Some(callback) = idle_callback {
+            // A concurrent `unsubscribe` waits for the drop as it would for a call.
+            state.running_on = Some(thread::current().id());
             drop(state);
-            discard(callback);
-            self.state.lock().runs_on = None;
+            drop_callback(callback);
+            self.state.lock().running_on = None;
             self.returned.notify_all();
             return;
         }
-        // Inside the callback itself: it has only to return.
-        while state.runs_on.is_some_and(|thread| thread != thread::current().id()) {
+        // Inside the callback itself there is nothing to wait for: `deliver` drops the callback when it returns.
+        while state.running_on.is_some_and(|thread| thread != thread::current().id()) {
             self.returned.wait(&mut state);
         }
     }
 }
 
-/// A subscription to events. Dropping it changes nothing: it lasts until [`unsubscribe`](Subscription::unsubscribe), or
-/// until the client is closed.
+/// A subscription to events. It lasts until [`unsubscribe`](Subscription::unsubscribe) is called or the client is closed;
+/// dropping this handle does not end it.
+///
+/// # Examples
+///
+/// ```no_run
+/// use townsquare::{Config, Subscription, blocking::Client};
+///
+/// let client = Client::open(Config::new().data_dir("town"))?;
+/// let subscription: Subscription = client.auth().on_auth_state_change(|event, session| {
+///     println!("{}: {session:?}", event.as_str());
+/// });
+/// client.auth().sign_in("ann@town.example", "correct horse battery")?;
+/// subscription.unsubscribe();
+/// client.auth().sign_out()?; // the callback is not called
+/// # Ok::<(), townsquare::Error>(())
+/// ```
 #[derive(Clone)]
-pub struct Subscription(Weak<dyn Cancel>);
+pub struct Subscription(Weak<dyn Unsubscribe>);
 
 impl Subscription {
-    /// Ends the subscription. After it returns the callback is not running and never runs again; from inside the
-    /// callback: never again after this one. Twice is fine.
+    /// Ends the subscription. When this returns, the callback is not running, has been dropped and never runs again.
+    /// Called inside the callback, it does not wait: the running call is the last one. A second call does nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// let subscription = client.auth().on_auth_state_change(|event, _| println!("{}", event.as_str()));
+    /// subscription.unsubscribe();
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub fn unsubscribe(&self) {
-        if let Some(inner) = self.0.upgrade() {
-            inner.cancel();
+        if let Some(queue) = self.0.upgrade() {
+            queue.unsubscribe();
         }
     }
 }
@@ -159,57 +190,57 @@ mod tests {
     }
 
     #[test]
-    fn events_come_in_order_and_a_panic_ends_nothing() {
+    fn events_arrive_in_order_and_a_panic_does_not_end_the_subscription() {
         let runtime = runtime();
-        let (told, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
-            assert_ne!(event, 1, "this one panics");
-            told.send(event).expect("the test listens");
+            assert_ne!(event, 1, "this event panics");
+            sender.send(event).expect("the test receives");
         });
         (0..4).for_each(|event| queue.post(event));
-        let events: Vec<_> = (0..3).map(|_| heard.recv().expect("an event")).collect();
+        let events: Vec<_> = (0..3).map(|_| receiver.recv().expect("an event")).collect();
         assert_eq!(events, [0, 2, 3]);
     }
 
     #[test]
-    fn unsubscribing_waits_for_the_callback_and_drops_it() {
+    fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
         let runtime = runtime();
         let (started, starts) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (dropped, drops) = mpsc::channel::<()>();
         let queue = CallbackQueue::new(runtime.handle().clone(), move |(): ()| {
-            let _keep = &dropped;
-            started.send(()).expect("the test listens");
+            let _owned = &dropped;
+            started.send(()).expect("the test receives");
             let _ = released.recv();
         });
         let subscription = queue.subscription();
         queue.post(());
         queue.post(());
-        starts.recv().expect("it starts");
-        let ending = thread::spawn(move || subscription.unsubscribe());
-        while !queue.is_cancelled() {
+        starts.recv().expect("the callback starts");
+        let unsubscribing = thread::spawn(move || subscription.unsubscribe());
+        while !queue.is_unsubscribed() {
             thread::yield_now();
         }
-        assert!(!ending.is_finished(), "the callback is still running");
-        release.send(()).expect("it waits");
-        ending.join().expect("no panic");
+        assert!(!unsubscribing.is_finished(), "the callback is still running");
+        release.send(()).expect("the callback waits");
+        unsubscribing.join().expect("no panic");
         assert_eq!(drops.try_recv(), Err(mpsc::TryRecvError::Disconnected), "the callback was dropped");
-        assert!(starts.try_recv().is_err(), "the second event was never delivered");
+        assert!(starts.try_recv().is_err(), "the second event was not delivered");
     }
 
     #[test]
     fn a_callback_may_end_its_own_subscription() {
         let runtime = runtime();
         let (hand_over, own) = mpsc::channel::<Subscription>();
-        let (told, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
             own.recv().expect("the subscription").unsubscribe();
-            told.send(event).expect("the test listens");
+            sender.send(event).expect("the test receives");
         });
         queue.post(1);
         queue.post(2);
-        hand_over.send(queue.subscription()).expect("it waits");
-        assert_eq!(heard.recv(), Ok(1));
-        assert!(heard.recv().is_err(), "the callback is gone, and its channel with it");
+        hand_over.send(queue.subscription()).expect("the callback waits");
+        assert_eq!(receiver.recv(), Ok(1));
+        assert!(receiver.recv().is_err(), "the callback and its sender were dropped");
     }
 }

@@ -1,5 +1,7 @@
-//! The mini app catalog as plain data: records, word lists, the page parser, the search index and the snapshot that
-//! answers from them. No I/O and no async code; `discovery` fetches, caches and stores what is defined here.
+//! The mini app catalog as plain data: records, word lists, the page parser, the search index and the snapshot.
+//!
+//! Invariant: no I/O and no async code. `upstream` fetches the pages that are parsed here; `discovery` caches and
+//! stores the result.
 
 mod catalog_data;
 mod mini_app;
@@ -7,17 +9,20 @@ mod page;
 mod search;
 mod selection;
 mod snapshot;
+mod stats;
 mod taxonomy;
+mod timeframe;
 
-use self::mini_app::{Fields, Publisher};
 pub(crate) use self::{
-    catalog_data::{CatalogData, Header, View},
-    page::Listing,
-    snapshot::{Filter, Snapshot},
-    taxonomy::known_network,
+    catalog_data::{CatalogData, CatalogHeader, ListKey},
+    page::FetchedList,
+    snapshot::Snapshot,
+    taxonomy::canonical_network,
 };
 pub use self::{
-    mini_app::{Author, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts, Timeframe},
+    mini_app::{Author, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts},
     selection::Selection,
+    stats::{CatalogSource, DiscoveryStats},
     taxonomy::CATEGORIES,
+    timeframe::Timeframe,
 };

@@ -1,8 +1,8 @@
-//! The catalog's thread: for long work that makes and drops much.
+//! The catalog thread: a dedicated thread for allocation-heavy catalog jobs, so that freed memory is reused.
 //!
-//! Invariant: pieces of work run one at a time, in the order they came, on one thread that lives until `close`: memory
-//! that one leaves free there, the next one takes. (Allocators keep memory by thread. Pieces that run now on this, now
-//! on that thread of a pool leave as much behind on each.) After `close` returns the thread is gone.
+//! Invariant: jobs run one at a time, in the order of submission, on one thread that lives until `close`. Allocators
+//! keep freed memory per thread; on a thread pool every thread would retain as much as the largest job needs. When
+//! `close` returns, the thread has ended.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread starts with the first work; dropping it ends it without waiting.
+/// The first job starts the thread; dropping this value ends it without waiting.
 #[derive(Default)]
 pub(crate) struct CatalogThread(Mutex<State>);
 
@@ -30,29 +30,30 @@ enum State {
 }
 
 impl CatalogThread {
-    /// Runs `work` on the thread and returns what it returned.
+    /// Runs `work` on the thread and returns its result. The job runs to completion even if the caller drops the
+    /// future.
     ///
     /// # Errors
-    /// `Closed` after [`close`](CatalogThread::close); `Internal` when the work panicked.
+    /// `Closed` after [`close`](CatalogThread::close); `Internal` if `work` panicked.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-        let (answer, answered) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let job = move || {
-            // Whoever waited may have gone away. Unwind safe: what the work held is gone with it.
-            let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
+            // Unwind safe: the panic drops everything that `work` owns. Sending fails if the caller dropped the future.
+            let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
         };
         self.submit(Box::new(job))?;
-        let result = answered.await.map_err(|_| Error::closed())?;
-        result.map_err(|_| Error::new(ErrorKind::Internal, "Work on the catalog panicked"))
+        let result = receiver.await.map_err(|_| Error::closed())?;
+        result.map_err(|_| Error::new(ErrorKind::Internal, "A catalog job panicked"))
     }
 
     fn submit(&self, job: Job) -> Result<()> {
         let mut state = self.0.lock();
         if let State::Unused = *state {
             let (sender, jobs) = mpsc::channel::<Job>();
-            let work = move || jobs.into_iter().for_each(|job| job());
+            let run_jobs = move || jobs.into_iter().for_each(|job| job());
             let thread = Builder::new()
                 .name("townsquare-catalog".into())
-                .spawn(work)
+                .spawn(run_jobs)
                 .map_err(|error| Error::unavailable(format!("Cannot start a thread: {error}")).caused_by(error))?;
             *state = State::Running(sender, thread);
         }
@@ -62,13 +63,13 @@ impl CatalogThread {
         }
     }
 
-    /// Waits for the work under way and ends the thread. Not to be called from it.
+    /// Waits for the queued jobs and ends the thread. Must not be called from a job.
     pub(crate) fn close(&self) {
         let state = std::mem::replace(&mut *self.0.lock(), State::Closed);
         if let State::Running(jobs, thread) = state {
             drop(jobs);
             if thread.join().is_err() {
-                tracing::error!("the catalog's thread panicked");
+                tracing::error!("the catalog thread panicked");
             }
         }
     }
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_runs_on_one_thread_and_survives_a_panic() {
+    async fn jobs_run_on_one_thread_that_survives_a_panic() {
         let thread = CatalogThread::default();
         let first = thread.run(|| thread::current().id()).await.expect("it runs");
         let error = thread.run(|| panic!("on purpose")).await.expect_err("a panic is an error");

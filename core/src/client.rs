@@ -1,7 +1,8 @@
-//! The client: one handle that composes the services over one database.
+//! The client: opens the database, the threads and the services, and returns them by accessors.
 //!
-//! Invariant: this module only composes. Clones are one client; `close` ends it for all of them, and after it
-//! returns no thread of the client is left. A client that is dropped unclosed ends its threads by itself.
+//! Invariant: this module composes and contains no logic of a service. Clones share one client. `close` closes it for all
+//! clones and returns when every thread of the client has ended. Dropping the last clone without `close` ends the threads
+//! in the background.
 
 use std::{
     path::Path,
@@ -14,189 +15,309 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    auth::{Auth, Desk},
+    auth::{Accounts, Auth},
     clock::Clock,
     communities::Communities,
-    config::{Config, Resolved},
+    config::{Config, OptionValues, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
-    error::{Error, Operation, Result, WithOperation},
+    error::{Error, Operation, Result, operation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     upstream::Upstream,
 };
 
-/// A handle to the mini app directory and the community backend.
+/// The mini app directory and the community backend, with an async API.
 ///
-/// Cheap to clone; clones are the same client. Its futures need no particular runtime: the client has a small one
-/// of its own.
+/// Cloning is cheap; clones share one client. The futures run on any async runtime: the client has a small runtime of
+/// its own. [`blocking::Client`](crate::blocking::Client) is the same client without async.
+///
+/// A client starts with the anonymous caller. [`Auth::sign_in`] changes the caller of the client and its clones.
+/// [`as_user`](Client::as_user) and [`as_service`](Client::as_service) return handles with a caller of their own.
 ///
 /// ```
 /// # async fn example() -> townsquare::Result<()> {
-/// use townsquare::{Client, Config, Timeframe};
+/// use townsquare::{Client, Config, discovery::Timeframe};
 ///
 /// let client = Client::open(Config::new().data_dir("town")).await?;
 /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20).await? {
-///     println!("{} — {}", app.name(), app.home_url());
+///     println!("{}: {}", app.name(), app.home_url());
 /// }
 /// client.close().await;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Handle>);
+pub struct Client(Arc<CallerServices>);
 
-/// A handle: the client's parts, as one caller has them.
-struct Handle {
+/// The services of a client for one caller.
+struct CallerServices {
     auth: Auth,
     communities: Communities,
     spaces: Spaces,
     fidgets: Fidgets,
-    parts: Arc<Parts>,
+    core: Arc<ClientCore>,
 }
 
-// Fields are dropped in this order: what runs in the background ends before the database does.
-struct Parts {
+/// What the handles of all callers share. Fields are dropped in this order: background work ends before the database.
+struct ClientCore {
     discovery: Discovery,
-    desk: Arc<Desk>,
+    accounts: Arc<Accounts>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
-    exposes_owner_email: bool,
+    expose_owner_email: bool,
     is_closed: AtomicBool,
 }
 
 impl Client {
-    /// Opens a client, creating what is missing: the folder, the database, its tables.
+    /// Opens a client. Creates the folder, the database and its tables if they do not exist.
     ///
     /// # Errors
-    /// `Config` naming the option or file that does not work; nothing is left half-made.
+    /// `Config`, naming the option or the file, for a configuration that cannot work.
+    ///
+    /// ```
+    /// # async fn example() -> townsquare::Result<()> {
+    /// use townsquare::{Client, Config};
+    ///
+    /// let client = Client::open(Config::new().database_url("postgres://localhost/town")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn open(config: Config) -> Result<Client> {
-        let resolved = config.resolve().with_operation(Operation::Open)?;
-        let runtime = Arc::new(Runtime::start().with_operation(Operation::Open)?);
-        let handle = runtime.handle().clone();
-        // On the client's own threads: opening waits for files and servers, and needs no runtime of the caller's.
-        let opening = handle.spawn(Client::compose(resolved, runtime));
-        opening.await.unwrap_or_else(|_| Err(Error::closed())).with_operation(Operation::Open)
+        operation(Operation::Open, async {
+            let resolved = config.resolve()?;
+            let runtime = Arc::new(Runtime::start()?);
+            let handle = runtime.handle().clone();
+            // Spawned, because the caller may have no runtime to drive it.
+            let composed = handle.spawn(Client::compose(resolved, runtime)).await;
+            composed.unwrap_or_else(|_| Err(Error::closed()))
+        })
+        .await
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, durability, busy_timeout, catalog, exposes_owner_email, session_file, clock } =
-            resolved;
-        let upstream = Upstream::new(&catalog, clock.clone())?;
-        let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
+        let Resolved { database, catalog, session_file, options, clock } = resolved;
+        let OptionValues { durability, busy_timeout, expose_owner_email, .. } = options;
+        let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
+        let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
+        let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let database = Database::open(database, options, handle.clone()).await?;
-        let (interval, lease) = (catalog.refresh_interval, catalog.list_timeout);
         let service = database.service();
-        let desk = Arc::new(Desk::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
+        let accounts =
+            Arc::new(Accounts::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
+        let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
-        let auth = Auth::open(Arc::clone(&desk), session_file);
-        let parts = Parts { discovery, desk, runtime, database, clock, exposes_owner_email, is_closed };
-        let client = Client::acting(Arc::new(parts), auth);
-        client.auth().restore().await?;
+        let core = ClientCore { discovery, accounts, runtime, database, clock, expose_owner_email, is_closed };
+        let client = Client::with_auth(Arc::new(core), auth);
+        client.auth().restore_session().await?;
         Ok(client)
     }
 
-    /// A handle that acts for whoever `auth` has.
-    fn acting(parts: Arc<Parts>, auth: Auth) -> Client {
-        let scope = parts.database.scope(auth.seat().acting().clone());
-        let clock = || parts.clock.clone();
-        Client(Arc::new(Handle {
+    /// A handle whose services act for the caller of `auth`.
+    fn with_auth(core: Arc<ClientCore>, auth: Auth) -> Client {
+        let scope = core.database.scope(auth.principal().clone());
+        let clock = || core.clock.clone();
+        Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock()),
-            spaces: Spaces::new(scope.clone(), clock(), parts.exposes_owner_email),
+            spaces: Spaces::new(scope.clone(), clock(), core.expose_owner_email),
             fidgets: Fidgets::new(scope, clock()),
             auth,
-            parts,
+            core,
         }))
     }
 
-    /// The same client past every policy: for trusted code.
+    /// Returns a handle of this client that acts for the service: no policy restricts it. Use it in trusted code only.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// use townsquare::spaces::SpacePatch;
+    ///
+    /// // A moderator unpublishes the space of another user.
+    /// client.as_service().spaces().update_space(id, SpacePatch::new().hidden()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn as_service(&self) -> Client {
-        let auth = Auth::service(Arc::clone(&self.0.parts.desk));
-        Client::acting(Arc::clone(&self.0.parts), auth)
+        let auth = Auth::service(Arc::clone(&self.0.core.accounts));
+        Client::with_auth(Arc::clone(&self.0.core), auth)
     }
 
-    /// The same client as the user of a session, for servers with many users: a handle of its own, whose caller stays.
+    /// Returns a handle of this client that acts for the user of a session, for servers with many users. The caller of
+    /// `self` does not change.
     ///
     /// # Errors
-    /// `Unauthorized` when the session has ended or its access token expired.
+    /// `Unauthorized` if the session has ended or the access token has expired.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// use townsquare::spaces::NewSpace;
+    ///
+    /// // At sign-in, the server makes a session and sends its tokens to the user.
+    /// let session = client.as_service().auth().sign_in("ann@town.example", "correct horse").await?;
+    /// // With each request, the user sends the access token.
+    /// let ann = client.as_user(&session.access_token).await?;
+    /// ann.spaces().create_space(NewSpace::named("Harbor")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
-        let desk = Arc::clone(&self.0.parts.desk);
-        let seat = desk.seat_of(access_token).await.with_operation(Operation::AsUser)?;
-        Ok(Client::acting(Arc::clone(&self.0.parts), Auth::seated(desk, seat)))
+        operation(Operation::AsUser, async {
+            let accounts = Arc::clone(&self.0.core.accounts);
+            let auth = Auth::as_user(accounts, access_token).await?;
+            Ok(Client::with_auth(Arc::clone(&self.0.core), auth))
+        })
+        .await
     }
 
     /// Accounts, sessions and sign-in.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// client.auth().sign_up("ann@town.example", "correct horse").await?;
+    /// let session = client.auth().sign_in("ann@town.example", "correct horse").await?;
+    /// println!("signed in as {}", session.user.email);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn auth(&self) -> &Auth {
         &self.0.auth
     }
 
-    /// Communities: configuration, domains, registered spaces.
+    /// Configurations, domains and registered spaces of communities.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// if let Some(config) = client.communities().get_active_community_config("harbor").await? {
+    ///     println!("{}", config.brand);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn communities(&self) -> &Communities {
         &self.0.communities
     }
 
     /// Spaces.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// for public in client.spaces().get_public_spaces(20, 0).await? {
+    ///     println!("{}", public.space.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spaces(&self) -> &Spaces {
         &self.0.spaces
     }
 
-    /// The fidgets of spaces.
+    /// Fidgets: the widgets in spaces.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// for fidget in client.fidgets().get_space_fidgets(space_id).await? {
+    ///     println!("{}", fidget.kind);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fidgets(&self) -> &Fidgets {
         &self.0.fidgets
     }
 
-    /// Writes a consistent copy of the SQLite database to `target` while writers go on.
+    /// The mini app directory.
     ///
-    /// # Errors
-    /// `InvalidInput` when the target exists, or the database is PostgreSQL, which has tools of its own for that.
-    pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        self.0.parts.database.backup(target.as_ref()).await.with_operation(Operation::Backup)
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// for app in &client.discovery().search_mini_apps("chess", 10).await? {
+    ///     println!("{}", app.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn discovery(&self) -> &Discovery {
+        &self.0.core.discovery
     }
 
-    /// Puts a copy made by [`backup`](Client::backup) into a folder that no client has open; blocks the thread.
+    /// Writes a consistent copy of the SQLite database to the file `target`. Other calls may write meanwhile.
     ///
     /// # Errors
-    /// `Config` for a copy that is none of ours, damaged, or of a newer version, and for a folder that has a database.
+    /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own tools for backups.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// client.backup("/backups/town.db").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
+        operation(Operation::Backup, self.0.core.database.backup(target.as_ref())).await
+    }
+
+    /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`. Blocks the thread.
+    ///
+    /// # Errors
+    /// `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, and if `data_dir`
+    /// already contains a database.
+    ///
+    /// ```no_run
+    /// use townsquare::{Config, blocking::Client};
+    ///
+    /// townsquare::Client::restore("/backups/town.db", "restored-town")?;
+    /// let client = Client::open(Config::new().data_dir("restored-town"))?;
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        crate::database::restore(source.as_ref(), data_dir.as_ref()).with_operation(Operation::Restore)
+        crate::database::restore(source.as_ref(), data_dir.as_ref())
+            .map_err(|error| error.with_operation(Operation::Restore))
     }
 
-    /// The mini app directory.
-    pub fn discovery(&self) -> &Discovery {
-        &self.0.parts.discovery
-    }
-
-    /// The runtime of the client's background work, for bindings that have futures to drive.
+    /// The runtime for background work. For the Python and C bindings.
+    #[doc(hidden)]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        self.0.parts.runtime.handle()
+        self.0.core.runtime.handle()
     }
 
-    /// Whether [`close`](Client::close) was called, on this handle or a clone.
+    /// Whether [`close`](Client::close) was called on this handle or on another handle of the same client.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) {
+    /// client.close().await;
+    /// assert!(client.is_closed());
+    /// # }
+    /// ```
     pub fn is_closed(&self) -> bool {
-        self.0.parts.is_closed.load(Ordering::Acquire)
+        self.0.core.is_closed.load(Ordering::Acquire)
     }
 
-    /// Ends the client: calls off what is under way, finishes writes already accepted, closes the files and waits
-    /// for every thread to end. Later calls fail as `Closed`. Closing twice is fine. A callback must not wait for it: it
-    /// is one of the things that are waited for.
+    /// Closes the client: cancels background work, finishes the writes that were accepted, closes the files and waits for
+    /// every thread of the client to end. Later calls fail with `Closed`. Closing a closed client does nothing.
+    ///
+    /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) {
+    /// client.close().await;
+    /// # }
+    /// ```
     pub async fn close(&self) {
-        let handle = Arc::clone(&self.0);
-        handle.parts.is_closed.store(true, Ordering::Release);
-        let (done, waiting) = oneshot::channel();
-        // On a thread of its own: threads of a runtime may not wait for the end of a runtime.
-        let closing = std::thread::Builder::new().name("townsquare-close".into()).spawn(move || {
-            handle.parts.end();
-            handle.auth.forget_listeners();
-            let _ = done.send(());
+        let services = Arc::clone(&self.0);
+        services.core.is_closed.store(true, Ordering::Release);
+        let (closed, wait_closed) = oneshot::channel();
+        // On its own thread: a thread of a runtime must not wait for a runtime to shut down.
+        let thread = std::thread::Builder::new().name("townsquare-close".into()).spawn(move || {
+            services.core.close();
+            services.auth.drop_listeners();
+            let _ = closed.send(());
         });
-        match closing {
+        match thread {
             Ok(thread) => {
-                let _ = waiting.await;
-                // It has only to return: this makes sure that it has.
+                let _ = wait_closed.await;
+                // The thread has sent its last message, so `join` returns at once.
                 let _ = thread.join();
             }
             Err(error) => tracing::error!(%error, "cannot start a thread to close the client"),
@@ -204,11 +325,11 @@ impl Client {
     }
 }
 
-impl Parts {
-    fn end(&self) {
+impl ClientCore {
+    fn close(&self) {
         self.discovery.close();
         self.database.close();
-        self.runtime.end();
+        self.runtime.shut_down();
     }
 }
 
@@ -222,14 +343,14 @@ impl std::fmt::Debug for Client {
 mod tests {
     use super::*;
 
-    /// Futures of this library may be spawned on any runtime.
+    /// Multi-threaded runtimes only accept futures that are `Send`.
     #[test]
-    fn every_future_is_send() {
+    fn futures_are_send() {
         fn is_send<T: Send>(_: T) {}
         fn check(client: &Client) {
             is_send(Client::open(Config::new()));
             is_send(client.discovery().refresh());
-            is_send(client.discovery().get_trending_mini_apps(crate::Timeframe::Hours24, 1));
+            is_send(client.discovery().get_trending_mini_apps(crate::discovery::Timeframe::Hours24, 1));
             is_send(client.discovery().handle("GET", "/", b""));
             is_send(client.close());
         }

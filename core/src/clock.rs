@@ -1,7 +1,8 @@
-//! The time, injected: everything that asks for it asks a [`Clock`].
+//! The clock: every module reads the time from a [`Clock`], so that tests can control it.
 //!
-//! Invariant: no other module reads the system's time. Wall time labels data (`fetched_at`, `created_at`) and may
-//! step; monotonic time measures ages and never goes back, so a stepping clock neither freezes nor floods a cache.
+//! Invariant: no other module reads the system's time. Wall time labels data (`fetched_at`, `created_at`) and may step.
+//! Monotonic time measures durations and never goes back, so a step of the wall clock does not change the age of a
+//! cache.
 
 use std::{
     fmt,
@@ -14,9 +15,13 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Where a client reads the time.
+/// The source of time of a client: the system clock, or a [`ManualClock`] in tests.
 ///
-/// The default is the system's; tests use [`ManualClock`].
+/// ```
+/// use townsquare::config::Clock;
+///
+/// println!("{}", Clock::default().now()); // the system's time
+/// ```
 #[derive(Clone, Default)]
 pub struct Clock(Source);
 
@@ -24,44 +29,46 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
-    Manual(Arc<Hands>),
+    Manual(Arc<ManualTime>),
 }
 
-struct Hands {
+/// The two times of a [`ManualClock`].
+#[derive(Debug)]
+struct ManualTime {
     wall_micros: AtomicI64,
     monotonic_micros: AtomicU64,
 }
 
-/// A point on the monotonic clock; meaningful only against another of the same clock.
+/// A point in monotonic time. Compare only moments of the same clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(Duration);
+pub(crate) struct Moment(Duration);
 
 impl Moment {
-    /// This moment moved into the future.
-    pub fn after(self, wait: Duration) -> Moment {
+    /// This moment plus `wait`.
+    pub(crate) fn after(self, wait: Duration) -> Moment {
         Moment(self.0.saturating_add(wait))
     }
 
-    /// How long after `earlier` this moment is; zero when it is not.
-    pub fn since(self, earlier: Moment) -> Duration {
+    /// The time from `earlier` to this moment; zero if `earlier` is not earlier.
+    pub(crate) fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
 impl Clock {
-    /// The wall time now, to the microsecond: what every table of this library keeps.
+    /// The current wall time in microseconds, the precision of every table of this library.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => micros(Timestamp::now().as_microsecond()),
-            Source::Manual(hands) => micros(hands.wall_micros.load(Ordering::Acquire)),
+            Source::Manual(time) => micros(time.wall_micros.load(Ordering::Acquire)),
         }
     }
 
-    /// The monotonic time now.
-    pub fn moment(&self) -> Moment {
+    /// The current monotonic time.
+    pub(crate) fn moment(&self) -> Moment {
         match &self.0 {
-            Source::System => Moment(epoch().elapsed()),
-            Source::Manual(hands) => Moment(Duration::from_micros(hands.monotonic_micros.load(Ordering::Acquire))),
+            Source::System => Moment(first_use().elapsed()),
+            Source::Manual(time) => Moment(Duration::from_micros(time.monotonic_micros.load(Ordering::Acquire))),
         }
     }
 }
@@ -85,44 +92,54 @@ impl PartialEq for Clock {
     }
 }
 
-/// A clock whose hands are moved by a test.
-#[derive(Clone)]
-pub struct ManualClock(Arc<Hands>);
+/// A clock that only moves when a test moves it.
+///
+/// ```
+/// use std::time::Duration;
+/// use townsquare::{Config, Timestamp, config::ManualClock};
+///
+/// let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+/// let config = Config::new().clock(manual.clock());
+/// manual.advance(Duration::from_secs(60)); // a client opened with `config` is now one minute older
+/// assert_eq!(manual.clock().now().as_second(), 60);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ManualClock(Arc<ManualTime>);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// Creates a clock whose wall time is `now`.
     pub fn at(now: Timestamp) -> ManualClock {
-        ManualClock(Arc::new(Hands {
+        ManualClock(Arc::new(ManualTime {
             wall_micros: AtomicI64::new(now.as_microsecond()),
-            // Far from zero, so that a test may speak of moments before its start.
+            // Above zero, so that a test can compute moments before its start.
             monotonic_micros: AtomicU64::new(1_000_000_000_000),
         }))
     }
 
-    /// The clock to give to a configuration.
+    /// The [`Clock`] to pass to [`Config::clock`](crate::Config::clock).
     pub fn clock(&self) -> Clock {
         Clock(Source::Manual(Arc::clone(&self.0)))
     }
 
-    /// Lets time pass: both hands move.
+    /// Moves wall time and monotonic time forwards.
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         self.0.monotonic_micros.fetch_add(by, Ordering::AcqRel);
         self.0.wall_micros.fetch_add(i64::try_from(by).unwrap_or(i64::MAX), Ordering::AcqRel);
     }
 
-    /// Sets the wall clock forwards or backwards, as an administrator or NTP does; no time passes.
+    /// Moves wall time forwards or backwards, as an administrator or NTP does. Monotonic time does not change.
     pub fn step(&self, by: SignedDuration) {
         self.0.wall_micros.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }
 }
 
-/// `time` moved back, to the first moment there is at the most.
+/// `time - by`, or `Timestamp::MIN` if that is out of range.
 pub(crate) fn earlier(time: Timestamp, by: Duration) -> Timestamp {
     time.checked_sub(by).unwrap_or(Timestamp::MIN)
 }
 
-/// `time` moved on, to the last moment there is at the most.
+/// `time + by`, or `Timestamp::MAX` if that is out of range.
 pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
     time.checked_add(by).unwrap_or(Timestamp::MAX)
 }
@@ -131,9 +148,10 @@ fn micros(since_epoch: i64) -> Timestamp {
     Timestamp::from_microsecond(since_epoch).unwrap_or(Timestamp::MAX)
 }
 
-fn epoch() -> Instant {
-    static EPOCH: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
+/// The zero point of the monotonic time: the first use of a system clock in this process.
+fn first_use() -> Instant {
+    static FIRST_USE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    *FIRST_USE.get_or_init(Instant::now)
 }
 
 #[cfg(test)]
@@ -141,14 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_of_the_wall_clock_moves_no_monotonic_time() {
-        let hands = ManualClock::at(Timestamp::UNIX_EPOCH);
-        let clock = hands.clock();
+    fn a_step_of_the_wall_time_leaves_the_monotonic_time() {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let clock = manual.clock();
         let (wall, moment) = (clock.now(), clock.moment());
-        hands.step(SignedDuration::from_hours(-1));
+        manual.step(SignedDuration::from_hours(-1));
         assert_eq!(clock.moment(), moment);
         assert_eq!(clock.now(), wall - SignedDuration::from_hours(1));
-        hands.advance(Duration::from_secs(2));
+        manual.advance(Duration::from_secs(2));
         assert_eq!(clock.moment().since(moment), Duration::from_secs(2));
     }
 }

@@ -1,13 +1,14 @@
-//! Communities: their configuration, their domains, and the spaces registered with them (SPEC 2.2 to 2.4, 4.3).
+//! The service for communities: their configuration, their domains and their registered spaces (SPEC 2.2 to 2.4, 4.3).
 //!
-//! Invariant: only the service writes here, but for a registration, which the space's owner may make too, and the
-//! navigation, which those may set who hold one of the community's identity keys; what is published may be read by
-//! everyone.
+//! Invariant: only the service writes, with two exceptions: a space's owner may register the space, and a user who has
+//! linked one of a community's identity keys may change its navigation. Every caller may read what is published.
 
 pub(crate) mod domain;
-mod rows;
 mod statements;
 
+use std::fmt;
+
+use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
@@ -18,13 +19,13 @@ pub use crate::model::{
 };
 use crate::{
     clock::Clock,
-    database::{Scope, Transaction},
-    error::{Error, Operation, Result, WithOperation},
+    database::{Scope, Transaction, record},
+    error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
     validate,
 };
 
-/// Rows of `community_configs`, `community_domains` and `spaceRegistrations`.
+/// Operations on rows of `community_configs`, `community_domains` and `spaceRegistrations`.
 #[derive(Clone)]
 pub struct Communities {
     scope: Scope,
@@ -36,180 +37,249 @@ impl Communities {
         Communities { scope, clock }
     }
 
-    /// Inserts a community's configuration, or updates the one with that `community_id`; the service only. What the
-    /// patch does not name stays as it is, or takes SPEC 2.2's default in a new row.
+    /// Creates a community's configuration, or changes the existing one; only for the service. An empty patch changes
+    /// nothing in an existing configuration.
     ///
     /// # Errors
-    /// `FieldMissing` for a new row without its four required configurations, `InvalidInput` (22001) for an id of more
-    /// than 50 characters, `Unauthorized` or `Forbidden` for anybody but the service.
+    /// `FieldMissing` for a new row without its four required configurations; `InvalidInput` (22001) for an id of more
+    /// than 50 characters; `Unauthorized` or `Forbidden` if the caller is not the service.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::{Json, communities::{Change, CommunityPatch}};
+    /// # fn example(client: &townsquare::blocking::Client, brand: Json, assets: Json, community: Json, fidgets: Json)
+    /// # -> townsquare::Result<()> {
+    /// let mut patch = CommunityPatch::with_required(brand, assets, community, fidgets);
+    /// patch.admin_email = Change::Set("ann@town.example".to_owned());
+    /// let config = client.as_service().communities().save_community_config("town", patch)?;
+    /// assert!(config.is_published);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn save_community_config(&self, community_id: &str, patch: CommunityPatch) -> Result<CommunityConfig> {
-        let save = async {
+        operation(Operation::SaveCommunityConfig, async {
             self.scope.caller().require_service(Table::CommunityConfigs)?;
             validate::community_id(community_id)?;
-            check(&patch)?;
-            let values = rows::patch_values(community_id, patch, self.clock.now());
-            let save = self.scope.write(move |transaction| Box::pin(upsert(transaction, values)));
-            save.await
-        };
-        save.await.with_operation(Operation::SaveCommunityConfig)
+            patch.validate()?;
+            let (community_id, now) = (community_id.to_owned(), self.clock.now());
+            self.scope.write(move |transaction| Box::pin(upsert_config(transaction, community_id, patch, now))).await
+        })
+        .await
     }
 
-    /// The published configuration of a community as its clients read it (SPEC 4.3); `None` when there is none.
+    /// Returns the published configuration of a community in the form for its clients (SPEC 4.3); `None` if there is
+    /// none.
     ///
     /// # Errors
-    /// Those of the database alone.
+    /// Errors of the database only.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// if let Some(config) = client.communities().get_active_community_config("town")? {
+    ///     println!("{}", config.brand);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_active_community_config(&self, community_id: &str) -> Result<Option<ActiveCommunityConfig>> {
-        let select = async {
+        operation(Operation::GetActiveCommunityConfig, async {
             validate::text("community_id", Some(&community_id))?;
-            let values = [community_id.into()];
-            Ok(self.scope.fetch(&sql::GET_ACTIVE_CONFIG, &values, rows::active_config).await?.pop())
-        };
-        select.await.with_operation(Operation::GetActiveCommunityConfig)
+            self.scope.fetch_optional(&sql::GET_ACTIVE_CONFIG, &[community_id.into()], record).await
+        })
+        .await
     }
 
-    /// Sets a community's domain of a type, normalised (UPSTREAM 4), in place of the one it had; the service only.
+    /// Saves a community's domain of this type, normalised (UPSTREAM 4), in place of its previous one; only for the
+    /// service.
     ///
     /// # Errors
-    /// `AlreadyExists` for a domain that is taken, `ReferenceMissing` for an unknown community, `InvalidInput` for a
-    /// domain that is empty, `Unauthorized` or `Forbidden` for anybody but the service.
+    /// `AlreadyExists` if another row has the domain; `ReferenceMissing` for an unknown community; `InvalidInput` for
+    /// an empty domain; `Unauthorized` or `Forbidden` if the caller is not the service.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::communities::DomainType;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let service = client.as_service();
+    /// let domain = service.communities().save_community_domain("town", "WWW.Town.Example", DomainType::Custom)?;
+    /// assert_eq!(domain.domain, "town.example");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn save_community_domain(
         &self,
         community_id: &str,
         domain: &str,
         domain_type: DomainType,
     ) -> Result<CommunityDomain> {
-        let save = async {
+        operation(Operation::SaveCommunityDomain, async {
             self.scope.caller().require_service(Table::CommunityDomains)?;
             validate::community_id(community_id)?;
-            let domain = domain::required(domain)?;
             let values = vec![
                 Uuid::new_v4().into(),
                 community_id.to_owned().into(),
-                domain.into(),
-                domain_type.as_str().into(),
+                domain::required(domain)?.into(),
+                domain_type.into(),
                 self.clock.now().into(),
             ];
-            self.scope.execute(&sql::SAVE_DOMAIN, values, rows::domain).await?.ok_or_else(Error::not_found)
-        };
-        save.await.with_operation(Operation::SaveCommunityDomain)
+            self.scope.execute(&sql::SAVE_DOMAIN, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// Takes a domain away from its community; the service only.
+    /// Deletes a domain of a community; only for the service.
     ///
     /// # Errors
-    /// `NotFound` for a domain that nobody has, `Unauthorized` or `Forbidden` for anybody but the service.
+    /// `NotFound` if no community has the domain; `Unauthorized` or `Forbidden` if the caller is not the service.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// client.as_service().communities().delete_community_domain("town.example")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
-        let delete = async {
+        operation(Operation::DeleteCommunityDomain, async {
             self.scope.caller().require_service(Table::CommunityDomains)?;
-            let domain = domain::required(domain)?;
-            let deleted = self.scope.change(&sql::DELETE_DOMAIN, vec![domain.into()], rows::id).await?;
-            deleted.first().map(|_| ()).ok_or_else(Error::not_found)
-        };
-        delete.await.with_operation(Operation::DeleteCommunityDomain)
+            let values = vec![domain::required(domain)?.into()];
+            let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
+            deleted.map(drop).ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// Sets a community's navigation and nothing else of it; the service, or a user who linked one of the community's
-    /// `admin_identity_public_keys` and may see it. `None` clears it.
+    /// Sets a community's navigation and nothing else; `None` clears it. For the service, and for a user who has linked
+    /// one of the community's `admin_identity_public_keys` and may see the community.
     ///
     /// # Errors
-    /// `NotFound` for an unknown community; `Unauthorized` for nobody, `Forbidden` for a user who holds none of its keys, whether or
-    /// not there is such a community.
+    /// For the service, `NotFound` if the community does not exist. `Unauthorized` for an anonymous caller. `Forbidden`
+    /// for a user who holds none of the keys, whether or not the community exists.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::Json;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// client.communities().update_navigation("town", Some(Json::from(vec!["home", "chess"])))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn update_navigation(&self, community_id: &str, navigation: Option<Json>) -> Result<CommunityConfig> {
-        let update = async {
+        operation(Operation::UpdateNavigation, async {
             let caller = self.scope.caller();
             if caller == Caller::Anonymous {
-                return Err(caller.denied(Table::CommunityConfigs));
+                return Err(caller.permission_denied(Table::CommunityConfigs));
             }
             validate::community_id(community_id)?;
             validate::json("navigation_config", navigation.as_ref())?;
             let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
-            let updated = self.scope.change(&sql::UPDATE_NAVIGATION, values, rows::config).await?.pop();
+            let updated = self.scope.execute(&sql::UPDATE_NAVIGATION, values, record).await?;
             updated.ok_or_else(|| match caller {
                 Caller::Service => Error::not_found(),
-                _ => caller.denied(Table::CommunityConfigs),
+                Caller::Anonymous | Caller::User(_) => caller.permission_denied(Table::CommunityConfigs),
             })
-        };
-        update.await.with_operation(Operation::UpdateNavigation)
+        })
+        .await
     }
 
-    /// The community that answers at a host, as an HTTP `Host` header has it (UPSTREAM 4): by its domain, or by its
-    /// own id; `None` when nothing published answers there.
+    /// Returns the id of the published community that answers at a host (UPSTREAM 4): the one with that domain, or the
+    /// one with that id; `None` if there is none. `host` is an HTTP `Host` header.
     ///
     /// # Errors
-    /// Those of the database alone.
+    /// Errors of the database only.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let community_id = client.communities().resolve_community("www.town.example:443")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn resolve_community(&self, host: &str) -> Result<Option<String>> {
-        let select = async {
+        operation(Operation::ResolveCommunity, async {
             validate::text("host", Some(&host))?;
-            let host = domain::normalised(host);
-            Ok(self.scope.fetch(&sql::RESOLVE, &[host.into()], |row| row.get(0)).await?.pop())
-        };
-        select.await.with_operation(Operation::ResolveCommunity)
+            let values = [domain::normalised(host).into()];
+            self.scope.fetch_optional(&sql::RESOLVE_COMMUNITY, &values, |row| row.get(0)).await
+        })
+        .await
     }
 
-    /// Registers a space, once; the service or the space's owner.
+    /// Registers a space, once. For the service and the space's owner.
     ///
     /// # Errors
-    /// `AlreadyExists` for a space that is registered, `FieldMissing` without a name, `Forbidden` for somebody else's
-    /// space.
+    /// `AlreadyExists` if the space is registered; `FieldMissing` without a name; `Forbidden` if the space is not the
+    /// caller's.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::communities::{NewRegistration, SpaceType};
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let registration = NewRegistration::new(space_id, "Chess", SpaceType::Profile);
+    /// client.communities().register_space(registration)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn register_space(&self, registration: NewRegistration) -> Result<SpaceRegistration> {
-        let insert = async {
-            validate::text("space_name", registration.space_name.as_ref())?;
-            validate::text("identity_public_key", registration.identity_public_key.as_ref())?;
-            validate::text("signature", registration.signature.as_ref())?;
-            let values = vec![
-                registration.space_id.into(),
-                registration.fid.into(),
-                registration.space_name.into(),
-                registration.space_type.as_str().into(),
-                registration.identity_public_key.into(),
-                registration.signature.into(),
-                self.clock.now().into(),
-            ];
-            let inserted = self.scope.change(&sql::REGISTER_SPACE, values, rows::registration).await?;
-            inserted.into_iter().next().ok_or_else(|| Error::new_row_violates(Table::SpaceRegistrations.name()))
-        };
-        insert.await.with_operation(Operation::RegisterSpace)
+        operation(Operation::RegisterSpace, async {
+            registration.validate()?;
+            let values = registration.insert_values([self.clock.now().into()]);
+            let inserted = self.scope.execute(&sql::REGISTER_SPACE, values, record).await?;
+            inserted.ok_or_else(|| Table::SpaceRegistrations.insert_refused())
+        })
+        .await
     }
 
-    /// The registration of a space; `None` for one that is not registered.
+    /// Returns the registration of a space; `None` if the space is not registered.
     ///
     /// # Errors
-    /// Those of the database alone.
+    /// Errors of the database only.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// if let Some(registration) = client.communities().get_space_registration(space_id)? {
+    ///     println!("{} since {}", registration.space_name, registration.timestamp);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_space_registration(&self, space_id: Uuid) -> Result<Option<SpaceRegistration>> {
-        let found = self.scope.fetch(&sql::GET_REGISTRATION, &[space_id.into()], rows::registration).await;
-        found.map(|mut rows| rows.pop()).with_operation(Operation::GetSpaceRegistration)
+        let values = [space_id.into()];
+        let registration = self.scope.fetch_optional(&sql::GET_REGISTRATION, &values, record);
+        operation(Operation::GetSpaceRegistration, registration).await
     }
 }
 
-/// Updates the row, or inserts it; another writer may come between the two, and then the row is there to update.
-async fn upsert(transaction: &mut Transaction<'_>, values: rows::ConfigValues) -> Result<CommunityConfig> {
-    if values.is_empty {
-        let id = &values.update[..1];
-        if let Some(row) = transaction.fetch(&sql::GET_CONFIG, id, rows::config).await?.pop() {
-            return Ok(row);
+impl fmt::Debug for Communities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Communities").finish_non_exhaustive()
+    }
+}
+
+/// Updates the configuration, or inserts it. If another writer inserts it between the two statements, the second round
+/// updates it.
+async fn upsert_config(
+    transaction: &mut Transaction<'_>,
+    community_id: String,
+    patch: CommunityPatch,
+    now: Timestamp,
+) -> Result<CommunityConfig> {
+    if patch.is_empty() {
+        let values = [community_id.as_str().into()];
+        if let Some(config) = transaction.fetch_optional(&sql::GET_CONFIG, &values, record).await? {
+            return Ok(config);
         }
     }
+    let update = patch.clone().update_values([community_id.clone().into(), now.into()]);
+    let insert = patch.insert_values([Uuid::new_v4().into(), community_id.into(), now.into()]);
     for _ in 0..2 {
-        if let Some(row) = transaction.fetch(&sql::UPDATE_CONFIG, &values.update, rows::config).await?.pop() {
-            return Ok(row);
+        if let Some(config) = transaction.fetch_optional(&sql::UPDATE_CONFIG, &update, record).await? {
+            return Ok(config);
         }
-        if let Some(row) = transaction.fetch(&sql::INSERT_CONFIG, &values.insert, rows::config).await?.pop() {
-            return Ok(row);
+        if let Some(config) = transaction.fetch_optional(&sql::INSERT_CONFIG, &insert, record).await? {
+            return Ok(config);
         }
     }
     Err(Error::not_found())
-}
-
-fn check(patch: &CommunityPatch) -> Result<()> {
-    validate::json("brand_config", patch.brand_config.as_set())?;
-    validate::json("assets_config", patch.assets_config.as_set())?;
-    validate::json("community_config", patch.community_config.as_set())?;
-    validate::json("fidgets_config", patch.fidgets_config.as_set())?;
-    validate::json("navigation_config", patch.navigation_config.as_set())?;
-    validate::json("ui_config", patch.ui_config.as_set())?;
-    validate::text("admin_email", patch.admin_email.as_set())?;
-    for key in patch.admin_identity_public_keys.as_set().into_iter().flatten() {
-        validate::text("admin_identity_public_keys", Some(key))?;
-    }
-    Ok(())
 }

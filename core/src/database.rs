@@ -4,11 +4,11 @@
 //! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
 //! is committed.
 
-mod acting;
 pub(crate) mod blocking_caller;
 mod options;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod principal;
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -23,9 +23,9 @@ use tokio::runtime::Handle;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
-    acting::{Acting, Pass, Principal, session_ended, session_expired},
     options::OpenOptions,
-    row::{Read, Row},
+    principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
+    row::{Read, Row, record},
     statement::Statement,
     transaction::{Transaction, Work},
     value::Value,
@@ -56,7 +56,7 @@ enum Engine {
 #[derive(Clone)]
 pub(crate) struct Scope {
     database: Database,
-    acting: Acting,
+    principal: CurrentPrincipal,
 }
 
 impl Database {
@@ -84,14 +84,14 @@ impl Database {
         Ok(Database { engine, clock })
     }
 
-    /// The database as the principal of `acting` sees it.
-    pub(crate) fn scope(&self, acting: Acting) -> Scope {
-        Scope { database: self.clone(), acting }
+    /// The database as the principal that `principal` holds sees it.
+    pub(crate) fn scope(&self, principal: CurrentPrincipal) -> Scope {
+        Scope { database: self.clone(), principal }
     }
 
     /// The database as the service sees it: no policy applies.
     pub(crate) fn service(&self) -> Scope {
-        self.scope(Acting::new(Principal::Service))
+        self.scope(CurrentPrincipal::new(Principal::Service))
     }
 
     /// Copies a SQLite database to the file `target`. Reads and writes continue meanwhile.
@@ -125,7 +125,7 @@ impl Database {
 impl Scope {
     /// The caller that policies see.
     pub(crate) fn caller(&self) -> Caller {
-        self.acting.principal().caller()
+        self.principal.principal().caller()
     }
 
     /// Runs a statement that changes nothing and returns its rows.
@@ -213,16 +213,6 @@ impl Scope {
         }
     }
 
-    // TODO(merge): delete once no service calls it; `execute` replaces it.
-    pub(crate) async fn change<T: Send + 'static>(
-        &self,
-        statement: &'static Statement,
-        values: Vec<Value<'static>>,
-        read: Read<T>,
-    ) -> Result<Vec<T>> {
-        Ok(self.execute(statement, values, read).await?.into_iter().collect())
-    }
-
     /// Runs `work` in a transaction, commits the transaction, and returns the result of `work`. The transaction is
     /// rolled back if `work` returns an error.
     ///
@@ -248,7 +238,7 @@ impl Scope {
     {
         let principal = self.principal().await?;
         let result = attempt(Arc::clone(&principal)).await;
-        match self.acting.successor(&principal, &result).await {
+        match self.principal.refreshed_principal(&principal, &result).await {
             Some(refreshed) => attempt(refreshed).await,
             None => result,
         }
@@ -259,7 +249,7 @@ impl Scope {
     /// # Errors
     /// `Unauthorized` if the principal's access token has expired.
     async fn principal(&self) -> Result<Arc<Principal>> {
-        let principal = self.acting.settled().await;
+        let principal = self.principal.load().await;
         principal.check_expiry(self.database.clock.now())?;
         Ok(principal)
     }

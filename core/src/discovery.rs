@@ -1,44 +1,62 @@
-//! Discovery: the mini app directory, answered from memory (SPEC 4.1, 4.2; DESIGN 6).
+//! The discovery service: the mini app directory, answered from memory (SPEC 4.1, 4.2; DESIGN 6).
 //!
-//! Invariant: a read waits only when there is nothing at all to answer from; everything else is served from the
-//! snapshot in memory while a refresh, at most one at a time, goes on behind it. What was good is kept until
-//! something as good replaces it, and [`Discovery::stats`] says so.
+//! Invariant: a read waits only if no catalog is loaded, or if it needs a list that was never fetched. Every other
+//! read is answered from the snapshot in memory, also while it is stale and one refresh runs in the background
+//! (stale-while-revalidate). A failed refresh keeps the old snapshot, and [`Discovery::stats`] reports it.
 
+mod backoff;
+mod cache;
+mod collapse;
 mod endpoint;
 mod refresh;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 
 #[cfg(feature = "http")]
 pub(crate) use self::endpoint::MAX_BODY;
 pub use self::endpoint::{ENDPOINT_PATH, HttpResponse};
-use self::refresh::Catalog;
+use self::{
+    cache::{CachedCatalog, CatalogCache},
+    refresh::Refresher,
+};
 pub use crate::catalog::{
     Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Selection, Texts,
     Timeframe,
 };
 use crate::{
-    catalog::{Filter, Snapshot},
     clock::Clock,
     database::Scope,
-    error::{Operation, Result, WithOperation},
+    error::{Operation, Result, operation},
     upstream::Upstream,
     validate,
 };
 
 /// The mini app directory of a client.
 ///
-/// One catalog, fetched from the upstream (or a `file:` catalog), kept in memory for 15 minutes, and in the database
-/// for the day the upstream does not answer. Without an upstream key every result is empty (SPEC 1.5).
+/// It has one catalog, fetched from the upstream API or a `file:` catalog. The catalog is kept in memory, fresh for 15
+/// minutes, and stored in the database in case the upstream fails. Without an upstream key every result is empty
+/// (SPEC 1.5).
+///
+/// ```no_run
+/// use townsquare::{Config, blocking::Client, discovery::Timeframe};
+///
+/// let client = Client::open(Config::new().catalog_api_key("key"))?;
+/// for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)? {
+///     println!("{} at {}", app.name(), app.home_url());
+/// }
+/// # Ok::<(), townsquare::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Discovery {
-    catalog: Arc<Catalog>,
+    cache: Arc<CatalogCache>,
+    refresher: Arc<Refresher>,
 }
 
 impl Discovery {
+    /// `interval` is how long a catalog is fresh, `lease` how long one process may hold the lease on fetching it.
     pub(crate) fn new(
         upstream: Upstream,
         interval: Duration,
@@ -47,35 +65,57 @@ impl Discovery {
         clock: Clock,
         runtime: Handle,
     ) -> Discovery {
-        Discovery { catalog: Catalog::new(upstream, interval, lease, database, clock, runtime) }
+        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime);
+        Discovery { cache: refresher.cache(), refresher: Arc::new(refresher) }
     }
 
-    /// The mini apps that trend in a timeframe, best first (SPEC 4.2).
+    /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
     ///
-    /// Categories and networks of the selection combine with the order and with each other. Each app's
-    /// `trending_rank` is its place in that timeframe's whole order. A timeframe that was never asked for is fetched
-    /// first; when that fails, the answer is in the default order.
+    /// The filters of the selection combine with the order and with each other. `trending_rank` is an app's rank in
+    /// the whole order of the timeframe. The first read of a timeframe fetches its order; if that fails, the default
+    /// order is used.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::discovery::{Selection, Timeframe};
+    ///
+    /// let games = Selection::first(20).in_categories(["games"]);
+    /// for app in &client.discovery().get_trending_mini_apps(Timeframe::Days7, games)? {
+    ///     println!("{}. {}", app.engagement().trending_rank.unwrap_or(0), app.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// `InvalidInput` for a limit that is not 1 to 1,000, or a category or network that neither the known lists nor
-    /// any app has; `Unavailable` when there is no catalog to answer from.
+    /// `InvalidInput` for a limit outside 1 to 1,000, and for a category or network that is neither known nor in the
+    /// catalog. `Unavailable` if there is no catalog.
     pub async fn get_trending_mini_apps(
         &self,
         timeframe: Timeframe,
         selection: impl Into<Selection>,
     ) -> Result<MiniApps> {
         let selection = selection.into();
-        self.select(timeframe, &selection, |catalog, filter, limit| catalog.list(timeframe, filter, limit))
-            .await
-            .with_operation(Operation::GetTrendingMiniApps)
+        operation(Operation::GetTrendingMiniApps, async {
+            self.catalog_for(timeframe, &selection).await?.get_trending_mini_apps(timeframe, &selection)
+        })
+        .await
     }
 
-    /// The mini apps of any of these categories, in the trending order of the default timeframe (SPEC 4.2).
+    /// Returns the mini apps of any of the categories, in the default trending order (SPEC 4.2).
     ///
-    /// The selection's own categories join `categories`; no category at all is no restriction.
+    /// `categories` are added to those of the selection. Without any category, apps of all categories are returned.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let apps = client.discovery().get_mini_apps_by_category(["games", "social"], 20)?;
+    /// # let _ = apps;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// As [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn get_mini_apps_by_category<S: Into<String>>(
         &self,
         categories: impl IntoIterator<Item = S>,
@@ -83,69 +123,128 @@ impl Discovery {
     ) -> Result<MiniApps> {
         let selection = selection.into().in_categories(categories);
         let timeframe = Timeframe::default();
-        self.select(timeframe, &selection, |catalog, filter, limit| catalog.list(timeframe, filter, limit))
-            .await
-            .with_operation(Operation::GetMiniAppsByCategory)
+        operation(Operation::GetMiniAppsByCategory, async {
+            self.catalog_for(timeframe, &selection).await?.get_trending_mini_apps(timeframe, &selection)
+        })
+        .await
     }
 
-    /// The mini apps that match a query, best first (SPEC 4.2).
+    /// Returns the mini apps that match a query, best first (SPEC 4.2).
     ///
-    /// Case and accents do not count; the last word may be a beginning; a typo is forgiven from five letters on; words
-    /// count in any order, and in a name more than in a tag, a tagline, an author or a description. Ties fall to
-    /// what trends. A blank query has no matches.
+    /// Case and accents are ignored. The last word also matches as a prefix. One typing error is accepted from five
+    /// letters on, two from nine. Words match in any order. A match in the name ranks before one in a tag, the
+    /// tagline, the author or the description; equal matches are in trending order. A blank query has no matches.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for app in &client.discovery().search_mini_apps("ches", 10)? {
+    ///     println!("{}", app.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// As [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
     pub async fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
-        self.select(Timeframe::default(), &selection, |catalog, filter, limit| catalog.search(query, filter, limit))
-            .await
-            .with_operation(Operation::SearchMiniApps)
+        operation(Operation::SearchMiniApps, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.search_mini_apps(query, &selection)
+        })
+        .await
     }
 
-    /// Fetches the catalog now, whatever its age, and returns the stats afterwards (SPEC 1.4).
+    /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
     ///
-    /// Readers go on with the old one meanwhile; calls at the same time share one fetch.
+    /// Reads are answered from the old catalog meanwhile. Concurrent calls share one fetch.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let stats = client.discovery().refresh()?;
+    /// println!("{} apps", stats.total);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// `Unavailable` saying why there is no new catalog: the upstream failed, or its answer has lost most of the
-    /// apps. The old one stays. Without a key nothing is fetched and nothing fails.
+    /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays.
+    /// Without an upstream key nothing is fetched and the call succeeds.
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
-        self.catalog.refresh(false).await.with_operation(Operation::RefreshMiniApps)?;
+        operation(Operation::RefreshMiniApps, self.refresher.refresh(false)).await?;
         self.stats()
     }
 
-    /// [`refresh`](Discovery::refresh) that takes even a catalog which has lost most of its apps.
+    /// Fetches the catalog like [`refresh`](Discovery::refresh), and accepts one that lost most of its apps.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let discovery = client.discovery();
+    /// if let Err(error) = discovery.refresh() {
+    ///     eprintln!("{error}");
+    ///     discovery.force_refresh()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// As [`refresh`](Discovery::refresh), but for that.
+    /// `Unavailable` if the upstream fails.
     pub async fn force_refresh(&self) -> Result<DiscoveryStats> {
-        self.catalog.refresh(true).await.with_operation(Operation::RefreshMiniApps)?;
+        operation(Operation::RefreshMiniApps, self.refresher.refresh(true)).await?;
         self.stats()
     }
 
-    /// What the catalog holds, how old it is and why it is no newer. Starts nothing and waits for nothing.
+    /// Returns the size and age of the catalog and the last error. It fetches nothing and does not wait.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let stats = client.discovery().stats()?;
+    /// if stats.is_stale {
+    ///     println!("fetched at {:?}: {}", stats.fetched_at, stats.last_error.unwrap_or_default());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `Closed` after the client was closed.
     pub fn stats(&self) -> Result<DiscoveryStats> {
-        self.catalog.stats()
-    }
-
-    /// Answers with whatever catalog serves `timeframe` and `selection`.
-    async fn select(
-        &self,
-        timeframe: Timeframe,
-        selection: &Selection,
-        answer: impl FnOnce(&Snapshot, &Filter, usize) -> MiniApps,
-    ) -> Result<MiniApps> {
-        let limit = validate::limit(selection.limit)? as usize;
-        let current = self.catalog.serving(timeframe, selection).await?;
-        let filter = current.snapshot.filter(selection)?;
-        Ok(answer(&current.snapshot, &filter, limit))
+        self.refresher.stats()
     }
 
     pub(crate) fn close(&self) {
-        self.catalog.close();
+        self.refresher.close();
+    }
+
+    /// Returns the catalog for a read, loading or fetching what the read needs.
+    async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
+        validate::limit(selection.limit)?;
+        loop {
+            self.cache.check_open()?;
+            let Some(catalog) = self.cache.current() else {
+                self.refresher.load().await?;
+                continue;
+            };
+            self.refresher.refresh_if_stale(&catalog);
+            let missing = catalog.snapshot.missing_lists(timeframe, selection);
+            if missing.is_empty() {
+                catalog.record_read(timeframe, selection);
+                return Ok(catalog);
+            }
+            // Refuses unknown names before a fetch, which costs money.
+            catalog.snapshot.filter(selection)?;
+            if let Err(error) = self.refresher.fetch_lists(missing).await {
+                // A missing order is replaced by the default one. Without a network's list the filter cannot be
+                // answered.
+                let is_answerable = catalog.snapshot.missing_lists(Timeframe::default(), selection).is_empty();
+                return if is_answerable { Ok(catalog) } else { Err(error) };
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discovery").finish_non_exhaustive()
     }
 }

@@ -1,111 +1,113 @@
-//! One error for every operation: what kind, during which operation, SPEC 7's sentence, and the cause.
+//! Errors: the kind, the operation that failed, the message of SPEC 7, and the cause.
 //!
-//! Invariant: `Display` is the whole sentence a user may be shown, prefix and all, and no error holds a password,
-//! a token or a key. Lower layers make errors without an operation; the service that was called names it with
-//! [`Error::with_operation`], once, so that a message never carries two prefixes.
+//! Invariant: `Display` writes the whole message, prefix included. No error contains a password, a token or a key. Lower
+//! layers create errors without an operation; the public method sets the operation once, so that a message has one
+//! prefix.
+//!
+//! A program branches on [`Error::kind`] and shows the error to its user:
+//!
+//! ```
+//! use townsquare::{ErrorKind, Uuid, blocking::Client};
+//!
+//! fn show_space(client: &Client, id: Uuid) {
+//!     match client.spaces().get_space(id) {
+//!         Ok(space) => println!("{:?}", space.name),
+//!         Err(error) if error.kind() == ErrorKind::NotFound => println!("There is no such space."),
+//!         Err(error) => println!("{error}"), // for example "Get space failed: The client is closed"
+//!     }
+//! }
+//! ```
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
-/// What a fallible operation of this library returns.
+/// The result of a fallible operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-type Source = Arc<dyn std::error::Error + Send + Sync>;
-
-/// Why an operation failed.
+/// The error of every operation of this library.
 ///
-/// Cheap to clone: callers that waited for the same work share one error.
+/// `Display` writes the message of SPEC 7 with its prefix: `Create space failed: Record already exists`. Cloning is
+/// cheap: callers that waited for the same work receive clones of one error.
+///
+/// ```
+/// use townsquare::{Config, ErrorKind};
+///
+/// let error = Config::new().set("colour", "red").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Config);
+/// assert!(error.to_string().starts_with("Unknown option"));
+/// ```
 #[derive(Clone)]
-pub struct Error(Arc<Parts>);
+pub struct Error(Arc<ErrorInner>);
 
 #[derive(Clone)]
-struct Parts {
+struct ErrorInner {
     kind: ErrorKind,
     operation: Option<Operation>,
     message: Cow<'static, str>,
     code: Option<Cow<'static, str>>,
     status: Option<u16>,
     retry_after: Option<Duration>,
-    source: Option<Source>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// The kind of an [`Error`]: what a program branches on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// A unique value is taken (SQLSTATE 23505).
-    AlreadyExists,
-    /// A referenced row does not exist (SQLSTATE 23503).
-    ReferenceMissing,
-    /// A required field has no value (SQLSTATE 23502).
-    FieldMissing,
-    /// A table of the database is gone (SQLSTATE 42P01).
-    TableMissing,
-    /// The row or file does not exist, or the caller may not know that it does.
-    NotFound,
-    /// An argument is malformed or out of range.
-    InvalidInput,
-    /// The caller is nobody, or its credentials or session are not valid.
-    Unauthorized,
-    /// A policy denies this to the caller.
-    Forbidden,
-    /// Too many attempts; [`Error::retry_after`] says when to come back.
-    RateLimited,
-    /// A file or body is over its size limit.
-    TooLarge,
-    /// An outside system does not answer, or there is nothing to answer from. Worth another try.
-    Unavailable,
-    /// The client was closed.
-    Closed,
-    /// The configuration is wrong; the message names the option.
-    Config,
-    /// A fault of the library or of the database below it.
-    Internal,
-}
+/// Declares the kinds: documentation, variant, and the name that `as_str` returns.
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])+ $variant:ident, $name:literal;)*) => {
+        /// The kind of an [`Error`], for programs that branch on it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind { $($(#[$doc])+ $variant,)* }
 
-impl ErrorKind {
-    /// Every kind, in the order of the C header's status numbers.
-    pub const ALL: [ErrorKind; 14] = [
-        ErrorKind::AlreadyExists,
-        ErrorKind::ReferenceMissing,
-        ErrorKind::FieldMissing,
-        ErrorKind::TableMissing,
-        ErrorKind::NotFound,
-        ErrorKind::InvalidInput,
-        ErrorKind::Unauthorized,
-        ErrorKind::Forbidden,
-        ErrorKind::RateLimited,
-        ErrorKind::TooLarge,
-        ErrorKind::Unavailable,
-        ErrorKind::Closed,
-        ErrorKind::Config,
-        ErrorKind::Internal,
-    ];
+        impl ErrorKind {
+            /// Every kind, in the order of the status numbers of the C header.
+            pub const ALL: [ErrorKind; [$(ErrorKind::$variant),*].len()] = [$(ErrorKind::$variant),*];
 
-    /// The name of the kind as Python's `Error.kind` has it: `already_exists`, `not_found`, …
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ErrorKind::AlreadyExists => "already_exists",
-            ErrorKind::ReferenceMissing => "reference_missing",
-            ErrorKind::FieldMissing => "field_missing",
-            ErrorKind::TableMissing => "table_missing",
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::InvalidInput => "invalid_input",
-            ErrorKind::Unauthorized => "unauthorized",
-            ErrorKind::Forbidden => "forbidden",
-            ErrorKind::RateLimited => "rate_limited",
-            ErrorKind::TooLarge => "too_large",
-            ErrorKind::Unavailable => "unavailable",
-            ErrorKind::Closed => "closed",
-            ErrorKind::Config => "config",
-            ErrorKind::Internal => "internal",
+            /// The name of the kind, as in Python's `Error.kind`: `already_exists`, `not_found`, …
+            ///
+            /// ```
+            /// assert_eq!(townsquare::ErrorKind::NotFound.as_str(), "not_found");
+            /// ```
+            pub const fn as_str(self) -> &'static str {
+                match self { $(ErrorKind::$variant => $name,)* }
+            }
         }
-    }
+    };
 }
 
-/// Declares the operations: variant, name in Python and C, and the words before `failed: `.
+error_kinds! {
+    /// A unique value exists already (SQLSTATE 23505).
+    AlreadyExists, "already_exists";
+    /// A referenced row does not exist (SQLSTATE 23503).
+    ReferenceMissing, "reference_missing";
+    /// A required field has no value (SQLSTATE 23502).
+    FieldMissing, "field_missing";
+    /// A table of the database does not exist (SQLSTATE 42P01).
+    TableMissing, "table_missing";
+    /// The row or file does not exist, or a policy hides it from the caller.
+    NotFound, "not_found";
+    /// An argument is malformed or out of range.
+    InvalidInput, "invalid_input";
+    /// The caller is anonymous, or its credentials or session are not valid.
+    Unauthorized, "unauthorized";
+    /// A policy denies the operation to the caller.
+    Forbidden, "forbidden";
+    /// Too many attempts. [`Error::retry_after`] returns the time to wait.
+    RateLimited, "rate_limited";
+    /// A file or a request body is larger than its limit.
+    TooLarge, "too_large";
+    /// An outside system does not answer, or there is no catalog yet. A retry may succeed.
+    Unavailable, "unavailable";
+    /// The client is closed.
+    Closed, "closed";
+    /// The configuration is not valid. The message names the option.
+    Config, "config";
+    /// A fault of the library or of its database.
+    Internal, "internal";
+}
+
+/// Declares the operations: variant, name of the method, and the words before ` failed: `.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal, $words:literal;)*) => {
-        /// The operation an [`Error`] happened in; its prefix opens the message (SPEC 7).
+    ($($variant:ident, $name:literal, $words:literal;)*) => {
+        /// The operation in which an [`Error`] happened. Its prefix starts the message (SPEC 7).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Operation { $(#[doc = concat!("`", $name, "`")] $variant,)* }
@@ -114,12 +116,20 @@ macro_rules! operations {
             /// Every operation.
             pub const ALL: &'static [Operation] = &[$(Operation::$variant,)*];
 
-            /// The method's name, the same in Rust, Python and C.
+            /// The name of the method, which is the same in Rust, Python and C.
+            ///
+            /// ```
+            /// assert_eq!(townsquare::Operation::GetSpace.name(), "get_space");
+            /// ```
             pub const fn name(self) -> &'static str {
                 match self { $(Operation::$variant => $name,)* }
             }
 
-            /// The words that open the message, up to and with the space behind the colon.
+            /// The prefix of the message, with the colon and the space after it.
+            ///
+            /// ```
+            /// assert_eq!(townsquare::Operation::GetSpace.prefix(), "Get space failed: ");
+            /// ```
             pub const fn prefix(self) -> &'static str {
                 match self { $(Operation::$variant => concat!($words, " failed: "),)* }
             }
@@ -170,7 +180,13 @@ operations! {
     Restore, "restore", "Restore";
 }
 
-/// SPEC 7's table of database errors: SQLSTATE, kind, message.
+/// The table of database errors in SPEC 7: SQLSTATE, kind, message.
+///
+/// ```
+/// use townsquare::{ErrorKind, error::DATABASE_ERRORS};
+///
+/// assert!(DATABASE_ERRORS.contains(&("23505", ErrorKind::AlreadyExists, "Record already exists")));
+/// ```
 pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
     ("23505", ErrorKind::AlreadyExists, "Record already exists"),
     ("23503", ErrorKind::ReferenceMissing, "Referenced record not found"),
@@ -179,9 +195,8 @@ pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
 ];
 
 impl Error {
-    /// An error of `kind` that says `message`.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
-        Error(Arc::new(Parts {
+        Error(Arc::new(ErrorInner {
             kind,
             operation: None,
             message: message.into(),
@@ -208,30 +223,31 @@ impl Error {
         Error::new(ErrorKind::Closed, "The client is closed")
     }
 
-    /// A row that is missing or hidden: nobody is told which.
+    /// The error for a missing row and for a hidden row. The message is the same, so that it reveals no hidden row.
     pub(crate) fn not_found() -> Error {
         Error::new(ErrorKind::NotFound, "Record not found")
     }
 
-    /// An insert that the table's policy forbids, in PostgreSQL's words.
+    /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
     pub(crate) fn new_row_violates(table: &str) -> Error {
         let message = format!("new row violates row-level security policy for table \"{table}\"");
         Error::database(Some("42501"), ErrorKind::Forbidden, message)
     }
 
-    /// An operation that needs more than the caller has, in PostgreSQL's words.
+    /// The error for an operation on `table` that the caller has no permission for. The message is PostgreSQL's.
     pub(crate) fn permission_denied(table: &str, is_anonymous: bool) -> Error {
         let kind = if is_anonymous { ErrorKind::Unauthorized } else { ErrorKind::Forbidden };
         Error::database(Some("42501"), kind, format!("permission denied for table {table}"))
     }
 
-    /// A word that a column's check refuses.
+    /// The error for a value of `column` that is none of `words`.
     pub(crate) fn check_violation(table: &str, column: &str, words: &[&str]) -> Error {
         let message = format!("{column} of {table} is one of {}", words.join(", "));
         Error::database(Some("23514"), ErrorKind::InvalidInput, message)
     }
 
-    /// A database's failure in SPEC 7's words. `kind` decides only for codes outside SPEC 7's table.
+    /// A failure of the database, with the message of SPEC 7. A code in [`DATABASE_ERRORS`] decides kind and message;
+    /// for every other code, `kind` and `message` do.
     pub(crate) fn database(
         code: Option<impl Into<Cow<'static, str>>>,
         kind: ErrorKind,
@@ -242,81 +258,82 @@ impl Error {
         };
         let known = DATABASE_ERRORS.iter().find(|row| row.0 == code);
         let error = match known {
-            Some(&(_, kind, sentence)) => Error::new(kind, sentence),
+            Some(&(_, kind, message)) => Error::new(kind, message),
             None => Error::new(kind, format!("Database error: {message}")),
         };
-        error.with(|parts| parts.code = Some(code))
+        error.with(|inner| inner.code = Some(code))
     }
 
-    /// Names the operation, unless a deeper call already has.
+    /// Sets the operation, unless it is already set.
     pub(crate) fn with_operation(self, operation: Operation) -> Error {
         match self.0.operation {
             Some(_) => self,
-            None => self.with(|parts| parts.operation = Some(operation)),
+            None => self.with(|inner| inner.operation = Some(operation)),
         }
     }
 
     pub(crate) fn retry_in(self, wait: Duration) -> Error {
-        self.with(|parts| parts.retry_after = Some(wait))
+        self.with(|inner| inner.retry_after = Some(wait))
     }
 
-    /// Caused by an error of ours that came first; the SQLSTATE is still its.
-    pub(crate) fn because_of(self, first: Error) -> Error {
-        let code = first.0.code.clone();
-        self.caused_by(first).with(|parts| parts.code = code)
+    /// Sets the source to an [`Error`] and copies its SQLSTATE.
+    pub(crate) fn because_of(self, source: Error) -> Error {
+        let code = source.0.code.clone();
+        self.caused_by(source).with(|inner| inner.code = code)
     }
 
+    /// Sets the source.
     pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
-        self.with(|parts| parts.source = Some(Arc::new(source)))
+        self.with(|inner| inner.source = Some(Arc::new(source)))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Error {
+    fn with(mut self, change: impl FnOnce(&mut ErrorInner)) -> Error {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
-    /// What kind of failure this is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The operation that failed, when one was under way.
+    /// The operation that failed; `None` for errors outside an operation, for example of [`Config`](crate::Config).
     pub fn operation(&self) -> Option<Operation> {
         self.0.operation
     }
 
-    /// The message without the operation's prefix.
+    /// The message without the prefix of the operation.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The SQLSTATE, for a failure that has one (`23505`, `42P01`, …).
+    /// The SQLSTATE of a database error (`23505`, `42P01`, …). Both engines use the same codes.
     pub fn code(&self) -> Option<&str> {
         self.0.code.as_deref()
     }
 
-    /// The file store's status (SPEC 7), for a failure of files.
+    /// The status of a file store error (SPEC 7).
     pub fn status(&self) -> Option<u16> {
         self.0.status
     }
 
-    /// How long to wait before another try, where that is known.
+    /// The time to wait before a retry, if it is known.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// Whether the same call may succeed later without a change of its arguments.
+    /// Whether the same call with the same arguments may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Unavailable | ErrorKind::RateLimited)
     }
 }
 
-/// Runs `work` as `operation`: an error that names no operation yet gets this one.
+/// Runs `work` and sets the operation of its error to `operation`, unless the error has one.
 pub(crate) async fn operation<T>(operation: Operation, work: impl Future<Output = Result<T>>) -> Result<T> {
     work.await.with_operation(operation)
 }
 
-/// Names the operation in a result's error.
+/// Sets the operation of the error in a result.
 pub(crate) trait WithOperation {
     fn with_operation(self, operation: Operation) -> Self;
 }
@@ -364,25 +381,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn database_errors_have_the_sentences_of_spec_7() {
-        for (code, kind, sentence) in DATABASE_ERRORS {
-            let error = Error::database(Some(code), ErrorKind::Internal, "driver's words");
-            assert_eq!((error.kind(), error.message(), error.code()), (kind, sentence, Some(code)));
+    fn database_errors_have_the_messages_of_spec_7() {
+        for (code, kind, message) in DATABASE_ERRORS {
+            let error = Error::database(Some(code), ErrorKind::Internal, "message of the driver");
+            assert_eq!((error.kind(), error.message(), error.code()), (kind, message, Some(code)));
         }
         let other = Error::database(Some("23514"), ErrorKind::InvalidInput, "check failed");
         assert_eq!(other.to_string(), "Database error: check failed");
-        let none = Error::database(None::<&str>, ErrorKind::Internal, "driver's words");
+        let none = Error::database(None::<&str>, ErrorKind::Internal, "message of the driver");
         assert_eq!(none.to_string(), "Unknown database error");
     }
 
     #[test]
-    fn the_deepest_operation_names_the_error() {
+    fn the_operation_that_was_set_first_stays() {
         let error = Error::closed().with_operation(Operation::SearchMiniApps).with_operation(Operation::Open);
         assert_eq!(error.to_string(), "Search mini apps failed: The client is closed");
     }
 
     #[test]
-    fn names_are_unique() {
+    fn operation_names_are_unique() {
         let mut names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         names.sort_unstable();
         names.dedup();

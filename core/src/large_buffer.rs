@@ -1,17 +1,16 @@
-//! Large room for a while: what an index is built in, or a password hashed.
+//! Large temporary buffers whose memory returns to the operating system when they are dropped.
 //!
-//! Invariant: large room goes back to the system when it is dropped. glibc takes what is larger than 32 MiB from the
-//! system each time and gives it back; of all that is smaller it may keep as much as the largest piece it ever saw
-//! freed, twice over, with every thread's heap. So large room is asked for in pieces above that size: what is not
-//! touched of it takes no memory.
+//! Invariant: a buffer of 1 MiB or more has a capacity above glibc's largest mmap threshold. glibc maps such an
+//! allocation separately and unmaps it on free; of smaller ones its heaps retain up to twice the largest freed so
+//! far. Pages of the capacity that are never written take no memory.
 
-/// glibc's `DEFAULT_MMAP_THRESHOLD_MAX`, and a page for what an allocator adds.
-const GIVEN_BACK: usize = (32 << 20) + 4096;
-/// Less than this is not worth a thought.
-const SMALL: usize = 1 << 20;
+/// glibc's `DEFAULT_MMAP_THRESHOLD_MAX` plus one page for the allocator's header.
+const MMAP_THRESHOLD: usize = (32 << 20) + 4096;
+/// Smaller buffers are allocated normally.
+const MIN_BYTES: usize = 1 << 20;
 
-/// An empty vector with room for `length`, and perhaps for more.
+/// Returns an empty vector with room for at least `length` items.
 pub(crate) fn large_buffer<T>(length: usize) -> Vec<T> {
-    let is_small = length.saturating_mul(size_of::<T>()) < SMALL;
-    Vec::with_capacity(if is_small { length } else { length.max(GIVEN_BACK / size_of::<T>()) })
+    let is_small = length.saturating_mul(size_of::<T>()) < MIN_BYTES;
+    Vec::with_capacity(if is_small { length } else { length.max(MMAP_THRESHOLD / size_of::<T>()) })
 }

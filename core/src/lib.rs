@@ -1,54 +1,124 @@
 //! townsquare: the community backend and mini app directory as a library.
 //!
-//! Link it and there is no server to run: mini app discovery from an upstream catalog, cached, searchable, with a
-//! database fallback; and the tables of a community, with policies; on one SQLite file, or on PostgreSQL.
+//! A program links townsquare and opens a [`Client`]. The client provides:
+//!
+//! - a directory of mini apps: lists, categories and search over a catalog that is fetched from an upstream API and
+//!   cached in memory;
+//! - accounts, sessions and sign-in with e-mail address and password;
+//! - the tables of a community: its configuration and domains, and the spaces of its users with their fidgets (widgets).
+//!   Policies decide which rows a caller may see and change.
+//!
+//! There is no server to run. The data is in one SQLite file, or in a PostgreSQL database if
+//! [`database_url`](Config::database_url) names one.
+//!
+//! # Example
+//!
+//! This program creates an account and a public space, and lists the public spaces:
 //!
 //! ```no_run
-//! use townsquare::{Config, Timeframe, blocking::Client};
+//! use townsquare::{Config, blocking::Client, spaces::NewSpace};
 //!
-//! let client = Client::open(Config::new().data_dir("town").catalog_api_key("key"))?;
-//! let apps = client.discovery();
-//! for app in &apps.get_trending_mini_apps(Timeframe::Hours24, 20)? {
-//!     println!("{:>3}. {}", app.engagement().trending_rank.unwrap_or(0), app.name());
+//! fn main() -> townsquare::Result<()> {
+//!     // Creates the folder and the database if they do not exist.
+//!     let client = Client::open(Config::new().data_dir("town"))?;
+//!
+//!     client.auth().sign_up("ann@town.example", "correct horse")?;
+//!     client.auth().sign_in("ann@town.example", "correct horse")?;
+//!     client.spaces().create_space(NewSpace::named("Harbor").public())?;
+//!
+//!     for public in client.spaces().get_public_spaces(20, 0)? {
+//!         println!("{}", public.space.name);
+//!     }
+//!     client.close();
+//!     Ok(())
 //! }
-//! for app in &apps.search_mini_apps("chess", 10)? {
-//!     println!("{} {}", app.name(), app.home_url());
+//! ```
+//!
+//! Discovery needs a key of the upstream API. Without a key, its results are empty:
+//!
+//! ```no_run
+//! use townsquare::{Config, blocking::Client, discovery::Timeframe};
+//!
+//! let client = Client::open(Config::new().catalog_api_key("key"))?;
+//! for app in &client.discovery().get_trending_mini_apps(Timeframe::Hours24, 20)? {
+//!     println!("{}: {}", app.name(), app.home_url());
 //! }
-//! client.close();
 //! # Ok::<(), townsquare::Error>(())
 //! ```
 //!
-//! # Where to look
-//! [`Client`] and its twin [`blocking::Client`] are the door, [`Config`] says how it opens, [`Error`] what went wrong.
-//! [`Discovery`] finds mini apps; [`Spaces`], [`Fidgets`] and [`Communities`] are the tables, [`Auth`] lets people in. Operations, defaults and messages keep the words of the specification (`SPEC`).
+//! `examples/tour.rs` shows every service; `examples/serve.rs` serves the discovery endpoint over HTTP.
 //!
-//! # Threads
-//! Everything is `Send + Sync`. Futures need no runtime of yours: a client has a small one for its background work,
-//! and reads that memory or SQLite can answer run where you call them.
+//! # Where to look
+//!
+//! | to | use |
+//! |---|---|
+//! | open and close a client | [`Client`]; without async [`blocking::Client`] |
+//! | set options in code, by URL or by environment variable | [`Config`], [`config::OPTIONS`] |
+//! | list and search mini apps | [`Client::discovery`], module [`discovery`] |
+//! | sign up, sign in, manage sessions | [`Client::auth`], module [`auth`] |
+//! | read and change spaces and fidgets | [`Client::spaces`], [`Client::fidgets`], module [`spaces`] |
+//! | read and change communities | [`Client::communities`], module [`communities`] |
+//! | handle errors | [`Error`], module [`error`] |
+#![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
+//!
+//! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
+//!
+//! # Callers
+//!
+//! Every operation acts for a caller: anonymous, a user, or the service. A client starts anonymous and acts for a user
+//! after [`sign_in`](auth::Auth::sign_in). A server with many users calls [`Client::as_user`] for each request. Trusted
+//! code calls [`Client::as_service`], which no policy restricts. A row that the caller may not see answers like a missing
+//! row: [`ErrorKind::NotFound`].
+//!
+//! # Threads and runtimes
+//!
+//! All types are `Send` and `Sync`. [`Client`] returns futures that run on any async runtime, because the client has a
+//! small tokio runtime of its own for background work. Reads from memory and short reads from SQLite run on the calling
+//! thread; everything else runs on threads of the client. [`blocking::Client`] blocks the calling thread instead, and may
+//! be used inside an async runtime. Callbacks of a [`Subscription`] run on separate threads, one call at a time for each
+//! subscription. [`Client::close`] ends all these threads.
+//!
+//! # Errors
+//!
+//! Every fallible operation returns [`Error`]. A program branches on [`Error::kind`]. The text of the error is a sentence
+//! for people, with the operation as its prefix: `Create space failed: Record already exists`.
+//!
+//! # Cargo features
+//!
+//! - `sqlite` (default): the embedded database.
+//! - `postgres` (default): PostgreSQL.
+//! - `http`: an axum router for the discovery endpoint.
 #![forbid(unsafe_code)]
 
-// In layer order: a module uses only those above it (tests/it/tidy checks).
+// Modules in layer order: a module uses only modules of earlier groups. A test (tidy::layers) checks this.
+
+// Values and rules, without I/O.
+#[allow(clippy::disallowed_methods, reason = "the only module that reads the time")]
 mod clock;
-mod error;
+pub mod error;
 mod large_buffer;
 mod model;
 
 mod catalog;
+#[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
 mod policy;
 mod signed_json;
 mod validate;
 
+// One outside system each: the database, the upstream API, the threads of callbacks and of the catalog.
 mod callbacks;
 mod catalog_thread;
 mod database;
 mod upstream;
 
+// Services.
 pub mod auth;
 pub mod communities;
 pub mod discovery;
 pub mod spaces;
 
+// The client over the services, and its other forms.
 mod client;
 mod runtime;
 
@@ -67,23 +137,8 @@ pub use crate::{
     config::Config,
     error::{Error, ErrorKind, Operation, Result},
 };
-// TRANSITION
-pub use crate::{
-    auth::{Auth, AuthEvent, Session, User, UserPatch, identity_claim},
-    communities::{
-        ActiveCommunityConfig, Communities, CommunityConfig, CommunityDomain, CommunityPatch, DomainType,
-        NewRegistration, SpaceRegistration, SpaceType,
-    },
-    config::{Clock, Durability, ManualClock, OPTIONS},
-    discovery::{
-        Author, CATEGORIES, CatalogSource, Discovery, DiscoveryStats, ENDPOINT_PATH, Engagement, HttpResponse, MiniApp,
-        MiniAppRecord, MiniApps, Selection, Texts, Timeframe,
-    },
-    error::DATABASE_ERRORS,
-    model::Change,
-    spaces::{
-        DEFAULT_PAGE, Fidget, FidgetPatch, Fidgets, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch,
-        SpaceWithFidgets, Spaces,
-    },
-    validate::MAX_LIMIT,
-};
+
+/// Compiles the Rust example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}

@@ -1,4 +1,10 @@
-//! The records of the tables (SPEC 2.2 to 2.7) and the inputs that create or change them. Plain values: no I/O.
+//! The records of the tables (SPEC 2.2 to 2.7) and the inputs that create or change them.
+//!
+//! Invariant: a column of a table is declared once, in a `record!`; statements, readers, bound values and input checks
+//! come from that declaration.
+
+#[macro_use]
+mod record;
 
 mod change;
 mod community;
@@ -10,5 +16,16 @@ pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
+pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
 pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
 pub use user::{AuthEvent, Session, User, UserPatch};
+
+/// The records that the templates of statements may name.
+pub(crate) static RECORDS: [RecordColumns; 6] = [
+    CommunityConfig::COLUMNS,
+    ActiveCommunityConfig::COLUMNS,
+    CommunityDomain::COLUMNS,
+    SpaceRegistration::COLUMNS,
+    Space::COLUMNS,
+    Fidget::COLUMNS,
+];

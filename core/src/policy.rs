@@ -1,11 +1,9 @@
-//! Who may do what, as data (SPEC 5.4, DESIGN 4).
+//! The access policies of the tables, as data (SPEC 5.4, DESIGN 4).
 //!
-//! Invariant: every rule is written once, in [`rule`], and nowhere repeated in words: the SQL of both engines
-//! (a condition in a statement, a policy of PostgreSQL's) and the decision on a row at hand are all made from it. A table
-//! or action without a rule is denied to everybody but the service.
+//! Invariant: each policy is written once, in [`rule`]. The conditions in statements, PostgreSQL's row-level security
+//! policies and the decision on a row in memory are all generated from it. No policy applies to the service.
 
-// The change feed will decide by it; until then its tests hold it to the SQL.
-#[cfg_attr(not(test), allow(dead_code, reason = "the change feed will decide by it"))]
+#[cfg_attr(not(test), allow(dead_code, reason = "the change feed will use it; tests compare it with the SQL"))]
 mod decide;
 mod predicate;
 
@@ -16,24 +14,22 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 #[cfg(test)]
-pub(crate) use decide::{Image, Surroundings};
-#[cfg(any(feature = "postgres", test))]
-pub(crate) use predicate::quoted;
-pub(crate) use predicate::{Predicate, Spell};
+pub(crate) use decide::{RelatedRows, RowImage};
+pub(crate) use predicate::{Predicate, SqlContext, quoted};
 
-/// On whose behalf a statement runs.
+/// The party that a statement acts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// Nobody has signed in.
+    /// No user is signed in.
     Anonymous,
-    /// The user with this id, signed in.
+    /// The signed-in user with this id.
     User(Uuid),
-    /// Trusted code, past every policy.
+    /// Trusted code of the host: no policy applies.
     Service,
 }
 
 impl Caller {
-    /// The id that predicates compare with; nobody's compares with nothing.
+    /// The id that policies compare with. `None` equals no row.
     pub(crate) fn id(self) -> Option<Uuid> {
         match self {
             Caller::User(id) => Some(id),
@@ -41,16 +37,16 @@ impl Caller {
         }
     }
 
-    /// Refuses everybody whom no policy lets do this, before anything is looked at.
+    /// Refuses every caller but the service, before any row is read.
     pub(crate) fn require_service(self, table: Table) -> Result<()> {
         match self {
             Caller::Service => Ok(()),
-            Caller::Anonymous | Caller::User(_) => Err(self.denied(table)),
+            Caller::Anonymous | Caller::User(_) => Err(self.permission_denied(table)),
         }
     }
 
-    /// What a caller hears whose rights do not reach that far.
-    pub(crate) fn denied(self, table: Table) -> Error {
+    /// The error of an operation that needs more rights than the caller has.
+    pub(crate) fn permission_denied(self, table: Table) -> Error {
         Error::permission_denied(table.name(), self == Caller::Anonymous)
     }
 }
@@ -76,7 +72,7 @@ impl Table {
         Table::Fidgets,
     ];
 
-    /// Its name in SPEC 2.
+    /// The name in SPEC 2.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Table::CommunityConfigs => "community_configs",
@@ -87,9 +83,14 @@ impl Table {
             Table::Fidgets => "fidgets",
         }
     }
+
+    /// The error of a new row that the table's insert policy refuses.
+    pub(crate) fn insert_refused(self) -> Error {
+        Error::new_row_violates(self.name())
+    }
 }
 
-/// What a policy allows.
+/// An action that a policy allows on rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Select,
@@ -117,7 +118,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// The rows of a table that a caller other than the service may see or change, or may bring in.
+/// The rows on which a caller other than the service may perform the action.
 pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
     use Action::{Delete, Insert, Select, Update};
     use Predicate::{AnyOf, CallerHoldsKey, CallerIs, Everyone, IsTrue, Nobody, Related};
@@ -134,16 +135,16 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
         (Table::Fidgets, Insert | Update | Delete) => {
             &Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &OWN_SPACE }
         }
-        // The public list names the owners of public spaces (SPEC 4.5).
+        // get_public_spaces returns the owners of public spaces (SPEC 4.5).
         (Table::Users, Select) => &AnyOf(&[
             CallerIs("id"),
             Related { column: "id", table: Table::Spaces, key: "owner_id", predicate: &IsTrue("is_public") },
         ]),
-        // By sign-up alone.
+        // Only sign-up creates users, as the service.
         (Table::Users, Insert) => &Nobody,
         (Table::Users, Update | Delete) => &CallerIs("id"),
         (Table::CommunityConfigs, Select) => &IsTrue("is_published"),
-        // Of the navigation alone: see `updatable`.
+        // `updatable` limits this to the navigation.
         (Table::CommunityConfigs, Update) => &CallerHoldsKey("admin_identity_public_keys"),
         (Table::CommunityDomains | Table::SpaceRegistrations, Select) => &Everyone,
         (Table::SpaceRegistrations, Insert) => {
@@ -155,7 +156,7 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
     }
 }
 
-/// The columns of a table that callers other than the service may change; `None`: all of them.
+/// The columns that callers other than the service may update; `None` for all of them.
 #[cfg(any(feature = "postgres", test))]
 pub(crate) const fn updatable(table: Table) -> Option<&'static [&'static str]> {
     match table {

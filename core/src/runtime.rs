@@ -1,7 +1,7 @@
-//! The threads of a client: one small runtime for what goes on in the background.
+//! The threads of a client: one small tokio runtime for background work and one for callbacks.
 //!
-//! Invariant: the futures of this library need no runtime of their caller's; what must be driven is spawned here.
-//! After [`Runtime::end`] returns, none of its threads is left, whatever they were doing.
+//! Invariant: the futures of this library need no runtime of the caller, because work that must be driven is spawned
+//! here. After [`Runtime::shut_down`] returns, no thread of either runtime is left.
 
 use std::time::Duration;
 
@@ -10,59 +10,60 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::error::{Error, Result};
 
-/// Owns the runtime; dropping it ends the threads without waiting for them.
+/// Owns both runtimes. Dropping it shuts them down without waiting for their threads.
 pub(crate) struct Runtime {
-    handle: Handle,
-    runtime: Mutex<Option<tokio::runtime::Runtime>>,
-    callbacks: Handle,
-    /// Of callbacks alone: they may call the library and wait for work that needs a thread of the other.
-    callback_runtime: Mutex<Option<tokio::runtime::Runtime>>,
+    background_handle: Handle,
+    background: Mutex<Option<tokio::runtime::Runtime>>,
+    callbacks_handle: Handle,
+    /// Separate, because a callback may block on work that needs a thread of `background`.
+    callbacks: Mutex<Option<tokio::runtime::Runtime>>,
 }
 
 impl Runtime {
-    /// A blocking task that ignores the end this long is left to finish by itself.
-    const PATIENCE: Duration = Duration::from_secs(10);
+    /// The time that `shut_down` waits for a blocking task to return.
+    const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
     pub(crate) fn start() -> Result<Runtime> {
-        let runtime = Builder::new_multi_thread()
+        let background = Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(16)
             .thread_keep_alive(Duration::from_secs(5))
             .thread_name("townsquare-run")
             .enable_all()
             .build()
-            .map_err(no_threads)?;
-        // Its threads come with the first callback.
-        let callback_runtime = Builder::new_current_thread()
+            .map_err(cannot_start)?;
+        // Starts no thread before the first callback.
+        let callbacks = Builder::new_current_thread()
             .max_blocking_threads(512)
             .thread_keep_alive(Duration::from_secs(5))
             .thread_name("townsquare-call")
             .build()
-            .map_err(no_threads)?;
+            .map_err(cannot_start)?;
         Ok(Runtime {
-            handle: runtime.handle().clone(),
-            runtime: Mutex::new(Some(runtime)),
-            callbacks: callback_runtime.handle().clone(),
-            callback_runtime: Mutex::new(Some(callback_runtime)),
+            background_handle: background.handle().clone(),
+            background: Mutex::new(Some(background)),
+            callbacks_handle: callbacks.handle().clone(),
+            callbacks: Mutex::new(Some(callbacks)),
         })
     }
 
+    /// The runtime for background work.
     pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+        &self.background_handle
     }
 
-    /// Where callbacks of whoever uses the library run, as blocking tasks.
+    /// The runtime whose blocking threads run the callbacks of subscriptions.
     pub(crate) fn callbacks(&self) -> &Handle {
-        &self.callbacks
+        &self.callbacks_handle
     }
 
-    /// Calls off every task and waits for the threads to end. Not to be called from one of them.
-    pub(crate) fn end(&self) {
-        // Callbacks last: what they wait for is called off first.
-        for runtime in [&self.runtime, &self.callback_runtime] {
+    /// Cancels every task and waits for the threads to end. Must not be called on one of these threads.
+    pub(crate) fn shut_down(&self) {
+        // Background first: it cancels the work that callbacks may be waiting for.
+        for runtime in [&self.background, &self.callbacks] {
             let runtime = runtime.lock().take();
             if let Some(runtime) = runtime {
-                runtime.shutdown_timeout(Runtime::PATIENCE);
+                runtime.shutdown_timeout(Runtime::SHUTDOWN_TIMEOUT);
             }
         }
     }
@@ -70,8 +71,8 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // The last handle may be dropped anywhere, also on a thread of a runtime, where waiting is not allowed.
-        for runtime in [&mut self.runtime, &mut self.callback_runtime] {
+        // Does not wait: the last handle may be dropped on a runtime thread, where waiting is not allowed.
+        for runtime in [&mut self.background, &mut self.callbacks] {
             if let Some(runtime) = runtime.get_mut().take() {
                 runtime.shutdown_background();
             }
@@ -79,6 +80,6 @@ impl Drop for Runtime {
     }
 }
 
-fn no_threads(error: std::io::Error) -> Error {
+fn cannot_start(error: std::io::Error) -> Error {
     Error::unavailable(format!("Cannot start threads: {error}")).caused_by(error)
 }

@@ -1,7 +1,7 @@
-//! The one client of a process: an ordinary client in a static.
+//! The process-wide client: a [`Client`] in a static.
 //!
-//! Invariant: as long as it is open, everybody gets the same one; who asks for other options than it was opened with
-//! is told so instead of getting something else. After it was closed, the next call opens another.
+//! Invariant: while the shared client is open, every call returns it or fails because the configuration differs. After
+//! it is closed, the next call opens a new one.
 
 use tokio::sync::Mutex;
 
@@ -14,18 +14,37 @@ use crate::{
 static SHARED: Mutex<Option<(Config, Client)>> = Mutex::const_new(None);
 
 impl Client {
-    /// The process-wide client; the first call opens it with the defaults.
+    /// Returns the process-wide client. The first call opens it with the default configuration.
     ///
     /// # Errors
-    /// As [`Client::open`], when it is opened.
+    /// Those of [`Client::open`], if this call opens the client.
+    ///
+    /// ```
+    /// # async fn example() -> townsquare::Result<()> {
+    /// let client = townsquare::Client::shared().await?;
+    /// println!("{} mini apps", client.discovery().stats()?.total);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn shared() -> Result<Client> {
         shared(None).await
     }
 
-    /// The process-wide client; the first call opens it with this configuration.
+    /// Returns the process-wide client. The first call opens it with `config`.
     ///
     /// # Errors
-    /// `Config` when it is open with another configuration; as [`Client::open`], when it is opened.
+    /// `Config` if the shared client is open with another configuration; those of [`Client::open`], if this call opens
+    /// the client.
+    ///
+    /// ```
+    /// # async fn example() -> townsquare::Result<()> {
+    /// use townsquare::{Client, Config};
+    ///
+    /// let client = Client::shared_with(Config::new().data_dir("town")).await?;
+    /// let same = Client::shared().await?; // any part of the program gets the same client
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn shared_with(config: Config) -> Result<Client> {
         shared(Some(config)).await
     }

@@ -1,81 +1,83 @@
-//! JSON objects signed with an identity key (UPSTREAM 3): Ed25519 over BLAKE3 of the canonical text.
+//! JSON objects signed with an identity key (UPSTREAM 3): Ed25519 over the BLAKE3 digest of the canonical text.
 //!
-//! Invariant: what is signed is the object without its `signature`, as compact JSON with the keys sorted at every depth,
-//! so the order and the spacing in which it travelled do not matter.
+//! Invariant: the canonical text is the object without its `signature`, as compact JSON with the keys sorted at every
+//! depth, so neither key order nor white space affects a signature.
 
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 
-/// Bytes of the digest: BLAKE3 as an extendable function.
-const DIGEST: usize = 256;
+/// Bytes of the digest, from BLAKE3's extendable output.
+const DIGEST_BYTES: usize = 256;
 
-/// A private identity key.
+/// A private identity key. It has no `Debug`, because the key is a secret.
 pub(crate) struct PrivateKey(Ed25519KeyPair);
 
 impl PrivateKey {
-    /// From the 64 hex digits of its seed.
+    /// Reads a key from the 64 hex digits of its seed.
     ///
     /// # Errors
-    /// `InvalidInput` for anything else; the message does not repeat it.
+    /// `InvalidInput` for any other text; the message does not quote it.
     pub(crate) fn from_hex(text: &str) -> Result<PrivateKey> {
         let seed = hex::decode(text).ok().and_then(|seed| Ed25519KeyPair::from_seed_unchecked(&seed).ok());
         seed.map(PrivateKey).ok_or_else(|| Error::invalid_input("A private key is 64 hex digits"))
     }
 
-    /// The public half, in hex.
+    /// The public key, in hex.
     pub(crate) fn public_key(&self) -> String {
         hex::encode(self.0.public_key())
     }
 
-    /// The signature of an object without one, in hex.
+    /// Signs an object; returns the signature in hex. A `signature` member of the object is ignored.
     pub(crate) fn sign(&self, object: &Map<String, Json>) -> String {
         hex::encode(self.0.sign(&digest(object)))
     }
 }
 
-/// Whether the object carries a signature made with its own `publicKey`.
-pub(crate) fn verifies(object: &Map<String, Json>) -> bool {
+/// Returns true if the member `signature` is a signature of the object by the key in its member `publicKey`.
+pub(crate) fn verify(object: &Map<String, Json>) -> bool {
     let bytes = |name| object.get(name).and_then(Json::as_str).and_then(|text| hex::decode(text).ok());
     let (Some(key), Some(signature)) = (bytes("publicKey"), bytes("signature")) else { return false };
     UnparsedPublicKey::new(&ED25519, key).verify(&digest(object), &signature).is_ok()
 }
 
-fn digest(object: &Map<String, Json>) -> [u8; DIGEST] {
+fn digest(object: &Map<String, Json>) -> [u8; DIGEST_BYTES] {
     let mut text = String::new();
     let members = object.iter().filter(|(name, _)| *name != "signature");
     write_members(&mut text, members);
-    let mut digest = [0; DIGEST];
+    let mut digest = [0; DIGEST_BYTES];
     blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut digest);
     digest
 }
 
+/// Appends the canonical text of an object.
 fn write_members<'a>(text: &mut String, members: impl Iterator<Item = (&'a String, &'a Json)>) {
     let mut members: Vec<_> = members.collect();
     members.sort_unstable_by_key(|(name, _)| *name);
     text.push('{');
-    for (place, (name, value)) in members.into_iter().enumerate() {
-        if place > 0 {
+    for (index, (name, value)) in members.into_iter().enumerate() {
+        if index > 0 {
             text.push(',');
         }
         text.push_str(&Json::from(name.as_str()).to_string());
         text.push(':');
-        write(text, value);
+        write_value(text, value);
     }
     text.push('}');
 }
 
-fn write(text: &mut String, value: &Json) {
+/// Appends the canonical text of a value.
+fn write_value(text: &mut String, value: &Json) {
     match value {
         Json::Object(members) => write_members(text, members.iter()),
         Json::Array(items) => {
             text.push('[');
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
                     text.push(',');
                 }
-                write(text, item);
+                write_value(text, item);
             }
             text.push(']');
         }
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    // Made with the published JavaScript of other programs that sign such files.
+    // Made with the JavaScript of another program that signs such files.
     const KEY: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
     const SIGNATURE: &str = "7872a955678d07afa6754d61262dbd37c53bd2488d70d69bc8158166ca2533ae\
                              894816d89276d872ee05bd11c7cbbcff204cc5cea5a08318652c04eac9e5ad04";
@@ -103,29 +105,29 @@ mod tests {
     }
 
     #[test]
-    fn signs_as_other_programs_do() {
+    fn signatures_equal_those_of_other_programs() {
         let key = PrivateKey::from_hex(KEY).expect("a key");
         assert_eq!(file()["publicKey"], json!(key.public_key()));
         assert_eq!(key.sign(&file()), SIGNATURE);
     }
 
     #[test]
-    fn verifies_what_was_signed_and_nothing_else() {
+    fn signatures_of_altered_objects_are_refused() {
         let mut signed = file();
-        assert!(!verifies(&signed), "no signature");
+        assert!(!verify(&signed), "no signature");
         signed.insert("signature".into(), SIGNATURE.into());
-        assert!(verifies(&signed));
+        assert!(verify(&signed));
         for (name, value) in [("fileData", json!("{\"a\":2}")), ("extra", json!(1)), ("signature", json!("00"))] {
             let mut other = signed.clone();
             other.insert(name.into(), value);
-            assert!(!verifies(&other), "{name}");
+            assert!(!verify(&other), "{name}");
         }
     }
 
     #[test]
     fn keys_are_sorted_at_every_depth() {
         let mut text = String::new();
-        write(&mut text, &json!({"b": [{"d": 1, "c": "\u{e9}\n"}], "a": null}));
+        write_value(&mut text, &json!({"b": [{"d": 1, "c": "\u{e9}\n"}], "a": null}));
         assert_eq!(text, "{\"a\":null,\"b\":[{\"c\":\"\u{e9}\\n\",\"d\":1}]}");
     }
 }

@@ -1,28 +1,36 @@
-//! Spaces: the rows that users own, and what they show to others (SPEC 2.6, 4.5, 5.4).
+//! The service for spaces: rows that belong to users, and what other callers may see of them (SPEC 2.6, 4.5, 5.4).
 //!
-//! Invariant: every statement names the policy it runs under, so a row that the caller may not see or change answers
-//! like one that is not there.
+//! Invariant: every statement names the policy that it runs under. A row that the caller may not see or change is
+//! treated as missing.
 
 mod fidgets;
 mod rows;
 mod statements;
 
+use std::fmt;
+
 use uuid::Uuid;
 
 pub use self::fidgets::Fidgets;
 use self::statements as sql;
-pub use crate::model::{
-    Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
-};
 use crate::{
     clock::Clock,
-    database::{Scope, Transaction, Value},
-    error::{Error, Operation, Result, WithOperation},
+    database::{Read, Scope, Statement, Value, record},
+    error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
     validate,
 };
+pub use crate::{
+    model::{
+        Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
+    },
+    validate::MAX_LIMIT,
+};
 
-/// Rows of `spaces`, as the client's caller may see and change them.
+/// The default `limit` of `get_public_spaces` (SPEC 8).
+pub const DEFAULT_PAGE: u32 = 20;
+
+/// Operations on rows of `spaces`, under the policies of the client's caller.
 #[derive(Clone)]
 pub struct Spaces {
     scope: Scope,
@@ -30,112 +38,160 @@ pub struct Spaces {
     exposes_email: bool,
 }
 
-/// The page that `get_public_spaces` returns when nothing else is said (SPEC 8).
-pub const DEFAULT_PAGE: u32 = 20;
-
 impl Spaces {
     pub(crate) fn new(scope: Scope, clock: Clock, exposes_email: bool) -> Spaces {
         Spaces { scope, clock, exposes_email }
     }
 
-    /// Inserts a space and returns it (SPEC 4.5). It belongs to the caller unless the service names somebody else.
+    /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user.
     ///
     /// # Errors
-    /// `FieldMissing` without a name, `ReferenceMissing` for an owner who does not exist, `Forbidden` for a space that
-    /// would not be the caller's own, `InvalidInput` for text with a NUL.
+    /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
+    /// the caller; `InvalidInput` for text with a NUL.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::NewSpace;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let space = client.spaces().create_space(NewSpace::named("Chess").public())?;
+    /// assert!(space.is_public);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_space(&self, space: NewSpace) -> Result<Space> {
-        let insert = async {
-            let values = self.insertion(space)?;
-            self.scope.execute(&sql::INSERT_SPACE, values, rows::space).await?.ok_or_else(forbidden)
-        };
-        insert.await.with_operation(Operation::CreateSpace)
+        operation(Operation::CreateSpace, async {
+            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, self.insert_values(space)?, record).await
+        })
+        .await
     }
 
-    /// Inserts spaces in one transaction: all of them or none. Returns them in the order given.
+    /// Creates spaces in one transaction: all or none. Returns them in the order of `spaces`.
     ///
     /// # Errors
-    /// As [`create_space`](Spaces::create_space), for the first that fails.
+    /// As [`create_space`](Spaces::create_space), for the first space that fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::NewSpace;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let spaces = client.spaces().create_spaces(vec![NewSpace::named("Chess"), NewSpace::named("Go")])?;
+    /// assert_eq!(spaces[1].name, "Go");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_spaces(&self, spaces: Vec<NewSpace>) -> Result<Vec<Space>> {
-        let insert = async {
-            let all: Vec<_> = spaces.into_iter().map(|space| self.insertion(space)).collect::<Result<_>>()?;
-            let insert = self.scope.write(move |transaction| {
-                Box::pin(async move {
-                    let mut created = Vec::with_capacity(all.len());
-                    for values in all {
-                        created.push(one(transaction, &values).await?);
-                    }
-                    Ok(created)
-                })
-            });
-            insert.await
-        };
-        insert.await.with_operation(Operation::CreateSpaces)
+        operation(Operation::CreateSpaces, async {
+            let rows = spaces.into_iter().map(|space| self.insert_values(space)).collect::<Result<_>>()?;
+            insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, record).await
+        })
+        .await
     }
 
-    /// One space by id (SPEC 4.5).
+    /// Returns a space (SPEC 4.5).
     ///
     /// # Errors
-    /// `NotFound` when there is none that the caller may see.
+    /// `NotFound` if the space does not exist or the caller may not see it.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let space = client.spaces().get_space(id)?;
+    /// println!("{}, created {}", space.name, space.created_at);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_space(&self, id: Uuid) -> Result<Space> {
-        let found = self.scope.fetch(&sql::GET_SPACE, &[id.into()], rows::space).await;
-        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).with_operation(Operation::GetSpace)
+        operation(Operation::GetSpace, self.scope.fetch_one(&sql::GET_SPACE, &[id.into()], record)).await
     }
 
-    /// Changes what the patch names and returns the row (SPEC 4.5). A patch of nothing changes nothing.
+    /// Changes a space and returns it (SPEC 4.5). An empty patch changes nothing, not even `updated_at`.
     ///
     /// # Errors
-    /// `NotFound` when there is no such space of the caller's, `FieldMissing` when the name is cleared.
+    /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::SpacePatch;
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let space = client.spaces().update_space(id, SpacePatch::new().name("Chess club").published())?;
+    /// assert_eq!(space.name, "Chess club");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn update_space(&self, id: Uuid, patch: SpacePatch) -> Result<Space> {
-        let update = async {
-            validate::text("name", patch.name.as_set())?;
-            validate::text("description", patch.description.as_set())?;
-            let rows = if patch == SpacePatch::new() {
-                self.scope.fetch(&sql::GET_OWN_SPACE, &[id.into()], rows::space).await
-            } else {
-                let values = vec![
-                    id.into(),
-                    (!patch.name.is_keep()).into(),
-                    patch.name.into_set().into(),
-                    (!patch.description.is_keep()).into(),
-                    patch.description.into_set().into(),
-                    (!patch.is_public.is_keep()).into(),
-                    patch.is_public.into_set().into(),
-                    self.clock.now().into(),
-                ];
-                self.scope.change(&sql::UPDATE_SPACE, values, rows::space).await
-            };
-            rows?.pop().ok_or_else(Error::not_found)
-        };
-        update.await.with_operation(Operation::UpdateSpace)
+        operation(Operation::UpdateSpace, async {
+            patch.validate()?;
+            if patch.is_empty() {
+                return self.scope.fetch_one(&sql::GET_OWN_SPACE, &[id.into()], record).await;
+            }
+            let values = patch.update_values([id.into(), self.clock.now().into()]);
+            self.scope.execute(&sql::UPDATE_SPACE, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
     /// Deletes a space and its fidgets (SPEC 2.7, 4.5).
     ///
     /// # Errors
-    /// `NotFound` when there is no such space of the caller's.
+    /// `NotFound` if the space does not exist or is not the caller's.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// client.spaces().delete_space(id)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete_space(&self, id: Uuid) -> Result<()> {
-        let deleted = self.scope.change(&sql::DELETE_SPACE, vec![id.into()], rows::id).await;
-        deleted
-            .and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found))
-            .with_operation(Operation::DeleteSpace)
+        operation(Operation::DeleteSpace, async {
+            let deleted = self.scope.execute(&sql::DELETE_SPACE, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            deleted.map(drop).ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// The spaces of a user with their fidgets, newest first, those of one moment by id (SPEC 4.5).
+    /// Returns a user's spaces with their fidgets: newest first, spaces created at the same time by id (SPEC 4.5). An
+    /// unknown user has no spaces.
     ///
     /// # Errors
-    /// Those of the database alone: an unknown user has no spaces.
+    /// Errors of the database only.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, user_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// for space in client.spaces().get_user_spaces(user_id)? {
+    ///     println!("{} has {} fidgets", space.name, space.fidgets.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_user_spaces(&self, user_id: Uuid) -> Result<Vec<SpaceWithFidgets>> {
-        let rows = self.scope.scan(&sql::GET_USER_SPACES, vec![user_id.into()], rows::space_and_fidget).await;
-        rows.map(rows::grouped).with_operation(Operation::GetUserSpaces)
+        operation(Operation::GetUserSpaces, async {
+            let rows = self.scope.scan(&sql::GET_USER_SPACES, vec![user_id.into()], rows::space_and_fidget).await?;
+            Ok(rows::group_by_space(rows))
+        })
+        .await
     }
 
-    /// Public spaces with their owners, newest first, those of one moment by id: rows `offset` to `offset + limit - 1`
-    /// (SPEC 4.5). The owner's e-mail address is shown to every reader, unless the client was opened not to.
+    /// Returns public spaces with their owners: newest first, spaces created at the same time by id; the rows `offset`
+    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the owners' e-mail addresses, unless the client was opened
+    /// without them.
     ///
     /// # Errors
-    /// `InvalidInput` for a limit that is not 1 to 1,000.
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`].
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::DEFAULT_PAGE;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for space in client.spaces().get_public_spaces(DEFAULT_PAGE, 0)? {
+    ///     println!("{} of {:?}", space.name, space.owner.as_ref().and_then(|owner| owner.email.as_deref()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
-        let select = async {
+        operation(Operation::GetPublicSpaces, async {
             let limit = i64::from(validate::limit(limit)?);
             let offset = validate::offset(offset)?;
             let values = [limit.into(), offset.into()];
@@ -146,44 +202,75 @@ impl Spaces {
                 }
             }
             Ok(spaces)
-        };
-        select.await.with_operation(Operation::GetPublicSpaces)
+        })
+        .await
     }
 
-    /// One space with its fidgets, oldest first; only a space that has a fidget matches (SPEC 4.5).
+    /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5).
     ///
     /// # Errors
-    /// `NotFound` when there is none with a fidget that the caller may see.
+    /// `NotFound` if the space does not exist, has no fidget, or the caller may not see it.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let space = client.spaces().get_space_with_fidgets(id)?;
+    /// println!("The oldest fidget is a {}", space.fidgets[0].kind);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_space_with_fidgets(&self, id: Uuid) -> Result<SpaceWithFidgets> {
-        let rows = self.scope.fetch(&sql::GET_SPACE_WITH_FIDGETS, &[id.into()], rows::space_and_fidget).await;
-        rows.and_then(|rows| rows::grouped(rows).pop().ok_or_else(Error::not_found))
-            .with_operation(Operation::GetSpaceWithFidgets)
+        operation(Operation::GetSpaceWithFidgets, async {
+            let rows = self.scope.fetch(&sql::GET_SPACE_WITH_FIDGETS, &[id.into()], rows::space_and_fidget).await?;
+            rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// What is bound to insert a space.
-    fn insertion(&self, space: NewSpace) -> Result<Vec<Value<'static>>> {
-        validate::text("name", space.name.as_ref())?;
-        validate::text("description", space.description.as_ref())?;
-        let owner = match self.scope.caller() {
-            Caller::Service => space.owner_id,
-            caller => space.owner_id.or(caller.id()),
-        };
-        Ok(vec![
-            Uuid::new_v4().into(),
-            space.name.into(),
-            space.description.into(),
-            owner.into(),
-            space.is_public.into(),
-            self.clock.now().into(),
-        ])
+    /// The values of [`sql::INSERT_SPACE`].
+    fn insert_values(&self, mut space: NewSpace) -> Result<Vec<Value<'static>>> {
+        space.validate()?;
+        if self.scope.caller() != Caller::Service {
+            space.owner_id = space.owner_id.or(self.scope.caller().id());
+        }
+        Ok(space.insert_values([Uuid::new_v4().into(), self.clock.now().into()]))
     }
 }
 
-async fn one(transaction: &mut Transaction<'_>, values: &[Value<'_>]) -> Result<Space> {
-    transaction.fetch_optional(&sql::INSERT_SPACE, values, rows::space).await?.ok_or_else(forbidden)
+impl fmt::Debug for Spaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spaces").finish_non_exhaustive()
+    }
 }
 
-/// The insert's policy let no row through.
-fn forbidden() -> Error {
-    Error::new_row_violates(Table::Spaces.name())
+/// Inserts a row and returns it.
+async fn insert_one<T: Send + 'static>(
+    scope: &Scope,
+    insert: &'static Statement,
+    table: Table,
+    values: Vec<Value<'static>>,
+    read: Read<T>,
+) -> Result<T> {
+    scope.execute(insert, values, read).await?.ok_or_else(|| table.insert_refused())
+}
+
+/// Inserts rows in one transaction, all or none, and returns them in the same order.
+async fn insert_all<T: Send + 'static>(
+    scope: &Scope,
+    insert: &'static Statement,
+    table: Table,
+    rows: Vec<Vec<Value<'static>>>,
+    read: Read<T>,
+) -> Result<Vec<T>> {
+    let work = scope.write(move |transaction| {
+        Box::pin(async move {
+            let mut inserted = Vec::with_capacity(rows.len());
+            for values in rows {
+                let row = transaction.fetch_optional(insert, &values, read).await?;
+                inserted.push(row.ok_or_else(|| table.insert_refused())?);
+            }
+            Ok(inserted)
+        })
+    });
+    work.await
 }

@@ -1,23 +1,29 @@
-//! The catalog's source: an upstream API over HTTP, or a file kept by hand (UPSTREAM 1).
+//! The source of the catalog: the upstream API over HTTP, or a local file (UPSTREAM 1).
 //!
-//! Invariant: one call fetches one whole list or fails; it never takes longer, reads more bytes or asks more often
-//! than configured, and the key leaves this process only in the configured header to the configured origin.
+//! Invariant: a call fetches one whole list or fails. It never exceeds the configured time, size and number of tries,
+//! and sends the key only in the configured header to the configured origin.
 
 mod http;
 mod retry;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use self::{http::Http, retry::Attempts};
+use self::{http::ApiClient, retry::Retries};
 use crate::{
-    catalog::{CatalogSource, Listing, Timeframe, View},
+    catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
     catalog_thread::CatalogThread,
     clock::Clock,
-    config::{CatalogLocation, CatalogOptions},
+    config::{CatalogLocation, OptionValues},
     error::{Error, Result},
 };
 
-/// Where catalogs are fetched from. Cheap to clone.
+/// Fetches catalog lists. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Upstream {
     origin: Arc<Origin>,
@@ -25,11 +31,11 @@ pub(crate) struct Upstream {
 }
 
 enum Origin {
-    /// No key: nothing is ever fetched.
-    Nothing,
-    Http {
-        http: Http,
-        limits: Limits,
+    /// No key is configured: nothing is fetched.
+    None,
+    Api {
+        client: ApiClient,
+        limits: FetchLimits,
     },
     File {
         path: PathBuf,
@@ -37,73 +43,77 @@ enum Origin {
     },
 }
 
-struct Limits {
+struct FetchLimits {
     max_pages: u32,
-    list_timeout: std::time::Duration,
+    list_timeout: Duration,
     tries: u32,
 }
 
 impl Upstream {
+    /// Sets up the source without connecting.
+    ///
     /// # Errors
-    /// `Config` when no HTTP client can be set up.
-    pub(crate) fn new(options: &CatalogOptions, clock: Clock) -> Result<Upstream> {
-        let origin = match &options.location {
-            CatalogLocation::Upstream { key: None, .. } => Origin::Nothing,
-            CatalogLocation::Upstream { base, key: Some(key), header } => Origin::Http {
-                http: Http::new(base, key, header, options)?,
-                limits: Limits {
-                    max_pages: options.max_pages,
-                    list_timeout: options.list_timeout,
-                    tries: options.tries,
+    /// `Config` if the HTTP client cannot be set up.
+    pub(crate) fn new(location: &CatalogLocation, options: &OptionValues, clock: Clock) -> Result<Upstream> {
+        let origin = match location {
+            CatalogLocation::Upstream { key: None, .. } => Origin::None,
+            CatalogLocation::Upstream { base, key: Some(key), header } => Origin::Api {
+                client: ApiClient::new(base, key, header, options)?,
+                limits: FetchLimits {
+                    max_pages: options.catalog_max_pages,
+                    list_timeout: options.catalog_refresh_timeout,
+                    tries: options.catalog_tries,
                 },
             },
-            CatalogLocation::File(path) => Origin::File { path: path.clone(), max_bytes: options.max_page_bytes },
+            CatalogLocation::File(path) => {
+                Origin::File { path: path.clone(), max_bytes: options.catalog_max_page_bytes }
+            }
         };
         Ok(Upstream { origin: Arc::new(origin), clock })
     }
 
-    /// Whether there is a key, or a file, to fetch with.
-    pub(crate) fn is_reachable(&self) -> bool {
-        !matches!(*self.origin, Origin::Nothing)
+    /// Whether there is a key or a file.
+    pub(crate) fn is_configured(&self) -> bool {
+        !matches!(*self.origin, Origin::None)
     }
 
-    /// Whether a fetch goes over the network: costs money, and is worth sharing between processes.
+    /// Whether a fetch goes over the network: it costs money, so processes share its result.
     pub(crate) fn is_remote(&self) -> bool {
-        matches!(*self.origin, Origin::Http { .. })
+        matches!(*self.origin, Origin::Api { .. })
     }
 
-    /// What a catalog fetched here says of its source.
+    /// The source that stats report for a catalog fetched here.
     pub(crate) fn source(&self) -> CatalogSource {
         match *self.origin {
-            Origin::Nothing => CatalogSource::None,
-            Origin::Http { .. } => CatalogSource::Upstream,
+            Origin::None => CatalogSource::None,
+            Origin::Api { .. } => CatalogSource::Upstream,
             Origin::File { .. } => CatalogSource::File,
         }
     }
 
-    /// The name under which the database keeps this source's catalog; it holds no secret.
+    /// The key of this source's catalog in the database. It contains no secret.
     pub(crate) fn name(&self) -> String {
         match &*self.origin {
-            Origin::Nothing => String::new(),
-            Origin::Http { http, .. } => http.name(),
+            Origin::None => String::new(),
+            Origin::Api { client, .. } => client.name(),
             Origin::File { path, .. } => format!("file:{}", path.display()),
         }
     }
 
-    /// Fetches one list and adds it to `listing`, an empty one.
+    /// Fetches the list `key` into `list`, which must be empty. Pages are parsed on the catalog thread.
     ///
     /// # Errors
-    /// `Unavailable` saying why; with `retry_after` when the upstream named a time.
+    /// `Unavailable`, with `retry_after` if the upstream sent one.
     pub(crate) async fn fetch(
         &self,
-        view: &View,
-        mut listing: Listing,
+        key: &ListKey,
+        mut list: FetchedList,
         catalog_thread: &CatalogThread,
-    ) -> Result<Listing> {
+    ) -> Result<FetchedList> {
         match &*self.origin {
-            Origin::Nothing => Ok(listing),
-            Origin::Http { http, limits } => {
-                let pages = self.pages(http, limits, view, listing, catalog_thread);
+            Origin::None => Ok(list),
+            Origin::Api { client, limits } => {
+                let pages = self.fetch_pages(client, limits, key, list, catalog_thread);
                 match tokio::time::timeout(limits.list_timeout, pages).await {
                     Ok(result) => result,
                     Err(_) => Err(Error::unavailable(format!(
@@ -114,59 +124,58 @@ impl Upstream {
             }
             Origin::File { path, max_bytes } => {
                 let (path, max_bytes, now) = (path.clone(), *max_bytes, self.clock.now());
-                let read = move || listing.add(&read_file(&path, max_bytes)?, now).map(|_| listing);
+                let read = move || list.add_page(&read_file(&path, max_bytes)?, now).map(|_| list);
                 catalog_thread.run(read).await?
             }
         }
     }
 
-    async fn pages(
+    async fn fetch_pages(
         &self,
-        http: &Http,
-        limits: &Limits,
-        view: &View,
-        mut listing: Listing,
+        client: &ApiClient,
+        limits: &FetchLimits,
+        key: &ListKey,
+        mut list: FetchedList,
         catalog_thread: &CatalogThread,
-    ) -> Result<Listing> {
-        let (timeframe, network) = match view {
-            View::Order(timeframe) => (*timeframe, None),
-            View::Network(network) => (Timeframe::default(), Some(&**network)),
+    ) -> Result<FetchedList> {
+        let (timeframe, network) = match key {
+            ListKey::Timeframe(timeframe) => (*timeframe, None),
+            ListKey::Network(network) => (Timeframe::default(), Some(&**network)),
         };
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..limits.max_pages {
             let cursor = cursors.last().map(String::as_str);
-            let mut attempts = Attempts::new(limits.tries, limits.list_timeout);
+            let mut retries = Retries::new(limits.tries, limits.list_timeout);
             let body = loop {
-                match http.get(timeframe, network, cursor).await {
+                match client.get_page(timeframe, network, cursor).await {
                     Ok(body) => break body,
-                    Err(failure) => attempts.wait_after(failure).await?,
+                    Err(failure) => retries.wait_after(failure).await?,
                 }
             };
             let now = self.clock.now();
-            // A page of 32 MiB takes a while to read; workers have connections to serve.
-            let add = move || listing.add(&body, now).map(|next| (listing, next));
+            // Parsing a page of up to 32 MiB would block a runtime thread.
+            let add = move || list.add_page(&body, now).map(|next| (list, next));
             let next;
-            (listing, next) = catalog_thread.run(add).await??;
+            (list, next) = catalog_thread.run(add).await??;
             match next {
                 None => break,
                 Some(next) if cursors.contains(&next) => {
-                    return Err(Error::unavailable("The catalog's pages go round in circles: a cursor came back"));
+                    return Err(Error::unavailable("The catalog repeats a page cursor"));
                 }
                 Some(next) => cursors.push(next),
             }
         }
-        Ok(listing)
+        Ok(list)
     }
 }
 
-fn read_file(path: &std::path::Path, max_bytes: u64) -> Result<Vec<u8>> {
-    use std::io::Read;
-    let failed = |error: std::io::Error| {
+fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
+    let failed = |error: io::Error| {
         Error::unavailable(format!("Cannot read the catalog file {}: {}", path.display(), error)).caused_by(error)
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
     let mut body = Vec::new();
-    // One byte more than allowed tells a file that fits from one that does not, whatever its size claims to be.
+    // Reads one byte more than allowed to detect a file that is too large: its reported size may be wrong.
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut body).map_err(failed)?;
     if body.len() as u64 > max_bytes {
         return Err(Error::unavailable(format!("The catalog file is larger than {max_bytes} bytes")));

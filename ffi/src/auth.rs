@@ -1,24 +1,29 @@
-//! Sign-in: accounts, sessions, and who a client acts for (SPEC 5.3).
+//! Operations on accounts and sessions (SPEC 5.3).
 //!
-//! Invariant: each function is the core's method of the same name, with nothing before it but reading the arguments.
-//! Passwords and tokens are borrowed for the call, and no message repeats them.
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
+//! Passwords and tokens are borrowed for the call and appear in no message.
 
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use townsquare::{Auth, Json, Operation, blocking::wait};
+use townsquare::{ErrorKind, Json, Operation, auth::Auth, blocking::wait};
 
 use crate::{
+    argument,
     auth_event::tsq_auth_callback,
-    boundary::{act, produce, produce_if_any, produce_if_wanted},
+    call::{act, produce, produce_if_any, produce_if_wanted},
     callback::{Callback, tsq_destroy},
     client::tsq_client,
-    error::{Failure, tsq_error},
-    handle, id, json_text,
-    session::{self, SessionRecord, tsq_session},
+    error::tsq_error,
+    failure::Failure,
+    handle,
+    record::record,
+    session::{self, tsq_session},
     status::tsq_status,
-    structs,
     subscription::tsq_subscription,
-    text::{self, tsq_str},
+    text::tsq_str,
     user::tsq_user,
     user_patch::tsq_user_patch,
 };
@@ -30,9 +35,10 @@ unsafe fn auth<'a>(client: *const tsq_client) -> Result<&'a Auth, Failure> {
     Ok(unsafe { handle::required(client, "client") }?.inner().auth())
 }
 
-/// Makes an account; signs nobody in. The address is kept trimmed and in lower case; a password has 8 to 1,024 bytes.
+/// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
+/// bytes.
 ///
-/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address that has
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for an address with
 /// an account, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_up(
@@ -42,22 +48,22 @@ pub unsafe extern "C" fn tsq_auth_sign_up(
     out: *mut *mut tsq_user,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SignUp), out, err, || {
             let auth = auth(client)?;
-            let (email, password) = (text::required(email, "email")?, text::required(password, "password")?);
-            Ok(wait(auth.sign_up(email, password))?.into())
+            let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
+            Ok(record(wait(auth.sign_up(email, password))?))
         })
     }
 }
 
-/// Signs in: the client acts as this user from here on. A handle of `tsq_client_as_user` or `tsq_client_as_service` keeps
-/// its caller and only makes a session, to be handed out.
+/// Signs in: the handle acts as this user from now on. A handle of `tsq_client_as_user` or `tsq_client_as_service`
+/// keeps its caller; there the call only creates a session, whose tokens a server hands out.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown address
-/// and for a wrong password alike, `TSQ_RATE_LIMITED` for an address with too many failures (`tsq_error_retry_after_ms`),
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for an unknown
+/// address and for a wrong password alike, `TSQ_RATE_LIMITED` after too many failures of the address
+/// (`tsq_error_retry_after_ms`), `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_in(
     client: *const tsq_client,
@@ -66,65 +72,64 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
     out: *mut *mut tsq_session,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SignIn), out, err, || {
             let auth = auth(client)?;
-            let (email, password) = (text::required(email, "email")?, text::required(password, "password")?);
-            Ok(wait(auth.sign_in(email, password))?.into())
+            let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
+            Ok(record(wait(auth.sign_in(email, password))?))
         })
     }
 }
 
-/// Ends the session, for every handle and process that uses it. Works when nobody is signed in, too.
+/// Ends the session in every handle and process that uses it. Succeeds without a session, too.
 ///
-/// Borrows `client`. Fails with `TSQ_CLOSED`, and as the database does.
+/// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_out(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe { act(Some(Operation::SignOut), err, || Ok(wait(auth(client)?.sign_out())?)) }
 }
 
-/// The session, if there is one and it has not ended; an access token that is too old is refreshed first.
+/// Reads the current session. An expired access token is refreshed first.
 ///
-/// Borrows `client`; returns owned in `out`: NULL when nobody is signed in. Fails with `TSQ_CLOSED`, and as the database
-/// does.
+/// Borrows `client`; returns owned in `out`: NULL without a session. Fails with `TSQ_CLOSED`, and when the database
+/// fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_get_session(
     client: *const tsq_client,
     out: *mut *mut tsq_session,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_any(Some(Operation::GetSession), out, err, || {
-            Ok(wait(auth(client)?.get_session())?.map(SessionRecord::from))
-        })
+        produce_if_any(Some(Operation::GetSession), out, err, || Ok(wait(auth(client)?.get_session())?.map(record)))
     }
 }
 
-/// New tokens for the client's session; both old ones die. It happens by itself before the access token ends.
+/// Replaces both tokens of the session. The library does this by itself before the access token expires.
 ///
-/// Borrows `client`; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody is
-/// signed in or the session has ended, `TSQ_CLOSED`.
+/// Borrows `client`; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or when it has ended, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_refresh_session(
     client: *const tsq_client,
     out: *mut *mut tsq_session,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::RefreshSession), out, err, || {
-            Ok(wait(auth(client)?.refresh_session())?.into())
+            Ok(record(wait(auth(client)?.refresh_session())?))
         })
     }
 }
 
-/// New tokens for the session of this refresh token, for servers: no handle changes, unless the session is its own.
+/// Replaces both tokens of the session with this refresh token, for servers. The handle changes only when the session
+/// is its own.
 ///
-/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is none, has expired or
-/// was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     client: *const tsq_client,
@@ -132,19 +137,19 @@ pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     out: *mut *mut tsq_session,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::RefreshSession), out, err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.refresh_session_of(text::required(refresh_token, "refresh_token")?))?.into())
+            Ok(record(wait(auth.refresh_session_of(argument::text(refresh_token, "refresh_token")?))?))
         })
     }
 }
 
-/// Takes up a session that was kept elsewhere: the client acts as its user from here on, with new tokens.
+/// Resumes a session from a stored refresh token: the handle acts as its user from now on, with new tokens.
 ///
-/// Borrows all; returns the session owned in `out`, which may be NULL. Fails as `tsq_auth_refresh_session_of` does, and with
-/// `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails like `tsq_auth_refresh_session_of`, and
+/// with `TSQ_INVALID_INPUT` on a handle of `tsq_client_as_user` or `tsq_client_as_service`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_set_session(
     client: *const tsq_client,
@@ -152,20 +157,20 @@ pub unsafe extern "C" fn tsq_auth_set_session(
     out: *mut *mut tsq_session,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SetSession), out, err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.set_session(text::required(refresh_token, "refresh_token")?))?.into())
+            Ok(record(wait(auth.set_session(argument::text(refresh_token, "refresh_token")?))?))
         })
     }
 }
 
-/// Changes the signed-in user's address or password, and ends all the user's other sessions. A patch of nothing only
-/// checks the password.
+/// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
+/// password.
 ///
-/// Borrows all; returns the user as it is now owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` when nobody
-/// is signed in or the password is wrong, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address that has an account,
+/// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
+/// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_update_user(
@@ -175,19 +180,19 @@ pub unsafe extern "C" fn tsq_auth_update_user(
     out: *mut *mut tsq_user,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::UpdateUser), out, err, || {
-            let (auth, password) = (auth(client)?, text::required(current_password, "current_password")?);
-            let patch = structs::required(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
-            Ok(wait(auth.update_user(password, patch))?.into())
+            let (auth, password) = (auth(client)?, argument::text(current_password, "current_password")?);
+            let patch = argument::structure(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
+            Ok(record(wait(auth.update_user(password, patch))?))
         })
     }
 }
 
-/// Deletes one's own account with everything that belongs to it: spaces, fidgets, sessions.
+/// Deletes the signed-in user with their spaces, fidgets and sessions.
 ///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in or the password is wrong, `TSQ_RATE_LIMITED`,
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session or for a wrong password, `TSQ_RATE_LIMITED`,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_delete_own_user(
@@ -195,60 +200,61 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
     current_password: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.delete_own_user(text::required(current_password, "current_password")?))?)
+            Ok(wait(auth.delete_own_user(argument::text(current_password, "current_password")?))?)
         })
     }
 }
 
-/// Deletes a user with everything that belongs to it; the service only.
+/// Deletes a user with their spaces, fidgets and sessions. The service only.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the
-/// service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_delete_user(
     client: *const tsq_client,
     user_id: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
-            Ok(wait(auth.delete_user(id::required(user_id, "user_id")?))?)
+            Ok(wait(auth.delete_user(argument::id(user_id, "user_id")?))?)
         })
     }
 }
 
-/// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Again does nothing. Who has linked one
-/// of a community's `admin_identity_public_keys` may set its navigation.
+/// Links an identity key to the signed-in user, by a claim of `tsq_identity_claim`. Linking a key again does nothing. A
+/// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
-/// Borrows all. Fails with `TSQ_UNAUTHORIZED` when nobody is signed in, and for a claim that is wrong, another user's, older
-/// than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked; `TSQ_INVALID_INPUT`
-/// for what is no claim; `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
+/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(
     client: *const tsq_client,
     claim: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::LinkIdentity), err, || {
-            let (auth, claim) = (auth(client)?, json_text::optional(claim, "claim")?);
+            let (auth, claim) = (auth(client)?, argument::optional_json(claim, "claim")?);
             Ok(wait(auth.link_identity(&claim.unwrap_or(Json::Null)))?)
         })
     }
 }
 
-/// Has `callback` called with `TSQ_INITIAL_SESSION` and the session there is, then with every event of this handle's
-/// session, in order. See CALLBACKS in the manual.
+/// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
+/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
 ///
-/// Borrows `client`; takes `user_data`: `destroy` (which may be NULL) ends it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: it then lasts as long as the handle. Fails with `TSQ_INVALID_INPUT`.
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
     client: *const tsq_client,
@@ -258,15 +264,24 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // Locked until `*out` is set; the callback waits for it.
+    let subscribing = Arc::new(Mutex::new(()));
+    let subscribed = Arc::clone(&subscribing);
+    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
         produce_if_wanted(None, out, err, move || {
             let (callback, auth) = (callback?, auth(client)?);
+            if handle::required(client, "client")?.inner().is_closed() {
+                return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
+            }
             Ok(auth.on_auth_state_change(move |event, session| {
-                let session = session.map(SessionRecord::from);
-                let (function, user_data) = callback.parts();
-                function(event.into(), session::optional_view(session.as_ref()), user_data);
+                drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+                let session = session.map(record);
+                callback.call(|function, user_data| {
+                    function(event.into(), session::optional_view(session.as_ref()), user_data);
+                });
             }))
         })
     }

@@ -1,25 +1,24 @@
-//! What happens to a handle's session, and the function that hears of it (SPEC 6.4).
+//! Events of a session, and the callback that receives them (SPEC 6.4).
 //!
-//! Invariant: an event's number is its place in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events come at
-//! the end.
+//! Invariant: the number of an event is its index in [`AuthEvent::ALL`]. Numbers are never reused or moved; new events
+//! are added at the end.
 
 use std::ffi::c_void;
 
-use townsquare::AuthEvent;
+use townsquare::auth::AuthEvent;
 
 use crate::{
-    boundary::answer,
     session::tsq_session,
     text::{self, tsq_str},
 };
 
-/// What happened to a handle's session.
+/// An event of a handle's session.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum tsq_auth_event {
-    /// What a callback hears first: the session there is, or none.
+    /// The first event of every subscription, with the current session or none.
     TSQ_INITIAL_SESSION = 0,
-    /// Somebody signed in.
+    /// A user signed in.
     TSQ_SIGNED_IN = 1,
     /// The session ended.
     TSQ_SIGNED_OUT = 2,
@@ -29,14 +28,14 @@ pub enum tsq_auth_event {
     TSQ_USER_UPDATED = 4,
 }
 
-/// Hears of a handle's session: what happened, and the session as it is from then on (NULL: none), a view that lives
-/// until the function returns. See CALLBACKS in the manual.
+/// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
+/// callback returns. See CALLBACKS in the manual.
 pub type tsq_auth_callback =
     Option<unsafe extern "C" fn(event: tsq_auth_event, session: *const tsq_session, user_data: *mut c_void)>;
 
 use tsq_auth_event::{TSQ_INITIAL_SESSION, TSQ_SIGNED_IN, TSQ_SIGNED_OUT, TSQ_TOKEN_REFRESHED, TSQ_USER_UPDATED};
 
-/// The events in the order of [`AuthEvent::ALL`]; an event more there does not compile here.
+/// The events in the order of [`AuthEvent::ALL`]. A new event in `ALL` does not compile until it is added here.
 const EVENTS: [tsq_auth_event; AuthEvent::ALL.len()] =
     [TSQ_INITIAL_SESSION, TSQ_SIGNED_IN, TSQ_SIGNED_OUT, TSQ_TOKEN_REFRESHED, TSQ_USER_UPDATED];
 
@@ -47,15 +46,13 @@ impl From<AuthEvent> for tsq_auth_event {
     }
 }
 
-/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for a number that is none.
+/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
 ///
 /// Returns a view that lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_auth_event_name(event: i32) -> tsq_str {
-    answer(|| {
-        let event = AuthEvent::ALL.into_iter().find(|known| tsq_auth_event::from(*known) as i32 == event);
-        text::optional_view(event.map(AuthEvent::as_str))
-    })
+    let event = AuthEvent::ALL.into_iter().enumerate().find(|(number, _)| i32::try_from(*number) == Ok(event));
+    text::optional_view(event.map(|(_, event)| event.as_str()))
 }
 
 #[cfg(test)]

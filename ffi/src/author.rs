@@ -1,17 +1,16 @@
 //! The publisher of a mini app.
 //!
-//! Invariant: a view into the app that it belongs to, never owned. It points at the app's record, of which an author is
-//! a part, and only at one that has an author.
+//! Invariant: a `tsq_author` is always a view. It points at the packed record of an app that has an author.
 
-use townsquare::{Author, MiniAppRecord};
+use townsquare::discovery::{Author, MiniAppRecord};
 
 use crate::{
-    boundary::{Safe, read, read_optional},
+    guard::{Safe, read, read_optional},
     handle::Handle,
     text::{self, tsq_str},
 };
 
-/// The publisher of a mini app: a view that lives as long as the app's list, with all texts read from it.
+/// The publisher of a mini app: a view that lives as long as the list of the app, like all texts read from it.
 pub struct tsq_author {
     _opaque: [u8; 0],
 }
@@ -36,14 +35,14 @@ pub unsafe extern "C" fn tsq_author_fid(author: *const tsq_author) -> u64 {
     unsafe { of(author, |author| author.fid) }
 }
 
-/// Handle, without `@`.
+/// Username, without `@`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_author_username(author: *const tsq_author) -> tsq_str {
     // SAFETY: `author` is NULL or live, by the manual.
     unsafe { of(author, |author| text::view(author.username)) }
 }
 
-/// Name as shown; may be absent.
+/// Display name; may be absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_author_display_name(author: *const tsq_author) -> tsq_str {
     // SAFETY: `author` is NULL or live, by the manual.
@@ -57,22 +56,22 @@ pub unsafe extern "C" fn tsq_author_pfp_url(author: *const tsq_author) -> tsq_st
     unsafe { of(author, |author| text::optional_view(author.pfp_url)) }
 }
 
-/// How many follow the author.
+/// Number of followers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_author_follower_count(author: *const tsq_author) -> u64 {
     // SAFETY: `author` is NULL or live, by the manual.
     unsafe { of(author, |author| author.follower_count) }
 }
 
-/// The catalog's quality score, 0 to 1: true and written to `out`, or false and `out` 0 for an author without one. `out`
-/// may be NULL.
+/// The quality score of the catalog, 0 to 1. Returns true and writes it to `out` (may be NULL), or returns false and
+/// writes 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_author_score(author: *const tsq_author, out: *mut f64) -> bool {
     // SAFETY: `author` is NULL or live, by the manual.
     unsafe { read_optional(author, out, |record| record.author()?.score) }
 }
 
-/// Whether older catalogs gave the author a power badge.
+/// Whether the author has the power badge of older catalogs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_author_is_power_user(author: *const tsq_author) -> bool {
     // SAFETY: `author` is NULL or live, by the manual.

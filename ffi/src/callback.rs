@@ -1,15 +1,33 @@
-//! Callbacks: a function of C's, the data it wants to be given, and how that data ends.
+//! Callbacks: a function of C, its `user_data`, and the function that destroys the data.
 //!
-//! Invariant: `destroy` is called once, whatever happened to the call that brought it, and never while the function runs:
-//! it runs when this value is dropped, and whoever calls the function holds the value.
+//! Invariant: `destroy` runs exactly once, also when the call that brought it fails, and never while the callback runs.
+//! It runs when the [`Callback`] is dropped; a caller of the function holds the [`Callback`]. While C code of a
+//! callback runs, [`is_inside`] is true on its thread.
 
-use std::ffi::c_void;
+use std::{cell::Cell, ffi::c_void};
 
-use crate::error::Failure;
+use crate::failure::Failure;
 
-/// Ends a callback's `user_data`: called exactly once, on any thread, when the callback is not running and never will
-/// again; also when the call that takes the callback fails. May be NULL.
+/// Destroys the `user_data` of a callback. It is called exactly once, on any thread, when the callback is not running
+/// and never runs again; also when the call that takes the callback fails. May be NULL.
 pub type tsq_destroy = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
+
+thread_local! {
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread runs a callback or a `destroy`.
+pub(crate) fn is_inside() -> bool {
+    IS_INSIDE.get()
+}
+
+/// Runs C code of a callback.
+fn run_inside<R>(body: impl FnOnce() -> R) -> R {
+    let was_inside = IS_INSIDE.replace(true);
+    let result = body();
+    IS_INSIDE.set(was_inside);
+    result
+}
 
 /// A function and its data.
 pub(crate) struct Callback<F> {
@@ -22,14 +40,17 @@ struct UserData {
     destroy: tsq_destroy,
 }
 
-// SAFETY: by the manual, C expects its callbacks, with their data, on threads of the library's, one at a time.
+// SAFETY: by the manual, callbacks and their data may be used on any thread. `Sync` is used for the log callback only,
+// which the manual requires to be callable from several threads at once.
 unsafe impl Send for UserData {}
+// SAFETY: as above.
+unsafe impl Sync for UserData {}
 
 impl<F: Copy> Callback<F> {
-    /// Takes the data, and ends it at once where there is no function.
+    /// Takes the data; destroys it at once when there is no function.
     ///
     /// # Safety
-    /// `user_data` may be used on other threads, and `destroy` called with it.
+    /// `user_data` may be used on other threads, and `destroy` may be called with it.
     pub(crate) unsafe fn take(
         function: Option<F>,
         user_data: *mut c_void,
@@ -40,17 +61,17 @@ impl<F: Copy> Callback<F> {
         Ok(Callback { function, data })
     }
 
-    /// The function and what to give it, for a call that returns before this value is dropped.
-    pub(crate) fn parts(&self) -> (F, *mut c_void) {
-        (self.function, self.data.pointer)
+    /// Calls `call` with the function and its data.
+    pub(crate) fn call(&self, call: impl FnOnce(F, *mut c_void)) {
+        run_inside(|| call(self.function, self.data.pointer));
     }
 }
 
 impl Drop for UserData {
     fn drop(&mut self) {
         if let Some(destroy) = self.destroy {
-            // SAFETY: the promise of `Callback::take`; once, for a value is dropped once.
-            unsafe { destroy(self.pointer) };
+            // SAFETY: the promise of `Callback::take`; a value is dropped once.
+            run_inside(|| unsafe { destroy(self.pointer) });
         }
     }
 }
@@ -65,32 +86,37 @@ mod tests {
     use super::*;
 
     unsafe extern "C" fn count(user_data: *mut c_void) {
-        // SAFETY: the tests give it a counter that outlives the callback.
+        assert!(is_inside());
+        // SAFETY: the tests pass a counter that outlives the callback.
         unsafe { user_data.cast::<AtomicU32>().as_ref() }.expect("a counter").fetch_add(1, Ordering::Relaxed);
     }
 
-    fn ended_by(function: Option<fn()>, use_it: impl FnOnce(Result<Callback<fn()>, Failure>)) -> u32 {
+    fn destroyed_by(function: Option<fn()>, use_it: impl FnOnce(Result<Callback<fn()>, Failure>)) -> u32 {
         let counter = AtomicU32::new(0);
-        // SAFETY: the counter lives on until the callback is gone.
+        // SAFETY: the counter outlives the callback.
         use_it(unsafe { Callback::take(function, ptr::from_ref(&counter).cast_mut().cast(), Some(count)) });
         counter.load(Ordering::Relaxed)
     }
 
     #[test]
-    fn data_is_ended_once_after_its_use_and_without_a_function_at_once() {
-        let kept = |callback: Result<Callback<fn()>, Failure>| {
-            let callback = callback.ok().expect("there is a function");
-            let counter = callback.parts().1.cast::<AtomicU32>();
-            // SAFETY: the counter of `ended_by`.
-            assert_eq!(unsafe { counter.as_ref() }.expect("a counter").load(Ordering::Relaxed), 0);
+    fn data_is_destroyed_once_after_use_and_at_once_without_a_function() {
+        let use_it = |callback: Result<Callback<fn()>, Failure>| {
+            callback.ok().expect("there is a function").call(|_, data| {
+                assert!(is_inside());
+                // SAFETY: the counter of `destroyed_by`.
+                let counter = unsafe { data.cast::<AtomicU32>().as_ref() }.expect("a counter");
+                assert_eq!(counter.load(Ordering::Relaxed), 0);
+            });
+            assert!(!is_inside());
         };
-        assert_eq!(ended_by(Some(|| ()), kept), 1);
-        assert_eq!(ended_by(None, |callback| assert!(callback.is_err())), 1);
+        assert_eq!(destroyed_by(Some(|| ()), use_it), 1);
+        assert_eq!(destroyed_by(None, |callback| assert!(callback.is_err())), 1);
+        assert!(!is_inside());
     }
 
     #[test]
     fn data_without_a_destroy_is_left_alone() {
-        // SAFETY: nothing looks at the data.
+        // SAFETY: nothing reads the data.
         let callback = unsafe { Callback::take(Some(|| ()), ptr::null_mut(), None) };
         assert!(callback.is_ok());
     }

@@ -1,17 +1,13 @@
 //! Changes: what a partial update does to one column.
 //!
-//! Invariant: all zeros keep the column, so a zeroed patch changes nothing. C may put any number into a [`tsq_change`],
-//! so it is read as a number, never as the enum.
+//! Invariant: all zeros keep the column, so a zeroed patch changes nothing. C may store any bytes in a [`tsq_change`]
+//! or a `bool`; both are read as numbers, because an invalid Rust enum or `bool` is undefined behaviour.
 
 use std::mem::MaybeUninit;
 
-use townsquare::{Change, Json};
+use townsquare::{Json, spaces::Change};
 
-use crate::{
-    error::Failure,
-    json_text,
-    text::{self, tsq_str},
-};
+use crate::{argument, failure::Failure, text::tsq_str};
 
 /// What a partial update does to one column.
 #[repr(C)]
@@ -29,35 +25,44 @@ pub enum tsq_change {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_str_change {
-    /// What to do.
+    /// Keep, clear or set.
     pub change: MaybeUninit<tsq_change>,
-    /// The new value, looked at for `TSQ_SET` alone; the absent text there clears.
+    /// The new value, read for `TSQ_SET` only; the absent text clears the column.
     pub value: tsq_str,
 }
 
-/// A change of a truth value.
+/// A change of a bool.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_bool_change {
-    /// What to do.
+    /// Keep, clear or set.
     pub change: MaybeUninit<tsq_change>,
-    /// The new value, looked at for `TSQ_SET` alone.
-    pub value: bool,
+    /// The new value, read for `TSQ_SET` only; any non-zero byte is true.
+    pub value: MaybeUninit<bool>,
 }
 
 /// A change of a list of texts.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_strs_change {
-    /// What to do.
+    /// Keep, clear or set.
     pub change: MaybeUninit<tsq_change>,
-    /// The new texts, looked at for `TSQ_SET` alone.
+    /// The new texts, read for `TSQ_SET` only.
     pub items: *const tsq_str,
-    /// How many texts.
+    /// Number of texts.
     pub items_len: usize,
 }
 
-/// The core's change; `value` is asked for what to set, and a value that is absent clears.
+/// A `bool` of C: any non-zero byte is true.
+///
+/// # Safety
+/// `value` is initialised.
+pub(crate) unsafe fn boolean(value: MaybeUninit<bool>) -> bool {
+    // SAFETY: initialised by the caller's promise, and of one byte.
+    unsafe { value.as_ptr().cast::<u8>().read() != 0 }
+}
+
+/// The core's change. `value` reads the value of `TSQ_SET`; an absent value clears.
 ///
 /// # Safety
 /// `change` is initialised.
@@ -66,7 +71,7 @@ unsafe fn read<T>(
     argument: &str,
     value: impl FnOnce() -> Result<Option<T>, Failure>,
 ) -> Result<Change<T>, Failure> {
-    // SAFETY: initialised by the caller's promise; an enum of C is as large as this number, which may be any.
+    // SAFETY: initialised by the caller's promise; a C enum has the size of this number, which may be any.
     match unsafe { change.as_ptr().cast::<i32>().read() } {
         known if known == tsq_change::TSQ_KEEP as i32 => Ok(Change::Keep),
         known if known == tsq_change::TSQ_CLEAR as i32 => Ok(Change::Clear),
@@ -78,14 +83,10 @@ unsafe fn read<T>(
 /// A change of a text.
 ///
 /// # Safety
-/// `change` is initialised, and its value as for [`text::required`].
+/// `change` is initialised, and its value as for [`argument::text`].
 pub(crate) unsafe fn of_text(change: tsq_str_change, argument: &str) -> Result<Change<String>, Failure> {
-    let value = || {
-        // SAFETY: the caller's promise, passed on.
-        Ok(unsafe { text::optional(change.value, argument) }?.map(str::to_owned))
-    };
     // SAFETY: the caller's promise, passed on.
-    unsafe { read(change.change, argument, value) }
+    unsafe { read(change.change, argument, || argument::optional_string(change.value, argument)) }
 }
 
 /// A change of JSON.
@@ -94,26 +95,26 @@ pub(crate) unsafe fn of_text(change: tsq_str_change, argument: &str) -> Result<C
 /// As for [`of_text`].
 pub(crate) unsafe fn of_json(change: tsq_str_change, argument: &str) -> Result<Change<Json>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    unsafe { read(change.change, argument, || json_text::optional(change.value, argument)) }
+    unsafe { read(change.change, argument, || argument::optional_json(change.value, argument)) }
 }
 
-/// A change of a truth value.
+/// A change of a bool.
 ///
 /// # Safety
-/// `change` is initialised.
-pub(crate) unsafe fn of_truth(change: tsq_bool_change, argument: &str) -> Result<Change<bool>, Failure> {
+/// `change` and its value are initialised.
+pub(crate) unsafe fn of_bool(change: tsq_bool_change, argument: &str) -> Result<Change<bool>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    unsafe { read(change.change, argument, || Ok(Some(change.value))) }
+    unsafe { read(change.change, argument, || Ok(Some(boolean(change.value)))) }
 }
 
 /// A change of a list of texts.
 ///
 /// # Safety
-/// `change` is initialised, and its items as for [`text::list`].
+/// `change` is initialised, and its items as for [`argument::texts`].
 pub(crate) unsafe fn of_texts(change: tsq_strs_change, argument: &str) -> Result<Change<Vec<String>>, Failure> {
     let value = || {
         // SAFETY: the caller's promise, passed on.
-        let items = unsafe { text::list(change.items, change.items_len, argument) }?;
+        let items = unsafe { argument::texts(change.items, change.items_len, argument) }?;
         Ok(Some(items.into_iter().map(str::to_owned).collect()))
     };
     // SAFETY: the caller's promise, passed on.

@@ -1,21 +1,24 @@
-//! Clients: opened, shared, acting as a user or as the service, backed up, closed, freed.
+//! Clients: opening, sharing, callers, backup, closing.
 //!
-//! Invariant: a handle is one reference to the core's client. `close` ends the client for every handle; `free` ends
-//! the handle, and the client with it when no other handle is left.
+//! Invariant: a handle is one reference to the core's client. Closing closes the client for every handle. Freeing frees
+//! the handle; freeing the last handle closes the client.
 
 use townsquare::{Client, Operation, blocking};
 
 use crate::{
-    boundary::{act, answer, free, produce},
+    argument,
+    call::{act, produce},
+    callback,
     config::{self, tsq_config},
     error::tsq_error,
+    failure::Failure,
+    guard::{answer, free},
     handle::{self, Handle},
     status::tsq_status,
-    text::{self, tsq_str},
+    text::tsq_str,
 };
 
-/// An open client: a database, a catalog in memory and a caller. Owned, ended with `tsq_client_free`; used from any
-/// number of threads at once.
+/// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 pub struct tsq_client {
     _opaque: [u8; 0],
 }
@@ -24,25 +27,26 @@ impl Handle for tsq_client {
     type Value = blocking::Client;
 }
 
-/// Opens a client; creates its folder and database when they are missing.
+/// Opens a client. Creates the data folder and the database when they are missing.
 ///
-/// Borrows `config` (NULL: the defaults), which may be changed or freed afterwards; returns owned in `out`. Fails with
-/// `TSQ_CONFIG` for options that cannot work, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
+/// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
+/// for unusable options, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_open(
     config: *const tsq_config,
     out: *mut *mut tsq_client,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe { produce(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?)) }
 }
 
-/// The client of this process: the first call opens it, later calls return a further handle of the same one.
+/// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
+/// client.
 ///
-/// Borrows `config`: NULL means the defaults in the first call and "whatever it was opened with" later. Returns owned
-/// in `out`; freeing all handles leaves the client open, `tsq_client_close` closes it. Fails as `tsq_client_open` does,
-/// and with `TSQ_CONFIG` for other options than those of the first call.
+/// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
+/// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
     config: *const tsq_config,
@@ -56,28 +60,29 @@ pub unsafe extern "C" fn tsq_client_shared(
         // SAFETY: `config` is live, by the manual.
         Ok(blocking::Client::shared_with(unsafe { config::snapshot(config) })?)
     };
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe { produce(Some(Operation::Open), out, err, shared) }
 }
 
-/// The same client past every policy, for trusted code: a further handle, with the service for its caller.
+/// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose own caller stays who it is; returns owned in `out`. Closing either closes both.
+/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_service(
     client: *const tsq_client,
     out: *mut *mut tsq_client,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe { produce(None, out, err, || Ok(handle::required(client, "client")?.inner().as_service().into())) }
 }
 
-/// The same client as the user of a session, for servers with many users: a further handle, whose caller stays.
+/// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
+/// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either closes both. Fails with `TSQ_UNAUTHORIZED` for a token that is none,
-/// whose session has ended, or that has expired; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A session that ends later makes every
-/// call on the handle fail with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
     client: *const tsq_client,
@@ -85,65 +90,71 @@ pub unsafe extern "C" fn tsq_client_as_user(
     out: *mut *mut tsq_client,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::AsUser), out, err, || {
             let client = handle::required(client, "client")?.inner();
-            Ok(blocking::wait(client.as_user(text::required(access_token, "access_token")?))?.into())
+            Ok(blocking::wait(client.as_user(argument::text(access_token, "access_token")?))?.into())
         })
     }
 }
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist, while writers go on.
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Writers go on meanwhile.
 ///
-/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or the database is PostgreSQL, which has tools of
-/// its own for that; `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_backup(
     client: *const tsq_client,
     target: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::Backup), err, || {
             let client = handle::required(client, "client")?.inner();
-            Ok(blocking::wait(client.backup(text::required(target, "target")?))?)
+            Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
         })
     }
 }
 
-/// Puts a copy made by `tsq_client_backup` into a data folder that has no database and that no client has open.
+/// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
+/// open.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` for a copy that is none of the library's, damaged, or of a newer version, and for
-/// a folder that has a database.
+/// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
+/// folder with a database.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *mut *mut tsq_error) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::Restore), err, || {
-            let (source, data_dir) = (text::required(source, "source")?, text::required(data_dir, "data_dir")?);
+            let (source, data_dir) = (argument::text(source, "source")?, argument::text(data_dir, "data_dir")?);
             Ok(Client::restore(source, data_dir)?)
         })
     }
 }
 
-/// Closes the client, for all its handles: calls off reads, finishes writes, ends its threads. Later calls on it
-/// fail with `TSQ_CLOSED`; lists and other results stay. Closing again does nothing.
+/// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
+/// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// Borrows `client`.
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
+/// caller; the client then stays open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(None, err, || {
-            handle::required(client, "client")?.close();
+            let client = handle::required(client, "client")?;
+            if callback::is_inside() {
+                return Err(Failure::invalid_input("tsq_client_close was called inside a callback"));
+            }
+            client.close();
             Ok(())
         })
     }
 }
 
-/// Whether the client was closed. True for NULL.
+/// Whether the client is closed. True for NULL.
 ///
 /// Borrows `client`.
 #[unsafe(no_mangle)]
@@ -152,8 +163,8 @@ pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool
     answer(|| unsafe { handle::borrow(client) }.is_none_or(|client| client.inner().is_closed()))
 }
 
-/// Ends a handle, and closes the client when it was the last one. Takes `client`; NULL is allowed. No other thread may
-/// be inside a call with this handle.
+/// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is
+/// allowed. No other thread may be in a call with this handle. Allowed inside a callback.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_free(client: *mut tsq_client) {
     // SAFETY: `client` is NULL or owned by the caller, by the manual.

@@ -1,21 +1,24 @@
-//! Communities: their configuration, their domains, and the spaces registered with them (SPEC 2.2 to 2.4, 4.3).
+//! Operations on communities: configurations, domains and registered spaces (SPEC 2.2 to 2.4, 4.3).
 //!
-//! Invariant: each function is the core's method of the same name, with nothing before it but reading the arguments.
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Communities, Operation, blocking::wait};
+use townsquare::{Operation, blocking::wait, communities::Communities};
 
 use crate::{
-    boundary::{act, produce_if_any, produce_if_wanted},
+    argument,
+    call::{act, produce_if_any, produce_if_wanted},
     client::tsq_client,
     community_config::tsq_community_config,
     community_domain::tsq_community_domain,
     community_patch::tsq_community_patch,
-    error::{Failure, tsq_error},
-    handle, id, json_text,
+    error::tsq_error,
+    failure::Failure,
+    handle,
+    record::record,
     space_registration::{tsq_new_registration, tsq_space_registration},
     status::tsq_status,
-    structs,
-    text::{self, Terminated, tsq_str, tsq_string},
+    string::{json, tsq_string},
+    text::{Terminated, tsq_str},
 };
 
 /// # Safety
@@ -25,11 +28,11 @@ unsafe fn communities<'a>(client: *const tsq_client) -> Result<&'a Communities, 
     Ok(unsafe { handle::required(client, "client") }?.inner().communities())
 }
 
-/// Inserts a community's configuration, or updates the one with that id; the service only.
+/// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new
-/// row without its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
-/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_save_community_config(
     client: *const tsq_client,
@@ -38,21 +41,20 @@ pub unsafe extern "C" fn tsq_communities_save_community_config(
     out: *mut *mut tsq_community_config,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SaveCommunityConfig), out, err, || {
-            let (communities, id) = (communities(client)?, text::required(community_id, "community_id")?);
-            let patch = structs::required(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
-            Ok(wait(communities.save_community_config(id, patch))?.into())
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let patch = argument::structure(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
+            Ok(record(wait(communities.save_community_config(id, patch))?))
         })
     }
 }
 
-/// The published configuration of a community as its clients read it: a JSON object with the keys `brand`, `assets`,
-/// `community`, `fidgets`, `navigation` and `ui`.
+/// Reads the published configuration of a community: a JSON object with the keys `brand`, `assets`, `community`,
+/// `fidgets`, `navigation` and `ui`.
 ///
-/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing is published. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`: NULL when nothing is published. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_get_active_community_config(
     client: *const tsq_client,
@@ -60,22 +62,22 @@ pub unsafe extern "C" fn tsq_communities_get_active_community_config(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_any(Some(Operation::GetActiveCommunityConfig), out, err, || {
-            let (communities, id) = (communities(client)?, text::required(community_id, "community_id")?);
-            wait(communities.get_active_community_config(id))?.map(|config| text::json(&config)).transpose()
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            wait(communities.get_active_community_config(id))?.map(|config| json(&config)).transpose()
         })
     }
 }
 
-/// Sets a community's domain of a type in place of the one it had; the service only. The domain is stored normalised:
-/// trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is `blank_subdomain` or
-/// `custom`.
+/// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
-/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
-/// anybody but the service, `TSQ_CLOSED`.
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_save_community_domain(
     client: *const tsq_client,
@@ -85,40 +87,41 @@ pub unsafe extern "C" fn tsq_communities_save_community_domain(
     out: *mut *mut tsq_community_domain,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SaveCommunityDomain), out, err, || {
-            let (communities, id) = (communities(client)?, text::required(community_id, "community_id")?);
-            let domain = text::required(domain, "domain")?;
-            let domain_type = text::required(domain_type, "domain_type")?.parse()?;
-            Ok(wait(communities.save_community_domain(id, domain, domain_type))?.into())
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let domain = argument::text(domain, "domain")?;
+            let domain_type = argument::text(domain_type, "domain_type")?.parse()?;
+            Ok(record(wait(communities.save_community_domain(id, domain, domain_type))?))
         })
     }
 }
 
-/// Takes a domain away from its community; the service only.
+/// Deletes a domain. The service only.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` for a domain that nobody has, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
-/// `TSQ_FORBIDDEN` for anybody but the service, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown domain, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_delete_community_domain(
     client: *const tsq_client,
     domain: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::DeleteCommunityDomain), err, || {
             let communities = communities(client)?;
-            Ok(wait(communities.delete_community_domain(text::required(domain, "domain")?))?)
+            Ok(wait(communities.delete_community_domain(argument::text(domain, "domain")?))?)
         })
     }
 }
 
-/// Sets a community's navigation and nothing else of it. `navigation_config` is any JSON, as text; absent, it clears.
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
-/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers who may not, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
+/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_update_navigation(
     client: *const tsq_client,
@@ -127,20 +130,21 @@ pub unsafe extern "C" fn tsq_communities_update_navigation(
     out: *mut *mut tsq_community_config,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::UpdateNavigation), out, err, || {
-            let (communities, id) = (communities(client)?, text::required(community_id, "community_id")?);
-            let navigation = json_text::optional(navigation_config, "navigation_config")?;
-            Ok(wait(communities.update_navigation(id, navigation))?.into())
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let navigation = argument::optional_json(navigation_config, "navigation_config")?;
+            Ok(record(wait(communities.update_navigation(id, navigation))?))
         })
     }
 }
 
-/// The id of the community that answers at a host, as an HTTP `Host` header has it: by its domain, or by its own id.
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
 ///
-/// Borrows all; returns owned in `out`: NULL, whose view is the absent text, when nothing published answers there. Fails
-/// with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_resolve_community(
     client: *const tsq_client,
@@ -148,20 +152,20 @@ pub unsafe extern "C" fn tsq_communities_resolve_community(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_any(Some(Operation::ResolveCommunity), out, err, || {
             let communities = communities(client)?;
-            Ok(wait(communities.resolve_community(text::required(host, "host")?))?.map(Terminated::new))
+            Ok(wait(communities.resolve_community(argument::text(host, "host")?))?.map(Terminated::new))
         })
     }
 }
 
-/// Registers a space, once; the service or the space's owner.
+/// Registers a space, once. Allowed for the service and the space's owner.
 ///
-/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a space that is
-/// registered, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for somebody else's space, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a registered
+/// space, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for a space that the caller does not own,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_communities_register_space(
     client: *const tsq_client,
@@ -169,18 +173,18 @@ pub unsafe extern "C" fn tsq_communities_register_space(
     out: *mut *mut tsq_space_registration,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::RegisterSpace), out, err, || {
             let communities = communities(client)?;
             let read = |registration: &tsq_new_registration| registration.read();
-            let registration = structs::required(registration, "registration", read)?;
-            Ok(wait(communities.register_space(registration))?.into())
+            let registration = argument::structure(registration, "registration", read)?;
+            Ok(record(wait(communities.register_space(registration))?))
         })
     }
 }
 
-/// The registration of a space.
+/// Reads the registration of a space.
 ///
 /// Borrows all; returns owned in `out`: NULL when the space is not registered. Fails with `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
@@ -191,12 +195,12 @@ pub unsafe extern "C" fn tsq_communities_get_space_registration(
     out: *mut *mut tsq_space_registration,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_any(Some(Operation::GetSpaceRegistration), out, err, || {
             let communities = communities(client)?;
-            let found = wait(communities.get_space_registration(id::required(space_id, "space_id")?))?;
-            Ok(found.map(Into::into))
+            let found = wait(communities.get_space_registration(argument::id(space_id, "space_id")?))?;
+            Ok(found.map(record))
         })
     }
 }

@@ -1,84 +1,48 @@
-//! One domain of a community: its row (SPEC 2.3).
-//!
-//! Invariant: a record is complete when it is made: reading it is a view and allocates nothing.
+//! The domain of a community: the struct of its row (SPEC 2.3).
 
-use serde::Serialize;
-use townsquare::CommunityDomain;
+use townsquare::communities::CommunityDomain;
 
 use crate::{
-    boundary::{free, produce, read},
+    call::produce,
     error::tsq_error,
-    handle::{self, Handle},
-    id::Id,
+    guard::free,
+    handle,
+    record::{Memory, Record},
     status::tsq_status,
-    text::{self, tsq_str, tsq_string},
+    string::{json, tsq_string},
+    text::{self, tsq_str},
 };
 
-/// A domain of a community. Owned, ended with `tsq_community_domain_free`; all that is read from it lives as long as it.
-/// It never changes and outlives its client.
+/// A domain of a community. A record (manual, RECORDS); freed with `tsq_community_domain_free`.
+#[repr(C)]
 pub struct tsq_community_domain {
-    _opaque: [u8; 0],
+    /// Primary key: a UUID.
+    pub id: tsq_str,
+    /// The community's id.
+    pub community_id: tsq_str,
+    /// The domain, normalised.
+    pub domain: tsq_str,
+    /// `blank_subdomain` or `custom`.
+    pub domain_type: tsq_str,
+    /// Creation time, in microseconds.
+    pub created_at: i64,
+    /// Time of the last change, in microseconds; never goes back.
+    pub updated_at: i64,
 }
 
-impl Handle for tsq_community_domain {
-    type Value = DomainRecord;
-}
+impl Record for tsq_community_domain {
+    type Source = CommunityDomain;
 
-/// The value behind a [`tsq_community_domain`]; as JSON, the core's record.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct DomainRecord {
-    domain: CommunityDomain,
-    #[serde(skip)]
-    id: Id,
-}
-
-impl From<CommunityDomain> for DomainRecord {
-    fn from(domain: CommunityDomain) -> DomainRecord {
-        DomainRecord { id: domain.id.into(), domain }
+    fn new(domain: &CommunityDomain, memory: &mut Memory) -> tsq_community_domain {
+        tsq_community_domain {
+            id: memory.id(domain.id),
+            community_id: text::view(&domain.community_id),
+            domain: text::view(&domain.domain),
+            domain_type: text::view(domain.domain_type.as_str()),
+            created_at: domain.created_at.as_microsecond(),
+            updated_at: domain.updated_at.as_microsecond(),
+        }
     }
-}
-
-/// The row's id: a UUID.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_id(domain: *const tsq_community_domain) -> tsq_str {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| record.id.view()) }
-}
-
-/// The community it leads to.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_community_id(domain: *const tsq_community_domain) -> tsq_str {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| text::view(&record.domain.community_id)) }
-}
-
-/// The domain, normalised.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_domain(domain: *const tsq_community_domain) -> tsq_str {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| text::view(&record.domain.domain)) }
-}
-
-/// `blank_subdomain` or `custom`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_domain_type(domain: *const tsq_community_domain) -> tsq_str {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| text::view(record.domain.domain_type.as_str())) }
-}
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_created_at(domain: *const tsq_community_domain) -> i64 {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| record.domain.created_at.as_microsecond()) }
-}
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_community_domain_updated_at(domain: *const tsq_community_domain) -> i64 {
-    // SAFETY: `domain` is NULL or live, by the manual.
-    unsafe { read(domain, |record| record.domain.updated_at.as_microsecond()) }
 }
 
 /// The domain as a JSON object: its columns by their names.
@@ -90,11 +54,11 @@ pub unsafe extern "C" fn tsq_community_domain_json(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || text::json(handle::required(domain, "domain")?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(domain, "domain")?)) }
 }
 
-/// Ends a domain. Takes `domain`; NULL is allowed.
+/// Frees a domain. Takes `domain`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_community_domain_free(domain: *mut tsq_community_domain) {
     // SAFETY: `domain` is NULL or owned by the caller, by the manual.

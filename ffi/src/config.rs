@@ -1,21 +1,23 @@
-//! Configurations: options by name and text, as Python's keywords and the environment have them.
+//! Configurations: options by name, with values as text.
 //!
-//! Invariant: a failed `set` leaves the configuration as it was. Behind a lock, so that this handle, the only one that
-//! changes, keeps the promise of all the others: any thread.
+//! Invariant: a failed `tsq_config_set` changes nothing. The configuration is the only handle that changes; a mutex
+//! makes it usable from any thread.
 
 use std::sync::{Mutex, PoisonError};
 
 use townsquare::Config;
 
 use crate::{
-    boundary::{act, answer, free, produce},
+    argument,
+    call::{act, produce},
     error::tsq_error,
+    guard::{answer, free},
     handle::{self, Handle},
     status::tsq_status,
-    text::{self, tsq_str},
+    text::tsq_str,
 };
 
-/// How a client is opened. Owned by the caller, who ends it with `tsq_config_free`; clients keep a copy.
+/// Options for opening a client. Owned by the caller, who frees it with `tsq_config_free`; clients keep a copy.
 pub struct tsq_config {
     _opaque: [u8; 0],
 }
@@ -24,7 +26,7 @@ impl Handle for tsq_config {
     type Value = Mutex<Config>;
 }
 
-/// A copy of the configuration, the defaults for NULL.
+/// A copy of the configuration; the defaults for NULL.
 ///
 /// # Safety
 /// `config` is NULL or live.
@@ -34,40 +36,40 @@ pub(crate) unsafe fn snapshot(config: *const tsq_config) -> Config {
     config.map_or_else(Config::new, |config| config.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// A configuration with every option at its default. Returns owned.
+/// Creates a configuration with every option at its default. Returns owned.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_config_new() -> *mut tsq_config {
     answer(|| handle::give(Mutex::new(Config::new())))
 }
 
-/// The configuration that a URL spells: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name
-/// in the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
+/// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
+/// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
-/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or a value
-/// that does not fit.
+/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
+/// invalid value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_from_url(
     url: tsq_str,
     out: *mut *mut tsq_config,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_url(text::required(url, "url")?)?))) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_url(argument::text(url, "url")?)?))) }
 }
 
-/// Every option that has an environment variable `TOWNSQUARE_<NAME>`, from there.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
 ///
-/// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable whose value does not fit.
+/// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_from_env(out: *mut *mut tsq_config, err: *mut *mut tsq_error) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_env()?))) }
 }
 
-/// Sets one option by its name; the manual's section OPTIONS lists them. Values are text: `"60"`, `"normal"`.
+/// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value does not fit; the
-/// configuration is then as it was.
+/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value is invalid; the
+/// configuration then does not change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_set(
     config: *mut tsq_config,
@@ -75,11 +77,11 @@ pub unsafe extern "C" fn tsq_config_set(
     value: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(None, err, || {
             let config = handle::required(config, "config")?;
-            let (name, value) = (text::required(name, "name")?, text::required(value, "value")?);
+            let (name, value) = (argument::text(name, "name")?, argument::text(value, "value")?);
             let mut config = config.lock().unwrap_or_else(PoisonError::into_inner);
             *config = config.clone().set(name, value)?;
             Ok(())
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn tsq_config_set(
     }
 }
 
-/// Ends a configuration. Takes `config`; NULL is allowed.
+/// Frees a configuration. Takes `config`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_free(config: *mut tsq_config) {
     // SAFETY: `config` is NULL or owned by the caller, by the manual.

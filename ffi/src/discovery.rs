@@ -1,20 +1,26 @@
-//! Discovery: trending, categories, search, refresh, and the HTTP endpoint without a server (SPEC 4.1, 4.2).
+//! Operations of discovery: trending, categories, search, refresh, and the HTTP endpoint (SPEC 4.1, 4.2).
 //!
-//! Invariant: each function is the core's method of the same name, with nothing before it but reading the arguments.
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Operation, Timeframe, blocking};
+use std::ffi::c_void;
+
+use townsquare::{Operation, blocking, discovery::Timeframe};
 
 use crate::{
-    boundary::{produce, produce_if_wanted},
+    argument,
+    call::{act, produce, produce_if_wanted},
+    callback::{Callback, tsq_destroy},
     client::tsq_client,
     discovery_stats::tsq_discovery_stats,
-    error::{Failure, tsq_error},
+    error::{Report, tsq_error},
+    failure::Failure,
     handle,
     http_response::tsq_http_response,
     mini_apps::tsq_mini_apps,
+    record::record,
     selection::{self, tsq_selection},
     status::tsq_status,
-    text::{self, tsq_bytes, tsq_str},
+    text::{tsq_bytes, tsq_str},
 };
 
 /// # Safety
@@ -24,11 +30,12 @@ unsafe fn discovery<'a>(client: *const tsq_client) -> Result<blocking::Discovery
     Ok(unsafe { handle::required(client, "client") }?.discovery())
 }
 
-/// The mini apps that trend, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
+/// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
-/// The first call of a process may wait for the catalog; later ones answer from memory. Without a catalog key the list
-/// is empty. Borrows `client`, `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE` (no catalog to answer from), `TSQ_CLOSED`.
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_get_trending_mini_apps(
     client: *const tsq_client,
@@ -37,21 +44,21 @@ pub unsafe extern "C" fn tsq_discovery_get_trending_mini_apps(
     out: *mut *mut tsq_mini_apps,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetTrendingMiniApps), out, err, || {
             let discovery = discovery(client)?;
-            let timeframe = text::optional(timeframe, "timeframe")?;
+            let timeframe = argument::optional_text(timeframe, "timeframe")?;
             let timeframe = timeframe.map_or(Ok(Timeframe::default()), str::parse)?;
             Ok(discovery.get_trending_mini_apps(timeframe, selection::read(selection)?)?)
         })
     }
 }
 
-/// The mini apps of any of these categories, in the order they trend.
+/// Lists the mini apps of any of these categories, in trending order.
 ///
 /// Borrows `client`, `categories` (an array of `categories_len`) and `selection` (NULL: the first 50); returns owned in
-/// `out`. Fails as `tsq_discovery_get_trending_mini_apps` does.
+/// `out`. Fails like `tsq_discovery_get_trending_mini_apps`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_get_mini_apps_by_category(
     client: *const tsq_client,
@@ -61,21 +68,21 @@ pub unsafe extern "C" fn tsq_discovery_get_mini_apps_by_category(
     out: *mut *mut tsq_mini_apps,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetMiniAppsByCategory), out, err, || {
             let discovery = discovery(client)?;
-            let categories = text::list(categories, categories_len, "categories")?;
+            let categories = argument::texts(categories, categories_len, "categories")?;
             Ok(discovery.get_mini_apps_by_category(categories, selection::read(selection)?)?)
         })
     }
 }
 
-/// The mini apps that match what somebody typed, best match first: word prefixes, several words, small typos; case and
-/// accents do not count.
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
 ///
-/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails as
-/// `tsq_discovery_get_trending_mini_apps` does.
+/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
     client: *const tsq_client,
@@ -84,42 +91,87 @@ pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
     out: *mut *mut tsq_mini_apps,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::SearchMiniApps), out, err, || {
             let discovery = discovery(client)?;
-            Ok(discovery.search_mini_apps(text::required(query, "query")?, selection::read(selection)?)?)
+            Ok(discovery.search_mini_apps(argument::text(query, "query")?, selection::read(selection)?)?)
         })
     }
 }
 
-/// Fetches the catalog now, whatever its age, and waits for it. Calls at the same time share one fetch. A catalog that
-/// lost most of its apps is refused: the old one stays.
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
+pub type tsq_preload_callback = Option<unsafe extern "C" fn(error: *const tsq_error, user_data: *mut c_void)>;
+
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_preload(
+    client: *const tsq_client,
+    callback: tsq_preload_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        let callback = Callback::take(callback, user_data, destroy);
+        act(Some(Operation::GetTrendingMiniApps), err, move || {
+            let (callback, client) = (callback?, handle::required(client, "client")?.inner());
+            // Fails on a closed client.
+            client.discovery().stats()?;
+            let (discovery, runtime) = (client.discovery().clone(), client.runtime().clone());
+            client.runtime().spawn(async move {
+                let loaded = discovery.get_trending_mini_apps(Timeframe::default(), 1).await;
+                // On a thread that may block: the callback may call the library.
+                runtime.spawn_blocking(move || {
+                    let report = loaded.err().map(|error| Report::new(error.into(), None));
+                    let error = report.as_ref().map_or(std::ptr::null(), handle::view);
+                    callback.call(|function, user_data| function(error, user_data));
+                });
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
 ///
 /// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
-/// fetch does (the old catalog stays), `TSQ_CLOSED`.
+/// fetch fails (the old catalog stays), `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_refresh(
     client: *const tsq_client,
     out: *mut *mut tsq_discovery_stats,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || Ok(discovery(client)?.refresh()?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || Ok(record(discovery(client)?.refresh()?)))
+    }
 }
 
-/// Like `tsq_discovery_refresh`, but takes the new catalog even when it lost most of its apps.
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_force_refresh(
     client: *const tsq_client,
     out: *mut *mut tsq_discovery_stats,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || Ok(discovery(client)?.force_refresh()?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || {
+            Ok(record(discovery(client)?.force_refresh()?))
+        })
+    }
 }
 
-/// The state of the catalog as it is; fetches nothing.
+/// Reads the state of the catalog. Starts no fetch and never waits.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
@@ -128,15 +180,15 @@ pub unsafe extern "C" fn tsq_discovery_get_stats(
     out: *mut *mut tsq_discovery_stats,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || Ok(discovery(client)?.stats()?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || Ok(record(discovery(client)?.stats()?))) }
 }
 
-/// Answers one HTTP request to `/api/miniapp-discovery`: mount it in whatever server the host has.
+/// Answers an HTTP request to `/api/miniapp-discovery`, for the HTTP server of the host.
 ///
-/// `method` is the request's (`GET`, `POST`, …), `target` its path with query
-/// (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request is an answer
-/// like any other (`TSQ_OK` with status 400, 404, 405, 413, …); fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
+/// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
+/// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
+/// response too (`TSQ_OK` with status 400, 404, 405, 413, …). Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
 /// NULL or text that is not UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_handle(
@@ -147,12 +199,12 @@ pub unsafe extern "C" fn tsq_discovery_handle(
     out: *mut *mut tsq_http_response,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(None, out, err, || {
             let discovery = discovery(client)?;
-            let (method, target) = (text::required(method, "method")?, text::required(target, "target")?);
-            Ok(discovery.handle(method, target, text::bytes(body, "body")?)?)
+            let (method, target) = (argument::text(method, "method")?, argument::text(target, "target")?);
+            Ok(record(discovery.handle(method, target, argument::bytes(body, "body")?)?))
         })
     }
 }

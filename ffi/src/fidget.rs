@@ -1,111 +1,62 @@
-//! One fidget: its row, with its JSON as text.
-//!
-//! Invariant: a record is complete when it is made: reading it is a view and allocates nothing.
+//! Fidgets: the struct of a row, and lists of rows (SPEC 2.7).
 
-use serde::Serialize;
-use townsquare::Fidget;
+use townsquare::spaces::Fidget;
 
 use crate::{
-    boundary::{free, produce, read},
+    call::produce,
     error::tsq_error,
+    guard::{free, read},
     handle::{self, Handle},
-    id::{self, Id},
-    json_text,
+    record::{Memory, Record, RecordList},
     status::tsq_status,
-    text::{self, tsq_str, tsq_string},
+    string::{json, tsq_string},
+    text::{self, tsq_str},
 };
 
-/// One fidget, a widget placed in a space. Owned where a call returns it by itself, and then ended with
-/// `tsq_fidget_free`; else a view into its list. All that is read from it lives as long as the fidget or the list.
+/// A fidget: a widget placed in a space. A record (manual, RECORDS); freed with `tsq_fidget_free` where a call returns
+/// it owned.
+#[repr(C)]
 pub struct tsq_fidget {
-    _opaque: [u8; 0],
+    /// Primary key: a UUID.
+    pub id: tsq_str,
+    /// The space that contains it: a UUID; may be absent.
+    pub space_id: tsq_str,
+    /// The kind of widget: the column `type`.
+    pub kind: tsq_str,
+    /// Settings, as JSON; may be absent.
+    pub config: tsq_str,
+    /// Position, as JSON; may be absent.
+    pub position: tsq_str,
+    /// Creation time, in microseconds.
+    pub created_at: i64,
+    /// Time of the last change, in microseconds; never goes back.
+    pub updated_at: i64,
 }
 
-impl Handle for tsq_fidget {
-    type Value = FidgetRecord;
-}
+impl Record for tsq_fidget {
+    type Source = Fidget;
 
-/// The value behind a [`tsq_fidget`]; as JSON, the core's record.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct FidgetRecord {
-    fidget: Fidget,
-    #[serde(skip)]
-    id: Id,
-    #[serde(skip)]
-    space_id: Option<Id>,
-    #[serde(skip)]
-    config: Option<Box<str>>,
-    #[serde(skip)]
-    position: Option<Box<str>>,
-}
-
-impl FidgetRecord {
-    /// The records of a list.
-    pub(crate) fn list(rows: Vec<Fidget>) -> Vec<FidgetRecord> {
-        rows.into_iter().map(FidgetRecord::from).collect()
-    }
-}
-
-impl From<Fidget> for FidgetRecord {
-    fn from(fidget: Fidget) -> FidgetRecord {
-        FidgetRecord {
-            id: fidget.id.into(),
-            space_id: fidget.space_id.map(Id::from),
-            config: fidget.config.as_ref().map(json_text::written),
-            position: fidget.position.as_ref().map(json_text::written),
-            fidget,
+    fn new(fidget: &Fidget, memory: &mut Memory) -> tsq_fidget {
+        tsq_fidget {
+            id: memory.id(fidget.id),
+            space_id: memory.optional_id(fidget.space_id),
+            kind: text::view(&fidget.kind),
+            config: memory.optional_json(fidget.config.as_ref()),
+            position: memory.optional_json(fidget.position.as_ref()),
+            created_at: fidget.created_at.as_microsecond(),
+            updated_at: fidget.updated_at.as_microsecond(),
         }
     }
 }
 
-/// The fidget's id: a UUID.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_id(fidget: *const tsq_fidget) -> tsq_str {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| record.id.view()) }
+/// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
+/// returns it owned; a view where it is a member of a space.
+pub struct tsq_fidget_list {
+    _opaque: [u8; 0],
 }
 
-/// The space it is in: a UUID; may be absent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_space_id(fidget: *const tsq_fidget) -> tsq_str {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| id::optional_view(record.space_id.as_ref())) }
-}
-
-/// What kind of widget it is: the column `type`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_kind(fidget: *const tsq_fidget) -> tsq_str {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| text::view(&record.fidget.kind)) }
-}
-
-/// Its settings, as JSON text; may be absent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_config(fidget: *const tsq_fidget) -> tsq_str {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| text::optional_view(record.config.as_deref())) }
-}
-
-/// Where it is, as JSON text; may be absent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_position(fidget: *const tsq_fidget) -> tsq_str {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| text::optional_view(record.position.as_deref())) }
-}
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_created_at(fidget: *const tsq_fidget) -> i64 {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| record.fidget.created_at.as_microsecond()) }
-}
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_fidget_updated_at(fidget: *const tsq_fidget) -> i64 {
-    // SAFETY: `fidget` is NULL or live, by the manual.
-    unsafe { read(fidget, |record| record.fidget.updated_at.as_microsecond()) }
+impl Handle for tsq_fidget_list {
+    type Value = RecordList<tsq_fidget>;
 }
 
 /// The fidget as a JSON object: its columns by their names.
@@ -117,13 +68,51 @@ pub unsafe extern "C" fn tsq_fidget_json(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || text::json(handle::required(fidget, "fidget")?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(fidget, "fidget")?)) }
 }
 
-/// Ends a fidget that a call returned by itself. Takes `fidget`; NULL is allowed.
+/// Frees a fidget that a call returned owned. Takes `fidget`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidget_free(fidget: *mut tsq_fidget) {
     // SAFETY: `fidget` is NULL or owned by the caller, by the manual.
     unsafe { free(fidget) }
+}
+
+/// The number of fidgets; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_fidget_list_len(list: *const tsq_fidget_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The fidget at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_fidget_list_at(list: *const tsq_fidget_list, index: usize) -> *const tsq_fidget {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_fidget_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_fidget_list_json(
+    list: *const tsq_fidget_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list that a call returned, with its fidgets. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_fidget_list_free(list: *mut tsq_fidget_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
 }

@@ -1,19 +1,20 @@
-//! Fidgets: the widgets placed in spaces (SPEC 2.7).
+//! Operations on fidgets, the widgets placed in spaces (SPEC 2.7).
 //!
-//! Invariant: each function is the core's method of the same name, with nothing before it but reading the arguments.
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Fidgets, Operation, blocking::wait};
+use townsquare::{Operation, blocking::wait, spaces::Fidgets};
 
 use crate::{
-    boundary::{act, produce, produce_if_wanted},
+    argument,
+    call::{act, produce, produce_if_wanted},
     client::tsq_client,
-    error::{Failure, tsq_error},
-    fidget::{FidgetRecord, tsq_fidget},
-    fidget_list::tsq_fidget_list,
-    handle, id,
+    error::tsq_error,
+    failure::Failure,
+    fidget::{tsq_fidget, tsq_fidget_list},
+    handle,
     new_fidget::{self, tsq_fidget_patch, tsq_new_fidget, tsq_position},
+    record::{list, record},
     status::tsq_status,
-    structs,
     text::tsq_str,
 };
 
@@ -24,11 +25,11 @@ unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<&'a Fidgets, Failure>
     Ok(unsafe { handle::required(client, "client") }?.inner().fidgets())
 }
 
-/// Places a fidget in a space.
+/// Creates a fidget in a space.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
-/// `TSQ_REFERENCE_MISSING` for a space that does not exist (the service), `TSQ_FORBIDDEN` for a space that is not the
-/// caller's, `TSQ_INVALID_INPUT` also for JSON deeper than 100, `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
+/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidget(
     client: *const tsq_client,
@@ -37,20 +38,20 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidget(
     out: *mut *mut tsq_fidget,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateFidget), out, err, || {
-            let (fidgets, space) = (fidgets(client)?, id::required(space_id, "space_id")?);
-            let fidget = structs::required(fidget, "fidget", |fidget: &tsq_new_fidget| fidget.read())?;
-            Ok(wait(fidgets.create_fidget(space, fidget))?.into())
+            let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
+            let fidget = argument::structure(fidget, "fidget", |fidget: &tsq_new_fidget| fidget.read())?;
+            Ok(record(wait(fidgets.create_fidget(space, fidget))?))
         })
     }
 }
 
-/// Places fidgets in a space in one transaction: all of them or none.
+/// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order given, owned in `out`, which may be
-/// NULL. Fails as `tsq_fidgets_create_fidget` does, for the first that fails.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
     client: *const tsq_client,
@@ -60,21 +61,21 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
     out: *mut *mut tsq_fidget_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateFidgets), out, err, || {
-            let (fidgets, space) = (fidgets(client)?, id::required(space_id, "space_id")?);
-            let items = structs::each(items, items_len, "items", |fidget: &tsq_new_fidget| fidget.read())?;
-            Ok(FidgetRecord::list(wait(fidgets.create_fidgets(space, items))?))
+            let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
+            let items = argument::structures(items, items_len, "items", |fidget: &tsq_new_fidget| fidget.read())?;
+            Ok(list(wait(fidgets.create_fidgets(space, items))?))
         })
     }
 }
 
-/// Saves the positions of a space's fidgets in one transaction, as after a drag.
+/// Saves positions of a space's fidgets in one transaction: all or none.
 ///
-/// Borrows all (`positions` is an array of `positions_len`); returns the fidgets that were named, oldest first, owned in
-/// `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when one of them is not a fidget of that space, or the space is
-/// not the caller's; `TSQ_INVALID_INPUT`, also for a fidget named twice; `TSQ_CLOSED`. Nothing changes then.
+/// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
+/// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_save_positions(
     client: *const tsq_client,
@@ -84,19 +85,19 @@ pub unsafe extern "C" fn tsq_fidgets_save_positions(
     out: *mut *mut tsq_fidget_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::SavePositions), out, err, || {
-            let (fidgets, space) = (fidgets(client)?, id::required(space_id, "space_id")?);
+            let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
             let positions = new_fidget::positions(positions, positions_len)?;
-            Ok(FidgetRecord::list(wait(fidgets.save_positions(space, positions))?))
+            Ok(list(wait(fidgets.save_positions(space, positions))?))
         })
     }
 }
 
-/// One fidget by its id.
+/// Reads a fidget by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible fidget has this id,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_get_fidget(
@@ -105,20 +106,19 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
     out: *mut *mut tsq_fidget,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetFidget), out, err, || {
             let fidgets = fidgets(client)?;
-            Ok(wait(fidgets.get_fidget(id::required(id, "id")?))?.into())
+            Ok(record(wait(fidgets.get_fidget(argument::id(id, "id")?))?))
         })
     }
 }
 
-/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+/// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
-/// no such fidget in a space of the caller's, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_update_fidget(
     client: *const tsq_client,
@@ -127,19 +127,19 @@ pub unsafe extern "C" fn tsq_fidgets_update_fidget(
     out: *mut *mut tsq_fidget,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::UpdateFidget), out, err, || {
-            let (fidgets, id) = (fidgets(client)?, id::required(id, "id")?);
-            let patch = structs::required(patch, "patch", |patch: &tsq_fidget_patch| patch.read())?;
-            Ok(wait(fidgets.update_fidget(id, patch))?.into())
+            let (fidgets, id) = (fidgets(client)?, argument::id(id, "id")?);
+            let patch = argument::structure(patch, "patch", |patch: &tsq_fidget_patch| patch.read())?;
+            Ok(record(wait(fidgets.update_fidget(id, patch))?))
         })
     }
 }
 
-/// Takes a fidget out of its space.
+/// Deletes a fidget.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such fidget in a space of the caller's, `TSQ_INVALID_INPUT`,
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when no space of the caller contains the fidget, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
@@ -147,16 +147,16 @@ pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
     id: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::DeleteFidget), err, || {
             let fidgets = fidgets(client)?;
-            Ok(wait(fidgets.delete_fidget(id::required(id, "id")?))?)
+            Ok(wait(fidgets.delete_fidget(argument::id(id, "id")?))?)
         })
     }
 }
 
-/// The fidgets of a space, oldest first, those of one moment by id; none for a space that is missing or hidden.
+/// Lists the fidgets of a space, oldest first, then by id. The list of a missing or hidden space is empty.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
@@ -166,11 +166,11 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
     out: *mut *mut tsq_fidget_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetSpaceFidgets), out, err, || {
             let fidgets = fidgets(client)?;
-            Ok(FidgetRecord::list(wait(fidgets.get_space_fidgets(id::required(space_id, "space_id")?))?))
+            Ok(list(wait(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?))?))
         })
     }
 }

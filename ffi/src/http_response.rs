@@ -1,64 +1,55 @@
-//! The endpoint's answers, for the host's own HTTP server to send.
-//!
-//! Invariant: complete when it is handed out; header names are in lower case as HTTP/2 wants them, each value is text.
+//! Responses of the HTTP endpoint, for the host's own server to send.
 
-use townsquare::HttpResponse;
+use townsquare::discovery::HttpResponse;
 
 use crate::{
-    boundary::{free, read},
-    handle::Handle,
+    guard::free,
+    record::{Memory, Record},
     text::{self, tsq_bytes, tsq_str},
 };
 
-/// Status, headers and body of an answer. Owned, ended with `tsq_http_response_free`; what is read from it lives as
-/// long.
+/// A header of a response. This struct does not grow.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_http_header {
+    /// Name, in lower case.
+    pub name: tsq_str,
+    /// Value.
+    pub value: tsq_str,
+}
+
+/// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
+#[repr(C)]
 pub struct tsq_http_response {
-    _opaque: [u8; 0],
+    /// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503.
+    pub status: u16,
+    /// The headers: an array.
+    pub headers: *const tsq_http_header,
+    /// Number of headers.
+    pub headers_len: usize,
+    /// The body: JSON, or empty.
+    pub body: tsq_bytes,
 }
 
-impl Handle for tsq_http_response {
-    type Value = HttpResponse;
+impl Record for tsq_http_response {
+    type Source = HttpResponse;
+
+    fn new(response: &HttpResponse, memory: &mut Memory) -> tsq_http_response {
+        let header = |(name, value): &(&'static str, String)| tsq_http_header {
+            name: text::view(name),
+            value: text::view(value),
+        };
+        let headers: Vec<_> = response.headers.iter().map(header).collect();
+        tsq_http_response {
+            status: response.status,
+            headers_len: headers.len(),
+            headers: memory.array(headers),
+            body: text::bytes_view(&response.body),
+        }
+    }
 }
 
-/// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503; 0 for NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_http_response_status(response: *const tsq_http_response) -> u16 {
-    // SAFETY: `response` is NULL or live, by the manual.
-    unsafe { read(response, |response| response.status) }
-}
-
-/// How many headers there are.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_http_response_headers_len(response: *const tsq_http_response) -> usize {
-    // SAFETY: `response` is NULL or live, by the manual.
-    unsafe { read(response, |response| response.headers.len()) }
-}
-
-/// The name of the header at `index`, counted from 0; absent beyond the end.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_http_response_header_name_at(response: *const tsq_http_response, index: usize) -> tsq_str {
-    // SAFETY: `response` is NULL or live, by the manual.
-    unsafe { read(response, |response| text::optional_view(response.headers.get(index).map(|header| header.0))) }
-}
-
-/// The value of the header at `index`, counted from 0; absent beyond the end.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_http_response_header_value_at(
-    response: *const tsq_http_response,
-    index: usize,
-) -> tsq_str {
-    // SAFETY: `response` is NULL or live, by the manual.
-    unsafe { read(response, |response| text::optional_view(response.headers.get(index).map(|header| &*header.1))) }
-}
-
-/// The body: JSON, or empty.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_http_response_body(response: *const tsq_http_response) -> tsq_bytes {
-    // SAFETY: `response` is NULL or live, by the manual.
-    unsafe { read(response, |response| text::bytes_view(&response.body)) }
-}
-
-/// Ends an answer. Takes `response`; NULL is allowed.
+/// Frees a response. Takes `response`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_http_response_free(response: *mut tsq_http_response) {
     // SAFETY: `response` is NULL or owned by the caller, by the manual.

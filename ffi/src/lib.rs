@@ -1,32 +1,45 @@
 //! townsquare for C and C++: the functions behind `include/townsquare.h`.
 //!
-//! Invariant: this crate is a skin. It turns C values into the core's, calls [`townsquare::blocking`] once and turns
-//! the answer back; it decides nothing, knows no database and holds no second copy of a body. It is also the only
-//! crate with `unsafe`, and every such block says what the caller promised; the promises themselves are the manual at
-//! the head of the header (`header.md`), once for all functions.
+//! Invariant: this crate converts arguments, calls the core once, and converts the result. It contains no logic of the
+//! services and no SQL. It is the only crate with `unsafe`; each unsafe block states what the C caller promised. The
+//! manual at the head of the header (`header.md`) lists these promises once for all functions.
 //!
-//! Types and functions carry their C names, so that this code, the header and a debugger say the same words. The
-//! documentation of every function here is its entry in the header.
+//! Types and functions carry their C names. The documentation of each function here is its entry in the header.
 
 #![allow(non_camel_case_types, reason = "the types carry their C names")]
+#![allow(missing_debug_implementations, reason = "Rust code never formats the opaque types of the C API")]
 #![allow(clippy::missing_safety_doc, reason = "one contract for all functions: header.md, the manual of the header")]
 
-// How values cross, and the guard around every body.
-mod boundary;
-mod callback;
-mod handle;
-mod id;
-mod json_text;
-mod structs;
+// Conversions and guards, lowest first: a module imports only modules above it.
+// cbindgen writes functions and constants into the header in the order of the modules.
+mod text;
 
-// One C noun a file. The header lists the functions in this order.
 mod version;
+
+mod failure;
+
+mod handle;
 
 mod status;
 
-mod text;
+mod guard;
+
+mod string;
 
 mod error;
+
+mod call;
+
+mod argument;
+
+mod change;
+
+mod record;
+
+mod callback;
+
+// One C noun a file.
+mod log;
 
 mod config;
 
@@ -34,23 +47,21 @@ mod client;
 
 mod selection;
 
-mod discovery;
-
-mod mini_apps;
+mod author;
 
 mod mini_app;
 
-mod author;
+mod mini_apps;
 
 mod discovery_stats;
 
 mod http_response;
 
-mod auth;
-
-mod user_patch;
+mod discovery;
 
 mod user;
+
+mod user_patch;
 
 mod session;
 
@@ -60,35 +71,31 @@ mod subscription;
 
 mod identity_claim;
 
-mod change;
+mod auth;
+
+mod fidget;
+
+mod owner;
+
+mod space;
 
 mod new_space;
 
 mod spaces;
 
-mod space_list;
-
-mod space;
-
-mod owner;
-
 mod new_fidget;
 
 mod fidgets;
-
-mod fidget_list;
-
-mod fidget;
-
-mod community_patch;
-
-mod communities;
 
 mod community_config;
 
 mod community_domain;
 
 mod space_registration;
+
+mod community_patch;
+
+mod communities;
 
 pub use auth::*;
 pub use auth_event::*;
@@ -105,10 +112,10 @@ pub use discovery::*;
 pub use discovery_stats::*;
 pub use error::*;
 pub use fidget::*;
-pub use fidget_list::*;
 pub use fidgets::*;
 pub use http_response::*;
 pub use identity_claim::*;
+pub use log::*;
 pub use mini_app::*;
 pub use mini_apps::*;
 pub use new_fidget::*;
@@ -117,10 +124,10 @@ pub use owner::*;
 pub use selection::*;
 pub use session::*;
 pub use space::*;
-pub use space_list::*;
 pub use space_registration::*;
 pub use spaces::*;
 pub use status::*;
+pub use string::*;
 pub use subscription::*;
 pub use text::*;
 pub use user::*;

@@ -1,22 +1,23 @@
-//! Lists of mini apps: one owned handle, apps as views into it.
+//! Lists of mini apps.
 //!
-//! Invariant: making a list copies no app and looking through it allocates nothing; the list keeps its part of the
-//! catalog alive, whatever becomes of the client.
+//! Invariant: a list copies no app; it holds a reference to the catalog. Reading it allocates nothing and does not need
+//! the client.
 
 use std::ptr;
 
-use townsquare::MiniApps;
+use townsquare::discovery::MiniApps;
 
 use crate::{
-    boundary::{free, produce, read},
+    call::produce,
     error::tsq_error,
+    guard::{free, read},
     handle::{self, Handle},
     mini_app::tsq_mini_app,
     status::tsq_status,
-    text::{self, tsq_string},
+    string::{json, tsq_string},
 };
 
-/// A list of mini apps, best first. Owned, ended with `tsq_mini_apps_free`; it never changes and outlives its client.
+/// A list of mini apps, best first. Owned, freed with `tsq_mini_apps_free`.
 pub struct tsq_mini_apps {
     _opaque: [u8; 0],
 }
@@ -25,7 +26,7 @@ impl Handle for tsq_mini_apps {
     type Value = MiniApps;
 }
 
-/// How many apps the list has; 0 for NULL.
+/// The number of apps; 0 for NULL.
 ///
 /// Borrows `apps`.
 #[unsafe(no_mangle)]
@@ -36,14 +37,14 @@ pub unsafe extern "C" fn tsq_mini_apps_len(apps: *const tsq_mini_apps) -> usize 
 
 /// The app at `index`, counted from 0; NULL beyond the end.
 ///
-/// Borrows `apps`; returns a view that lives as long as the list. Costs nothing: no copy, nothing to free.
+/// Borrows `apps`; returns a view that lives as long as the list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_mini_apps_at(apps: *const tsq_mini_apps, index: usize) -> *const tsq_mini_app {
     // SAFETY: `apps` is NULL or live, by the manual.
     unsafe { read(apps, |apps| apps.get(index).map_or(ptr::null(), handle::view)) }
 }
 
-/// The list as a JSON array of `tsq_mini_app_json`'s objects.
+/// The list as a JSON array of the objects of `tsq_mini_app_json`.
 ///
 /// Borrows `apps`; returns owned in `out`.
 #[unsafe(no_mangle)]
@@ -52,11 +53,11 @@ pub unsafe extern "C" fn tsq_mini_apps_json(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || text::json(handle::required(apps, "apps")?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(apps, "apps")?)) }
 }
 
-/// Ends a list, and with it all views of its apps. Takes `apps`; NULL is allowed.
+/// Frees a list and ends all views of its apps. Takes `apps`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_mini_apps_free(apps: *mut tsq_mini_apps) {
     // SAFETY: `apps` is NULL or owned by the caller, by the manual.

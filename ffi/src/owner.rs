@@ -1,51 +1,25 @@
 //! The owner of a public space (SPEC 4.5).
-//!
-//! Invariant: a `tsq_owner` is a view of an owner inside a list of spaces, never owned.
 
-use serde::Serialize;
-use townsquare::Owner;
+use townsquare::spaces::Owner;
 
 use crate::{
-    boundary::read,
-    handle::Handle,
-    id::Id,
+    record::{Memory, Record},
     text::{self, tsq_str},
 };
 
-/// The owner of a public space: a view into its list.
+/// The owner of a public space. A record (manual, RECORDS), always a member of a space.
+#[repr(C)]
 pub struct tsq_owner {
-    _opaque: [u8; 0],
+    /// The user's id: a UUID.
+    pub id: tsq_str,
+    /// The user's e-mail address; absent when the option `expose_owner_email` is false.
+    pub email: tsq_str,
 }
 
-impl Handle for tsq_owner {
-    type Value = OwnerRecord;
-}
+impl Record for tsq_owner {
+    type Source = Owner;
 
-/// The value behind a [`tsq_owner`]; as JSON, the core's record.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct OwnerRecord {
-    owner: Owner,
-    #[serde(skip)]
-    id: Id,
-}
-
-impl From<Owner> for OwnerRecord {
-    fn from(owner: Owner) -> OwnerRecord {
-        OwnerRecord { id: owner.id.into(), owner }
+    fn new(owner: &Owner, memory: &mut Memory) -> tsq_owner {
+        tsq_owner { id: memory.id(owner.id), email: text::optional_view(owner.email.as_deref()) }
     }
-}
-
-/// The user's id: a UUID.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_owner_id(owner: *const tsq_owner) -> tsq_str {
-    // SAFETY: `owner` is NULL or live, by the manual.
-    unsafe { read(owner, |record| record.id.view()) }
-}
-
-/// The user's e-mail address; absent where the client does not expose it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_owner_email(owner: *const tsq_owner) -> tsq_str {
-    // SAFETY: `owner` is NULL or live, by the manual.
-    unsafe { read(owner, |record| text::optional_view(record.owner.email.as_deref())) }
 }

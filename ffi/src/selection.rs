@@ -1,31 +1,26 @@
-//! Selections: how many mini apps a call lists, and which.
-//!
-//! Invariant: whatever stands in it is handed to the core as it is; the core judges limits, categories and networks.
+//! Selections: the limit and the filters of a discovery call. The core checks them.
 
 use std::ptr;
 
-use townsquare::Selection;
+use townsquare::discovery::Selection;
 
-use crate::{
-    error::Failure,
-    text::{self, tsq_str},
-};
+use crate::{argument, failure::Failure, text::tsq_str};
 
-/// How many mini apps a call lists, and which. Start from `tsq_selection_first`; NULL in place of one lists the first 50.
+/// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_selection {
-    /// The most to list, 1 to 1,000; else the call fails with `TSQ_INVALID_INPUT`.
+    /// Maximum number of apps, 1 to 1,000; else the call fails with `TSQ_INVALID_INPUT`.
     pub limit: u32,
-    /// Only apps of one of these categories (`games`, `social`, …); none given: of any.
+    /// Only apps of one of these categories (`games`, `social`, …); empty: of any.
     pub categories: *const tsq_str,
-    /// How many categories.
+    /// Number of categories.
     pub categories_len: usize,
-    /// Only apps that run on one of these networks (`base`, `optimism`, …); none given: on any.
+    /// Only apps that run on one of these networks (`base`, `optimism`, …); empty: on any.
     pub networks: *const tsq_str,
-    /// How many networks.
+    /// Number of networks.
     pub networks_len: usize,
 }
 
@@ -47,8 +42,8 @@ pub(crate) unsafe fn read(selection: *const tsq_selection) -> Result<Selection, 
     // SAFETY: the caller's promise, passed on.
     let (categories, networks) = unsafe {
         (
-            text::list(selection.categories, selection.categories_len, "selection.categories")?,
-            text::list(selection.networks, selection.networks_len, "selection.networks")?,
+            argument::texts(selection.categories, selection.categories_len, "selection.categories")?,
+            argument::texts(selection.networks, selection.networks_len, "selection.networks")?,
         )
     };
     Ok(Selection::first(selection.limit).in_categories(categories).on_networks(networks))

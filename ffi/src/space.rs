@@ -1,146 +1,108 @@
-//! One space: its row, and with it its fidgets or its owner where the call asked for them.
-//!
-//! Invariant: a record is complete when it is made: reading it is a view and allocates nothing.
+//! Spaces: the struct of a row with its fidgets or its owner, and lists of rows (SPEC 2.6, 4.5).
 
 use std::ptr;
 
 use serde::Serialize;
-use townsquare::{PublicSpace, Space, SpaceWithFidgets};
+use townsquare::spaces::{PublicSpace, Space, SpaceWithFidgets};
 
 use crate::{
-    boundary::{free, produce, read},
+    call::produce,
     error::tsq_error,
-    fidget::FidgetRecord,
-    fidget_list::tsq_fidget_list,
+    fidget::{tsq_fidget, tsq_fidget_list},
+    guard::{free, read},
     handle::{self, Handle},
-    id::{self, Id},
-    owner::{OwnerRecord, tsq_owner},
+    owner::tsq_owner,
+    record::{self, Memory, Nested, OwnedRecord, Record, RecordList},
     status::tsq_status,
-    text::{self, tsq_str, tsq_string},
+    string::{json, tsq_string},
+    text::{self, tsq_str},
 };
 
-/// One space. Owned where a call returns it by itself, and then ended with `tsq_space_free`; else a view into its list.
-/// All that is read from it lives as long as the space or the list. It never changes and outlives its client.
+/// A space. A record (manual, RECORDS); freed with `tsq_space_free` where a call returns it owned.
+#[repr(C)]
 pub struct tsq_space {
+    /// Primary key: a UUID.
+    pub id: tsq_str,
+    /// Display name.
+    pub name: tsq_str,
+    /// Description; may be absent.
+    pub description: tsq_str,
+    /// The user who owns it: a UUID; may be absent.
+    pub owner_id: tsq_str,
+    /// Whether every caller may see it.
+    pub is_public: bool,
+    /// Creation time, in microseconds.
+    pub created_at: i64,
+    /// Time of the last change, in microseconds; never goes back.
+    pub updated_at: i64,
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
+    pub fidgets: *const tsq_fidget_list,
+    /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
+    pub owner: *const tsq_owner,
+}
+
+/// The core's row; as JSON, with what the call returned beside it.
+#[derive(Serialize)]
+pub(crate) struct SpaceRow {
+    #[serde(flatten)]
+    space: Space,
+    /// `None` where the call does not return fidgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fidgets: Option<Nested<RecordList<tsq_fidget>>>,
+    /// `None` where the call does not return the owner; `Some(None)` for a space without an owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<Option<Nested<OwnedRecord<tsq_owner>>>>,
+}
+
+impl From<Space> for SpaceRow {
+    fn from(space: Space) -> SpaceRow {
+        SpaceRow { space, fidgets: None, owner: None }
+    }
+}
+
+impl From<SpaceWithFidgets> for SpaceRow {
+    fn from(row: SpaceWithFidgets) -> SpaceRow {
+        SpaceRow { space: row.space, fidgets: Some(record::list(row.fidgets).into()), owner: None }
+    }
+}
+
+impl From<PublicSpace> for SpaceRow {
+    fn from(row: PublicSpace) -> SpaceRow {
+        let owner = row.owner.map(|owner| record::record(owner).into());
+        SpaceRow { space: row.space, fidgets: None, owner: Some(owner) }
+    }
+}
+
+impl Record for tsq_space {
+    type Source = SpaceRow;
+
+    fn new(row: &SpaceRow, memory: &mut Memory) -> tsq_space {
+        let space = &row.space;
+        tsq_space {
+            id: memory.id(space.id),
+            name: text::view(&space.name),
+            description: text::optional_view(space.description.as_deref()),
+            owner_id: memory.optional_id(space.owner_id),
+            is_public: space.is_public,
+            created_at: space.created_at.as_microsecond(),
+            updated_at: space.updated_at.as_microsecond(),
+            fidgets: row.fidgets.as_ref().map_or(ptr::null(), Nested::view),
+            owner: row.owner.as_ref().and_then(Option::as_ref).map_or(ptr::null(), Nested::view),
+        }
+    }
+}
+
+/// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
+pub struct tsq_space_list {
     _opaque: [u8; 0],
 }
 
-impl Handle for tsq_space {
-    type Value = SpaceRecord;
+impl Handle for tsq_space_list {
+    type Value = RecordList<tsq_space>;
 }
 
-/// The value behind a [`tsq_space`]; as JSON, the core's record.
-#[derive(Serialize)]
-pub(crate) struct SpaceRecord {
-    #[serde(flatten)]
-    space: Space,
-    /// `None` where the call did not ask for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fidgets: Option<Vec<FidgetRecord>>,
-    /// `None` where the call did not ask; `Some(None)` for a space without an owner.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<Option<OwnerRecord>>,
-    #[serde(skip)]
-    id: Id,
-    #[serde(skip)]
-    owner_id: Option<Id>,
-}
-
-impl SpaceRecord {
-    /// The records of a list.
-    pub(crate) fn list<T: Into<SpaceRecord>>(rows: Vec<T>) -> Vec<SpaceRecord> {
-        rows.into_iter().map(Into::into).collect()
-    }
-}
-
-impl From<Space> for SpaceRecord {
-    fn from(space: Space) -> SpaceRecord {
-        let (id, owner_id) = (space.id.into(), space.owner_id.map(Id::from));
-        SpaceRecord { space, fidgets: None, owner: None, id, owner_id }
-    }
-}
-
-impl From<SpaceWithFidgets> for SpaceRecord {
-    fn from(row: SpaceWithFidgets) -> SpaceRecord {
-        SpaceRecord { fidgets: Some(FidgetRecord::list(row.fidgets)), ..row.space.into() }
-    }
-}
-
-impl From<PublicSpace> for SpaceRecord {
-    fn from(row: PublicSpace) -> SpaceRecord {
-        SpaceRecord { owner: Some(row.owner.map(OwnerRecord::from)), ..row.space.into() }
-    }
-}
-
-/// The space's id: a UUID.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_id(space: *const tsq_space) -> tsq_str {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.id.view()) }
-}
-
-/// Display name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_name(space: *const tsq_space) -> tsq_str {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| text::view(&record.space.name)) }
-}
-
-/// What it is about; may be absent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_description(space: *const tsq_space) -> tsq_str {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| text::optional_view(record.space.description.as_deref())) }
-}
-
-/// The user it belongs to: a UUID; may be absent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_owner_id(space: *const tsq_space) -> tsq_str {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| id::optional_view(record.owner_id.as_ref())) }
-}
-
-/// Whether everyone may see it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_is_public(space: *const tsq_space) -> bool {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.space.is_public) }
-}
-
-/// When it was made: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_created_at(space: *const tsq_space) -> i64 {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.space.created_at.as_microsecond()) }
-}
-
-/// When it last changed, never going back: microseconds since 1970-01-01T00:00:00Z.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_updated_at(space: *const tsq_space) -> i64 {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.space.updated_at.as_microsecond()) }
-}
-
-/// Its fidgets, oldest first, from the calls that return spaces with them (`tsq_spaces_get_user_spaces`,
-/// `tsq_spaces_get_space_with_fidgets`); NULL from the others.
-///
-/// Returns a view: it is not to be freed.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_fidgets(space: *const tsq_space) -> *const tsq_fidget_list {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.fidgets.as_ref().map_or(ptr::null(), handle::view)) }
-}
-
-/// Its owner, from `tsq_spaces_get_public_spaces`; NULL from other calls, and for a space without an owner.
-///
-/// Returns a view.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_space_owner(space: *const tsq_space) -> *const tsq_owner {
-    // SAFETY: `space` is NULL or live, by the manual.
-    unsafe { read(space, |record| record.owner.as_ref().and_then(Option::as_ref).map_or(ptr::null(), handle::view)) }
-}
-
-/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` from the calls that return them.
+/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` where the call returns them.
 ///
 /// Borrows `space`; returns owned in `out`.
 #[unsafe(no_mangle)]
@@ -149,13 +111,51 @@ pub unsafe extern "C" fn tsq_space_json(
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
-    unsafe { produce(None, out, err, || text::json(handle::required(space, "space")?)) }
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(space, "space")?)) }
 }
 
-/// Ends a space that a call returned by itself. Takes `space`; NULL is allowed.
+/// Frees a space that a call returned owned. Takes `space`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_space_free(space: *mut tsq_space) {
     // SAFETY: `space` is NULL or owned by the caller, by the manual.
     unsafe { free(space) }
+}
+
+/// The number of spaces; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_len(list: *const tsq_space_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The space at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_at(list: *const tsq_space_list, index: usize) -> *const tsq_space {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_space_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_json(
+    list: *const tsq_space_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its spaces. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_free(list: *mut tsq_space_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
 }

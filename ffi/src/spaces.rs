@@ -1,26 +1,31 @@
-//! Spaces: the rows that users own (SPEC 2.6, 4.5).
+//! Operations on spaces (SPEC 2.6, 4.5).
 //!
-//! Invariant: each function is the core's method of the same name, with nothing before it but reading the arguments.
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use townsquare::{Operation, Spaces, blocking::wait};
+use townsquare::{
+    Operation,
+    blocking::wait,
+    spaces::{DEFAULT_PAGE, Spaces},
+};
 
 use crate::{
-    boundary::{act, produce, produce_if_wanted},
+    argument,
+    call::{act, produce, produce_if_wanted},
     client::tsq_client,
-    error::{Failure, tsq_error},
-    handle, id,
+    error::tsq_error,
+    failure::Failure,
+    handle,
     new_space::{tsq_new_space, tsq_space_patch},
-    space::{SpaceRecord, tsq_space},
-    space_list::tsq_space_list,
+    record::{list, record},
+    space::{tsq_space, tsq_space_list},
     status::tsq_status,
-    structs,
     text::tsq_str,
 };
 
-/// How many public spaces a page has when nothing else is said.
+/// The default page size of `tsq_spaces_get_public_spaces`.
 pub const TSQ_DEFAULT_PAGE: u32 = 20;
 
-const _: () = assert!(TSQ_DEFAULT_PAGE == townsquare::DEFAULT_PAGE, "one default in every language");
+const _: () = assert!(TSQ_DEFAULT_PAGE == DEFAULT_PAGE, "the default page size is the same in every language");
 
 /// # Safety
 /// `client` is NULL or lives for `'a`.
@@ -29,11 +34,11 @@ unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
     Ok(unsafe { handle::required(client, "client") }?.inner().spaces())
 }
 
-/// Inserts a space. It belongs to the caller unless the service names somebody else.
+/// Creates a space. Its owner is the caller; the service may name another owner.
 ///
-/// Borrows `client` and `space`; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without
-/// a name, `TSQ_REFERENCE_MISSING` for an owner who does not exist, `TSQ_FORBIDDEN` for a space that would not be the
-/// caller's own, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_space(
     client: *const tsq_client,
@@ -41,20 +46,20 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
     out: *mut *mut tsq_space,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateSpace), out, err, || {
             let spaces = spaces(client)?;
-            let space = structs::required(space, "space", |space: &tsq_new_space| space.read())?;
-            Ok(wait(spaces.create_space(space))?.into())
+            let space = argument::structure(space, "space", |space: &tsq_new_space| space.read())?;
+            Ok(record(wait(spaces.create_space(space))?))
         })
     }
 }
 
-/// Inserts spaces in one transaction: all of them or none.
+/// Creates spaces in one transaction: all or none.
 ///
-/// Borrows `client` and `items` (an array of `items_len`); returns the rows, in the order given, owned in `out`, which
-/// may be NULL. Fails as `tsq_spaces_create_space` does, for the first that fails.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_spaces(
     client: *const tsq_client,
@@ -63,19 +68,19 @@ pub unsafe extern "C" fn tsq_spaces_create_spaces(
     out: *mut *mut tsq_space_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateSpaces), out, err, || {
             let spaces = spaces(client)?;
-            let items = structs::each(items, items_len, "items", |space: &tsq_new_space| space.read())?;
-            Ok(SpaceRecord::list(wait(spaces.create_spaces(items))?))
+            let items = argument::structures(items, items_len, "items", |space: &tsq_new_space| space.read())?;
+            Ok(list(wait(spaces.create_spaces(items))?))
         })
     }
 }
 
-/// One space by its id.
+/// Reads a space by its id.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none that the caller may see,
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space has this id,
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_space(
@@ -84,19 +89,19 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
     out: *mut *mut tsq_space,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetSpace), out, err, || {
             let spaces = spaces(client)?;
-            Ok(wait(spaces.get_space(id::required(id, "id")?))?.into())
+            Ok(record(wait(spaces.get_space(argument::id(id, "id")?))?))
         })
     }
 }
 
-/// Changes what `patch` names and nothing else; a patch of nothing changes nothing.
+/// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
-/// Borrows all; returns the row as it is now owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when there is
-/// no such space of the caller's, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_update_space(
     client: *const tsq_client,
@@ -105,35 +110,37 @@ pub unsafe extern "C" fn tsq_spaces_update_space(
     out: *mut *mut tsq_space,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::UpdateSpace), out, err, || {
-            let (spaces, id) = (spaces(client)?, id::required(id, "id")?);
-            let patch = structs::required(patch, "patch", |patch: &tsq_space_patch| patch.read())?;
-            Ok(wait(spaces.update_space(id, patch))?.into())
+            let (spaces, id) = (spaces(client)?, argument::id(id, "id")?);
+            let patch = argument::structure(patch, "patch", |patch: &tsq_space_patch| patch.read())?;
+            Ok(record(wait(spaces.update_space(id, patch))?))
         })
     }
 }
 
-/// Deletes a space and its fidgets.
+/// Deletes a space with its fidgets.
 ///
-/// Borrows all. Fails with `TSQ_NOT_FOUND` when there is no such space of the caller's, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all. Fails with `TSQ_NOT_FOUND` when the caller owns no space with this id, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_delete_space(
     client: *const tsq_client,
     id: tsq_str,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::DeleteSpace), err, || {
             let spaces = spaces(client)?;
-            Ok(wait(spaces.delete_space(id::required(id, "id")?))?)
+            Ok(wait(spaces.delete_space(argument::id(id, "id")?))?)
         })
     }
 }
 
-/// The spaces of a user with their fidgets, newest first, those of one moment by id; an unknown user has none.
+/// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
+/// empty.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
@@ -143,20 +150,20 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
     out: *mut *mut tsq_space_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetUserSpaces), out, err, || {
             let spaces = spaces(client)?;
-            Ok(SpaceRecord::list(wait(spaces.get_user_spaces(id::required(user_id, "user_id")?))?))
+            Ok(list(wait(spaces.get_user_spaces(argument::id(user_id, "user_id")?))?))
         })
     }
 }
 
-/// Public spaces with their owners, newest first, those of one moment by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. The owner's e-mail address is shown to every reader, unless the client
-/// was opened not to.
+/// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
+/// `expose_owner_email` is false.
 ///
-/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit that is not 1 to 1,000,
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_public_spaces(
@@ -166,18 +173,18 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces(
     out: *mut *mut tsq_space_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetPublicSpaces), out, err, || {
-            Ok(SpaceRecord::list(wait(spaces(client)?.get_public_spaces(limit, offset))?))
+            Ok(list(wait(spaces(client)?.get_public_spaces(limit, offset))?))
         })
     }
 }
 
-/// One space with its fidgets, oldest first; only a space that has a fidget matches.
+/// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when there is none with a fidget that the caller may
-/// see, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space with a fidget has this id,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     client: *const tsq_client,
@@ -185,11 +192,11 @@ pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     out: *mut *mut tsq_space,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // SAFETY: the arguments are as the manual asks.
+    // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::GetSpaceWithFidgets), out, err, || {
             let spaces = spaces(client)?;
-            Ok(wait(spaces.get_space_with_fidgets(id::required(id, "id")?))?.into())
+            Ok(record(wait(spaces.get_space_with_fidgets(argument::id(id, "id")?))?))
         })
     }
 }

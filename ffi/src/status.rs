@@ -1,48 +1,45 @@
 //! Statuses: what a function that can fail returns.
 //!
-//! Invariant: 0 is success, and a failure's number is its kind's place in [`ErrorKind::ALL`], counted from 1. Numbers
-//! are never reused or moved; new kinds come at the end.
+//! Invariant: 0 is success. The number of a failure is the index of its kind in [`ErrorKind::ALL`] plus 1. Numbers are
+//! never reused or moved; new kinds are added at the end.
 
 use townsquare::ErrorKind;
 
-use crate::{
-    boundary::answer,
-    text::{self, tsq_str},
-};
+use crate::text::{self, tsq_str};
 
-/// How a call ended. `TSQ_OK` is 0; every other value is the kind of a failure, what a program branches on.
+/// The result of a call. `TSQ_OK` is 0; every other value is the kind of a failure.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum tsq_status {
-    /// It worked.
+    /// Success.
     TSQ_OK = 0,
-    /// A unique value is taken.
+    /// A unique value is already in use.
     TSQ_ALREADY_EXISTS = 1,
     /// A referenced row does not exist.
     TSQ_REFERENCE_MISSING = 2,
     /// A required field has no value.
     TSQ_FIELD_MISSING = 3,
-    /// A table of the database is gone.
+    /// A table of the database does not exist.
     TSQ_TABLE_MISSING = 4,
-    /// The row or file does not exist, or the caller may not know that it does.
+    /// The row or file does not exist, or a policy hides it from the caller.
     TSQ_NOT_FOUND = 5,
     /// An argument is NULL, not UTF-8, malformed or out of range; the message names it.
     TSQ_INVALID_INPUT = 6,
-    /// The caller is nobody, or its credentials or session are not valid.
+    /// The call needs a user and the caller is anonymous, or the credentials or session are not valid.
     TSQ_UNAUTHORIZED = 7,
-    /// A policy denies this to the caller.
+    /// The caller is known and a policy denies the call.
     TSQ_FORBIDDEN = 8,
-    /// Too many attempts; `tsq_error_retry_after_ms` says when to come back.
+    /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
     /// A file or body is over its size limit.
     TSQ_TOO_LARGE = 10,
-    /// An outside system does not answer, or there is nothing to answer from. Worth another try.
+    /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,
     /// The client was closed.
     TSQ_CLOSED = 12,
     /// The configuration is wrong; the message names the option.
     TSQ_CONFIG = 13,
-    /// A fault of the library or of the database below it.
+    /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
 }
 
@@ -52,7 +49,7 @@ use tsq_status::{
     TSQ_UNAVAILABLE,
 };
 
-/// The failures in the order of [`ErrorKind::ALL`]; a kind more there does not compile here.
+/// The failures in the order of [`ErrorKind::ALL`]. A new kind in `ALL` does not compile until it is added here.
 const FAILURES: [tsq_status; ErrorKind::ALL.len()] = [
     TSQ_ALREADY_EXISTS,
     TSQ_REFERENCE_MISSING,
@@ -77,18 +74,16 @@ impl From<ErrorKind> for tsq_status {
     }
 }
 
-/// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for a number that is none.
+/// The name of a status: `ok`, `already_exists`, `invalid_input`, …; absent for an unknown number.
 ///
 /// Returns a view that lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_status_name(status: i32) -> tsq_str {
-    answer(|| {
-        if status == TSQ_OK as i32 {
-            return text::view("ok");
-        }
-        let kind = ErrorKind::ALL.iter().find(|kind| tsq_status::from(**kind) as i32 == status);
-        text::optional_view(kind.map(|kind| kind.as_str()))
-    })
+    if status == TSQ_OK as i32 {
+        return text::view("ok");
+    }
+    let kind = ErrorKind::ALL.iter().find(|kind| tsq_status::from(**kind) as i32 == status);
+    text::optional_view(kind.map(|kind| kind.as_str()))
 }
 
 #[cfg(test)]

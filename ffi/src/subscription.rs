@@ -1,17 +1,17 @@
-//! Subscriptions: what a callback is called off by.
+//! Subscriptions of callbacks.
 //!
-//! Invariant: the handle is only a way to reach the subscription: freeing it ends nothing.
+//! Invariant: the handle only refers to the subscription; freeing it does not unsubscribe.
 
 use townsquare::Subscription;
 
 use crate::{
-    boundary::{free, read},
+    guard::{free, read},
     handle::Handle,
 };
 
-/// A subscription. It lasts until `tsq_subscription_unsubscribe`, or until the client handle that it was made with is
-/// freed; for the process's own client (`tsq_client_shared`), which nobody's freeing ends, until it is unsubscribed. Owned,
-/// ended with `tsq_subscription_free`; it may outlive its client.
+/// A subscription. It lasts until `tsq_subscription_unsubscribe`, until the client handle that made it is freed, or
+/// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
+/// `tsq_subscription_free`; it may outlive its client.
 pub struct tsq_subscription {
     _opaque: [u8; 0],
 }
@@ -20,9 +20,9 @@ impl Handle for tsq_subscription {
     type Value = Subscription;
 }
 
-/// Ends the subscription. After it returns the callback is not running, never runs again, and its `user_data` was
-/// destroyed: it waits for a callback that runs on another thread. From inside the callback it returns at once; the
-/// callback never runs after that time, and its data is destroyed when it has returned. Again does nothing.
+/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 #[unsafe(no_mangle)]
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn tsq_subscription_unsubscribe(subscription: *const tsq_s
     unsafe { read(subscription, Subscription::unsubscribe) }
 }
 
-/// Ends the handle and leaves the subscription as it is. Takes `subscription`; NULL is allowed.
+/// Frees the handle; the subscription goes on. Takes `subscription`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_subscription_free(subscription: *mut tsq_subscription) {
     // SAFETY: `subscription` is NULL or owned by the caller, by the manual.

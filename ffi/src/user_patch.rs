@@ -1,35 +1,33 @@
-//! What is given to change one's own account.
+//! The input that changes the signed-in user.
 //!
-//! Invariant: a zeroed struct changes nothing. Nothing here can be cleared, so the absent text keeps.
+//! Invariant: a zeroed struct changes nothing. The columns cannot be NULL, so the absent text keeps a column.
 
-use townsquare::UserPatch;
+use townsquare::auth::UserPatch;
 
-use crate::{
-    error::Failure,
-    text::{self, tsq_str},
-};
+use crate::{argument, failure::Failure, text::tsq_str};
 
-/// What changes of one's own account. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
+/// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
-/// A plain struct of the caller's, borrowed for the call with all that it points at.
+/// An input (manual, INPUTS).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct tsq_user_patch {
-    /// Another e-mail address; absent: it stays.
+    /// New e-mail address; absent: no change.
     pub email: tsq_str,
-    /// Another password, 8 to 1,024 bytes; absent: it stays.
+    /// New password, 8 to 1,024 bytes; absent: no change.
     pub password: tsq_str,
 }
 
 impl tsq_user_patch {
-    /// The core's value; failures name the member alone.
+    /// The core's value. Failures name the member alone.
     ///
     /// # Safety
-    /// All texts are as for [`text::required`].
+    /// All texts are as for [`argument::text`].
     pub(crate) unsafe fn read(&self) -> Result<UserPatch, Failure> {
         // SAFETY: the caller's promise, passed on.
-        let (email, password) =
-            unsafe { (text::optional(self.email, "email")?, text::optional(self.password, "password")?) };
+        let (email, password) = unsafe {
+            (argument::optional_text(self.email, "email")?, argument::optional_text(self.password, "password")?)
+        };
         let mut patch = UserPatch::new();
         if let Some(email) = email {
             patch = patch.email(email);

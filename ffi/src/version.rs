@@ -1,14 +1,11 @@
-//! The version of the library at run time; the header has `TSQ_VERSION` for the version at compile time.
+//! The version of the loaded library. The header's `TSQ_VERSION` is the version at compile time.
 
-use crate::{
-    boundary::answer,
-    text::{self, tsq_str},
-};
+use crate::text::{self, tsq_str};
 
-/// The version of the library that is loaded, `0.1.0`; `TSQ_VERSION` is that of the header.
+/// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
 ///
 /// Returns a view that lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_version() -> tsq_str {
-    answer(|| text::view(env!("CARGO_PKG_VERSION")))
+    text::view(env!("CARGO_PKG_VERSION"))
 }

@@ -1,94 +1,104 @@
-// Part of townsquare.hpp, which programs include: accounts, sessions, and listening to them.
+// Part of townsquare.hpp, which programs include: accounts, sessions and their events.
 
 #ifndef TOWNSQUARE_AUTH_HPP
 #define TOWNSQUARE_AUTH_HPP
 
 #include <townsquare/base.hpp>
-#include <townsquare/change.hpp>
 
 #include <functional>
 
 namespace townsquare {
 
-/// What changes of one's own account: what is not given stays.
+/// Changes of the signed-in user; absent members keep their column.
 struct UserPatch {
-    std::optional<std::string> email = std::nullopt;
+    Text email = {};
     /// 8 to 1,024 bytes.
-    std::optional<std::string> password = std::nullopt;
+    Text password = {};
 };
 
-/// One user: a view, or the base of what owns it.
+/// A user: a view.
 class User {
 public:
-    using Handle = detail::Owned<tsq_user, tsq_user_free>;
+    using Handle = detail::Handle<tsq_user, tsq_user_free>;
 
-    User(townsquare::Owned<User> &&) = delete;
     explicit User(const tsq_user *user) noexcept : user_(user) {}
-    std::string_view id() const noexcept { return detail::view(tsq_user_id(user_)); }
-    std::string_view email() const noexcept { return detail::view(tsq_user_email(user_)); }
-    Timestamp created_at() const noexcept { return detail::timestamp(tsq_user_created_at(user_)); }
-    Timestamp updated_at() const noexcept { return detail::timestamp(tsq_user_updated_at(user_)); }
-    std::string json() const {
+    [[nodiscard]] std::string_view id() const noexcept { return detail::view(user_->id); }
+    [[nodiscard]] std::string_view email() const noexcept { return detail::view(user_->email); }
+    [[nodiscard]] Timestamp created_at() const noexcept { return detail::timestamp(user_->created_at); }
+    [[nodiscard]] Timestamp updated_at() const noexcept { return detail::timestamp(user_->updated_at); }
+    [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_user_json(user_, out, err); });
     }
 
-    const tsq_user *get() const noexcept { return user_; }
+    [[nodiscard]] const tsq_user *get() const noexcept { return user_; }
 
 private:
     const tsq_user *user_;
 };
 
-/// One session, with its tokens: a view, or the base of what owns it.
+/// A session with its tokens: a view.
 class Session {
 public:
-    using Handle = detail::Owned<tsq_session, tsq_session_free>;
+    using Handle = detail::Handle<tsq_session, tsq_session_free>;
 
-    Session(townsquare::Owned<Session> &&) = delete;
     explicit Session(const tsq_session *session) noexcept : session_(session) {}
-    /// For Client::as_user. A secret, like the other token.
-    std::string_view access_token() const noexcept { return detail::view(tsq_session_access_token(session_)); }
-    /// Empty on a handle of Client::as_user.
-    std::string_view refresh_token() const noexcept { return detail::view(tsq_session_refresh_token(session_)); }
-    /// When the access token ends.
-    Timestamp expires_at() const noexcept { return detail::timestamp(tsq_session_expires_at(session_)); }
-    /// A view.
-    User user() const noexcept { return User(tsq_session_user(session_)); }
-    /// Holds both tokens.
-    std::string json() const {
+    /// A secret, for Client::as_user.
+    [[nodiscard]] std::string_view access_token() const noexcept { return detail::view(session_->access_token); }
+    /// A secret. Empty on a handle of Client::as_user.
+    [[nodiscard]] std::string_view refresh_token() const noexcept { return detail::view(session_->refresh_token); }
+    /// End of the access token.
+    [[nodiscard]] Timestamp expires_at() const noexcept { return detail::timestamp(session_->expires_at); }
+    [[nodiscard]] User user() const noexcept { return User(session_->user); }
+    /// Contains both tokens.
+    [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_session_json(session_, out, err); });
     }
 
-    const tsq_session *get() const noexcept { return session_; }
+    [[nodiscard]] const tsq_session *get() const noexcept { return session_; }
 
 private:
     const tsq_session *session_;
 };
 
-/// The name of an event: `SIGNED_IN`.
-inline std::string_view name(tsq_auth_event event) noexcept { return detail::view(tsq_auth_event_name(event)); }
+/// The name of an event (`SIGNED_IN`).
+[[nodiscard]] inline std::string_view name(tsq_auth_event event) noexcept { return detail::view(tsq_auth_event_name(event)); }
 
-/// A claim for Auth::link_identity, as JSON; `private_key` is an Ed25519 seed in hex.
-inline std::string identity_claim(std::string_view user_id, std::string_view private_key, Timestamp timestamp) {
+/// Signs a claim for Auth::link_identity: JSON. `private_key` is an Ed25519 seed in hex.
+[[nodiscard]] inline std::string identity_claim(std::string_view user_id, std::string_view private_key, Timestamp timestamp) {
     return detail::json([&](auto out, auto err) {
         const std::int64_t micros = timestamp.time_since_epoch().count();
         return tsq_identity_claim(detail::text(user_id), detail::text(private_key), micros, out, err);
     });
 }
 
-/// Hears of a client's session; the view lives until it returns. Runs on threads of the library; what it throws is dropped.
+/// Receives events of a session; the session lives until the callback returns. Runs on threads of the library; exceptions
+/// that it throws are dropped.
 using AuthCallback = std::function<void(tsq_auth_event event, std::optional<Session> session)>;
 
-/// What calls a callback off. Its destructor does not: the callback goes on until unsubscribe, or with its client.
-class Subscription {
+/// A subscription of a callback. Its destructor unsubscribes: it waits for a running callback, so do not hold a lock that
+/// the callback takes.
+class [[nodiscard]] Subscription {
 public:
-    using Handle = detail::Owned<tsq_subscription, tsq_subscription_free>;
+    using Handle = detail::Handle<tsq_subscription, tsq_subscription_free>;
 
     explicit Subscription(Handle handle) noexcept : handle_(std::move(handle)) {}
-    /// After it returns the callback is not running, never runs again, and is destroyed; from inside the callback: as
-    /// soon as that returns.
-    void unsubscribe() const noexcept { tsq_subscription_unsubscribe(get()); }
+    Subscription(Subscription &&) noexcept = default;
+    Subscription &operator=(Subscription &&other) noexcept {
+        if (this != &other) {
+            unsubscribe();
+            handle_ = std::move(other.handle_);
+        }
+        return *this;
+    }
+    ~Subscription() { unsubscribe(); }
 
-    const tsq_subscription *get() const noexcept { return handle_.get(); }
+    /// Afterwards the callback is not running, never runs again, and is destroyed. Inside the callback: as soon as it
+    /// returned.
+    void unsubscribe() const noexcept { tsq_subscription_unsubscribe(get()); }
+    /// Lets the subscription last as long as its client; this object no longer refers to it.
+    void detach() noexcept { handle_.reset(); }
+
+    [[nodiscard]] const tsq_subscription *get() const noexcept { return handle_.get(); }
 
 private:
     Handle handle_;
@@ -96,30 +106,31 @@ private:
 
 namespace detail {
 
-/// A callback as C has it: nothing is thrown into the library.
-inline void hear(tsq_auth_event event, const tsq_session *session, void *callback) noexcept {
+/// Calls an AuthCallback from C.
+inline void call_auth(tsq_auth_event event, const tsq_session *session, void *callback) noexcept {
     try {
-        (*static_cast<AuthCallback *>(callback))(event, session != nullptr ? std::optional(Session(session)) : std::nullopt);
+        const auto &function = *static_cast<AuthCallback *>(callback);
+        function(event, session != nullptr ? std::optional(Session(session)) : std::nullopt);
     } catch (...) {
     }
 }
 
-inline void forget(void *callback) noexcept { delete static_cast<AuthCallback *>(callback); }
+inline void delete_auth(void *callback) noexcept { delete static_cast<AuthCallback *>(callback); }
 
 }  // namespace detail
 
-/// Accounts and sessions: a view of its client.
+/// Operations on accounts and sessions: a view of the client.
 class Auth {
 public:
     explicit Auth(const tsq_client *client) noexcept : client_(client) {}
 
-    /// Signs nobody in.
+    /// Creates an account without signing in.
     Owned<User> sign_up(std::string_view email, std::string_view password) const {
         return detail::owned<User>([&](auto out, auto err) {
             return tsq_auth_sign_up(client_, detail::text(email), detail::text(password), out, err);
         });
     }
-    /// The client acts as this user from here on.
+    /// The handle acts as this user from now on.
     Owned<Session> sign_in(std::string_view email, std::string_view password) const {
         return detail::owned<Session>([&](auto out, auto err) {
             return tsq_auth_sign_in(client_, detail::text(email), detail::text(password), out, err);
@@ -128,30 +139,27 @@ public:
     void sign_out() const {
         detail::act([this](auto err) { return tsq_auth_sign_out(client_, err); });
     }
-    /// Absent when nobody is signed in.
-    std::optional<Owned<Session>> get_session() const {
-        Session::Handle session = detail::make<Session::Handle>(
-            [this](auto out, auto err) { return tsq_auth_get_session(client_, out, err); });
-        if (session == nullptr) return std::nullopt;
-        return std::optional<Owned<Session>>(std::in_place, std::move(session));
+    /// Absent without a session.
+    [[nodiscard]] std::optional<Owned<Session>> get_session() const {
+        return detail::owned_if_any<Session>([this](auto out, auto err) { return tsq_auth_get_session(client_, out, err); });
     }
     Owned<Session> refresh_session() const {
         return detail::owned<Session>([this](auto out, auto err) { return tsq_auth_refresh_session(client_, out, err); });
     }
-    /// For servers: no handle changes, unless the session is its own.
-    Owned<Session> refresh_session_of(std::string_view refresh_token) const {
+    /// For servers. The handle changes only when the session is its own.
+    [[nodiscard]] Owned<Session> refresh_session_of(std::string_view refresh_token) const {
         return detail::owned<Session>([&](auto out, auto err) {
             return tsq_auth_refresh_session_of(client_, detail::text(refresh_token), out, err);
         });
     }
-    /// Takes up a session that was kept elsewhere.
+    /// Resumes a session from a stored refresh token.
     Owned<Session> set_session(std::string_view refresh_token) const {
         return detail::owned<Session>([&](auto out, auto err) {
             return tsq_auth_set_session(client_, detail::text(refresh_token), out, err);
         });
     }
     Owned<User> update_user(std::string_view current_password, const UserPatch &changes) const {
-        const tsq_user_patch patch{detail::optional_text(changes.email), detail::optional_text(changes.password)};
+        const tsq_user_patch patch{changes.email.borrowed(), changes.password.borrowed()};
         return detail::owned<User>([&](auto out, auto err) {
             return tsq_auth_update_user(client_, detail::text(current_password), &patch, out, err);
         });
@@ -167,12 +175,12 @@ public:
     void link_identity(std::string_view claim) const {
         detail::act([&](auto err) { return tsq_auth_link_identity(client_, detail::text(claim), err); });
     }
-    /// First the session there is, then every event, in order.
-    Subscription on_auth_state_change(AuthCallback callback) const {
-        const tsq_auth_callback hear = callback ? detail::hear : nullptr;
-        auto kept = std::make_unique<AuthCallback>(std::move(callback));
+    /// Calls `callback` with the current session, then with every event, in order.
+    [[nodiscard]] Subscription on_auth_state_change(AuthCallback callback) const {
+        const tsq_auth_callback call = callback ? detail::call_auth : nullptr;
+        auto data = std::make_unique<AuthCallback>(std::move(callback));
         return Subscription(detail::make<Subscription::Handle>([&](auto out, auto err) {
-            return tsq_auth_on_auth_state_change(client_, hear, kept.release(), detail::forget, out, err);
+            return tsq_auth_on_auth_state_change(client_, call, data.release(), detail::delete_auth, out, err);
         }));
     }
 

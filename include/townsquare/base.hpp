@@ -1,4 +1,4 @@
-// Part of townsquare.hpp, which programs include: errors, times, and how handles, texts and calls cross.
+// Part of townsquare.hpp, which programs include: errors, times, lists, and the conversions between C and C++.
 
 #ifndef TOWNSQUARE_BASE_HPP
 #define TOWNSQUARE_BASE_HPP
@@ -14,63 +14,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace townsquare {
 
-/// Points in time, as precise as the library keeps them.
+/// A point in time, in microseconds.
 using Timestamp = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
-
-/// Why an operation failed. Copies share one error object.
-class Error : public std::exception {
-public:
-    /// Takes `error`.
-    Error(tsq_status kind, tsq_error *error) : kind_(kind), error_(error, tsq_error_free) {}
-
-    /// What a program branches on: TSQ_NOT_FOUND, TSQ_INVALID_INPUT, ...
-    tsq_status kind() const noexcept { return kind_; }
-    /// The whole sentence, the operation's prefix included.
-    const char *what() const noexcept override {
-        const tsq_str text = tsq_error_text(error_.get());
-        return text.ptr != nullptr ? text.ptr : tsq_status_name(kind_).ptr;
-    }
-    /// The sentence without the prefix.
-    std::string_view message() const noexcept { return view(tsq_error_message(error_.get())); }
-    /// The operation that failed: `search_mini_apps`; empty when none was under way.
-    std::string_view operation() const noexcept { return view(tsq_error_operation(error_.get())); }
-    /// The SQLSTATE (`23505`); empty for a failure without one.
-    std::string_view code() const noexcept { return view(tsq_error_code(error_.get())); }
-    /// The file store's status (404, 413, ...).
-    std::optional<std::uint16_t> status() const noexcept {
-        std::uint16_t status = 0;
-        return tsq_error_status(error_.get(), &status) ? std::optional(status) : std::nullopt;
-    }
-    /// How long to wait before another try.
-    std::optional<std::chrono::milliseconds> retry_after() const noexcept {
-        std::uint64_t wait = 0;
-        if (!tsq_error_retry_after_ms(error_.get(), &wait)) return std::nullopt;
-        return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(wait));
-    }
-    /// Whether the same call may succeed later.
-    bool is_retryable() const noexcept { return tsq_error_is_retryable(error_.get()); }
-
-private:
-    static std::string_view view(tsq_str text) noexcept { return {text.ptr, text.len}; }
-
-    tsq_status kind_;
-    std::shared_ptr<tsq_error> error_;
-};
 
 namespace detail {
 
-template <typename T, void (*Free)(T *)>
-struct Freed {
-    void operator()(T *handle) const noexcept { Free(handle); }
-};
+inline std::string_view view(tsq_str text) noexcept { return {text.ptr, text.len}; }
 
-template <typename T, void (*Free)(T *)>
-using Owned = std::unique_ptr<T, Freed<T, Free>>;
+inline std::optional<std::string_view> optional_view(tsq_str text) noexcept {
+    return text.ptr != nullptr ? std::optional(view(text)) : std::nullopt;
+}
+
+inline Timestamp timestamp(std::int64_t micros) noexcept { return Timestamp(std::chrono::microseconds(micros)); }
 
 inline tsq_str text(std::string_view text) noexcept { return {text.data(), text.size()}; }
 
@@ -81,15 +42,93 @@ inline std::vector<tsq_str> texts(const std::vector<std::string> &strings) {
     return out;
 }
 
-inline std::string_view view(tsq_str text) noexcept { return {text.ptr, text.len}; }
+}  // namespace detail
 
-inline std::optional<std::string_view> optional_view(tsq_str text) noexcept {
-    return text.ptr != nullptr ? std::optional(view(text)) : std::nullopt;
-}
+/// The name of a status (`not_found`).
+[[nodiscard]] inline std::string_view name(tsq_status status) noexcept { return detail::view(tsq_status_name(status)); }
 
-inline Timestamp timestamp(std::int64_t micros) noexcept { return Timestamp(std::chrono::microseconds(micros)); }
+/// Why an operation failed. Copies share one error object; a moved-from error stays usable.
+class Error : public std::exception {
+public:
+    /// Takes `error`.
+    Error(tsq_status kind, tsq_error *error) : kind_(kind), error_(error, tsq_error_free) {}
+    /// An error object that stays with its owner, for the time of a callback.
+    static Error borrowed(const tsq_error *error) {
+        return Error(tsq_error_kind(error), std::shared_ptr<const tsq_error>(error, [](const tsq_error *) {}));
+    }
+    // Without a move constructor, moves copy.
+    Error(const Error &) noexcept = default;
+    Error &operator=(const Error &) noexcept = default;
 
-/// Runs a call that takes `err`; throws what it fails with.
+    /// The kind of the failure: TSQ_NOT_FOUND, TSQ_INVALID_INPUT, ...
+    [[nodiscard]] tsq_status kind() const noexcept { return kind_; }
+    /// The whole sentence, the operation's prefix included.
+    [[nodiscard]] const char *what() const noexcept override {
+        const tsq_str text = tsq_error_text(error_.get());
+        return text.ptr != nullptr ? text.ptr : "townsquare: unknown error";
+    }
+    /// The sentence without the prefix.
+    [[nodiscard]] std::string_view message() const noexcept { return detail::view(tsq_error_message(error_.get())); }
+    /// The failed operation (`search_mini_apps`); empty for a failure outside an operation.
+    [[nodiscard]] std::string_view operation() const noexcept { return detail::view(tsq_error_operation(error_.get())); }
+    /// The SQLSTATE (`23505`); empty for a failure without one.
+    [[nodiscard]] std::string_view code() const noexcept { return detail::view(tsq_error_code(error_.get())); }
+    /// The status of the file store (404, 413, ...).
+    [[nodiscard]] std::optional<std::uint16_t> status() const noexcept {
+        std::uint16_t status = 0;
+        return tsq_error_status(error_.get(), &status) ? std::optional(status) : std::nullopt;
+    }
+    /// How long to wait before another try.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> retry_after() const noexcept {
+        std::uint64_t wait = 0;
+        if (!tsq_error_retry_after_ms(error_.get(), &wait)) return std::nullopt;
+        return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(wait));
+    }
+    /// Whether the same call may succeed later.
+    [[nodiscard]] bool is_retryable() const noexcept { return tsq_error_is_retryable(error_.get()); }
+
+private:
+    Error(tsq_status kind, std::shared_ptr<const tsq_error> error) noexcept : kind_(kind), error_(std::move(error)) {}
+
+    tsq_status kind_;
+    std::shared_ptr<const tsq_error> error_;
+};
+
+/// Text for the library, absent by default. Made of everything that converts to std::string_view, except nullptr.
+class Text {
+public:
+    Text() = default;
+    Text(std::nullopt_t) noexcept {}
+    Text(std::nullptr_t) = delete;
+    template <typename T, typename = std::enable_if_t<std::is_convertible_v<const T &, std::string_view> &&
+                                                      !std::is_null_pointer_v<T>>>
+    Text(const T &text) : text_(std::string(std::string_view(text))) {}
+    /// Absent when `text` is.
+    template <typename T, typename = std::enable_if_t<std::is_convertible_v<const T &, std::string_view>>>
+    Text(const std::optional<T> &text) {
+        if (text) text_ = std::string(std::string_view(*text));
+    }
+
+    [[nodiscard]] const std::optional<std::string> &value() const noexcept { return text_; }
+    /// A view for the C functions.
+    [[nodiscard]] tsq_str borrowed() const noexcept { return text_ ? detail::text(*text_) : tsq_str{nullptr, 0}; }
+
+private:
+    std::optional<std::string> text_;
+};
+
+namespace detail {
+
+template <typename T, void (*Free)(T *)>
+struct Deleter {
+    void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+/// An owned C handle.
+template <typename T, void (*Free)(T *)>
+using Handle = std::unique_ptr<T, Deleter<T, Free>>;
+
+/// Runs a call that takes `err`; throws its error.
 template <typename Call>
 void act(Call call) {
     tsq_error *err = nullptr;
@@ -97,7 +136,7 @@ void act(Call call) {
     if (status != TSQ_OK) throw Error(status, err);
 }
 
-/// Runs a call that takes `out` and `err`; owns what it makes, throws what it fails with.
+/// Runs a call that takes `out` and `err`; returns the output, throws the error.
 template <typename Owner, typename Call>
 Owner make(Call call) {
     typename Owner::pointer out = nullptr;
@@ -105,40 +144,149 @@ Owner make(Call call) {
     return Owner(out);
 }
 
-/// An input iterator over anything with `operator[]`.
-template <typename List>
+/// Runs a call that returns JSON.
+template <typename Call>
+std::string json(Call call) {
+    const auto json = make<Handle<tsq_string, tsq_string_free>>(call);
+    return std::string(view(tsq_string_view(json.get())));
+}
+
+/// A random access iterator over a view with `operator[]`. It holds a copy of the view, so it outlives that object.
+template <typename View>
 class Iterator {
 public:
+    // Dereferencing returns a value: an input iterator for C++17, a random access iterator for C++20.
     using iterator_category = std::input_iterator_tag;
-    using value_type = typename List::value_type;
+    using iterator_concept = std::random_access_iterator_tag;
+    using value_type = typename View::value_type;
     using difference_type = std::ptrdiff_t;
     using pointer = void;
     using reference = value_type;
 
-    Iterator(const List *list, std::size_t index) noexcept : list_(list), index_(index) {}
-    value_type operator*() const noexcept { return (*list_)[index_]; }
-    Iterator &operator++() noexcept {
-        ++index_;
+    Iterator() = default;
+    Iterator(View view, std::size_t index) noexcept : view_(view), index_(static_cast<difference_type>(index)) {}
+    reference operator*() const noexcept { return view_[static_cast<std::size_t>(index_)]; }
+    reference operator[](difference_type offset) const noexcept { return *(*this + offset); }
+    Iterator &operator+=(difference_type offset) noexcept {
+        index_ += offset;
         return *this;
     }
+    Iterator &operator-=(difference_type offset) noexcept { return *this += -offset; }
+    Iterator &operator++() noexcept { return *this += 1; }
+    Iterator &operator--() noexcept { return *this -= 1; }
     Iterator operator++(int) noexcept {
         Iterator before = *this;
-        ++index_;
+        ++*this;
         return before;
     }
-    friend bool operator==(Iterator a, Iterator b) noexcept { return a.index_ == b.index_; }
-    friend bool operator!=(Iterator a, Iterator b) noexcept { return a.index_ != b.index_; }
+    Iterator operator--(int) noexcept {
+        Iterator before = *this;
+        --*this;
+        return before;
+    }
+    friend Iterator operator+(Iterator it, difference_type offset) noexcept { return it += offset; }
+    friend Iterator operator+(difference_type offset, Iterator it) noexcept { return it += offset; }
+    friend Iterator operator-(Iterator it, difference_type offset) noexcept { return it -= offset; }
+    friend difference_type operator-(const Iterator &a, const Iterator &b) noexcept { return a.index_ - b.index_; }
+    friend bool operator==(const Iterator &a, const Iterator &b) noexcept { return a.index_ == b.index_; }
+    friend bool operator!=(const Iterator &a, const Iterator &b) noexcept { return a.index_ != b.index_; }
+    friend bool operator<(const Iterator &a, const Iterator &b) noexcept { return a.index_ < b.index_; }
+    friend bool operator>(const Iterator &a, const Iterator &b) noexcept { return a.index_ > b.index_; }
+    friend bool operator<=(const Iterator &a, const Iterator &b) noexcept { return a.index_ <= b.index_; }
+    friend bool operator>=(const Iterator &a, const Iterator &b) noexcept { return a.index_ >= b.index_; }
 
 private:
-    const List *list_;
-    std::size_t index_;
+    View view_ = {};
+    difference_type index_ = 0;
 };
 
-/// Runs a call that makes JSON.
-template <typename Call>
-std::string json(Call call) {
-    const auto json = make<Owned<tsq_string, tsq_string_free>>(call);
-    return std::string(view(tsq_string_view(json.get())));
+}  // namespace detail
+
+/// A view of a list of the C library.
+template <typename Item, typename Raw, std::size_t (*Len)(const Raw *), auto At>
+class ListView {
+public:
+    using value_type = Item;
+
+    ListView() = default;
+    explicit ListView(const Raw *list) noexcept : list_(list) {}
+    [[nodiscard]] std::size_t size() const noexcept { return Len(list_); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    /// `index` must be below size().
+    [[nodiscard]] Item operator[](std::size_t index) const noexcept {
+        if constexpr (std::is_same_v<Item, std::string_view>) {
+            return detail::view(At(list_, index));
+        } else {
+            return Item(At(list_, index));
+        }
+    }
+    [[nodiscard]] detail::Iterator<ListView> begin() const noexcept { return {*this, 0}; }
+    [[nodiscard]] detail::Iterator<ListView> end() const noexcept { return {*this, size()}; }
+
+    [[nodiscard]] const Raw *get() const noexcept { return list_; }
+
+private:
+    const Raw *list_ = nullptr;
+};
+
+/// A list that owns its items. It can be moved; views of its items live as long as the list.
+template <typename View, typename Raw, void (*Free)(Raw *), tsq_status (*Json)(const Raw *, tsq_string **, tsq_error **)>
+class List {
+public:
+    using value_type = typename View::value_type;
+    using Handle = detail::Handle<Raw, Free>;
+
+    explicit List(Handle handle) noexcept : handle_(std::move(handle)) {}
+    [[nodiscard]] std::size_t size() const noexcept { return View(get()).size(); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    /// `index` must be below size().
+    [[nodiscard]] value_type operator[](std::size_t index) const & noexcept { return View(get())[index]; }
+    [[nodiscard]] detail::Iterator<View> begin() const & noexcept { return View(get()).begin(); }
+    [[nodiscard]] detail::Iterator<View> end() const & noexcept { return View(get()).end(); }
+    // Views of a temporary list would dangle: name the list first.
+    value_type operator[](std::size_t index) const && = delete;
+    detail::Iterator<View> begin() const && = delete;
+    detail::Iterator<View> end() const && = delete;
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return Json(get(), out, err); });
+    }
+
+    [[nodiscard]] const Raw *get() const noexcept { return handle_.get(); }
+
+private:
+    Handle handle_;
+};
+
+/// A result that owns a record. Read it with `->`. It can be moved; views of it live as long as it.
+template <typename View>
+class Owned {
+public:
+    explicit Owned(typename View::Handle handle) noexcept : handle_(std::move(handle)), view_(handle_.get()) {}
+    [[nodiscard]] const View *operator->() const & noexcept { return &view_; }
+    [[nodiscard]] const View &operator*() const & noexcept { return view_; }
+    // Views of a temporary result would dangle: name the result first.
+    const View *operator->() const && = delete;
+    const View &operator*() const && = delete;
+
+private:
+    typename View::Handle handle_;
+    View view_;
+};
+
+namespace detail {
+
+/// Runs a call that returns a record.
+template <typename View, typename Call>
+townsquare::Owned<View> owned(Call call) {
+    return townsquare::Owned<View>(make<typename View::Handle>(call));
+}
+
+/// Runs a call that returns a record or none.
+template <typename View, typename Call>
+std::optional<townsquare::Owned<View>> owned_if_any(Call call) {
+    auto handle = make<typename View::Handle>(call);
+    if (handle == nullptr) return std::nullopt;
+    return std::optional<townsquare::Owned<View>>(std::in_place, std::move(handle));
 }
 
 }  // namespace detail

@@ -1,34 +1,35 @@
-//! Areas: what stands behind `client.discovery`, `client.spaces`, and so on.
+//! Declares an area: the object behind `client.discovery`, `client.spaces` and so on.
 //!
-//! Invariant: an area is one class of methods under two names, one for each face; what differs is the door's face.
+//! Invariant: an area's methods are written once, in one base class. The class for `Client` and the class for
+//! `AsyncClient` differ in the mode of their runner only.
 
-/// Declares an area: the class that has the methods, its two faces, and the way in.
+/// Declares the base class `Methods`, its two subclasses and the function `area`, which makes the one for a runner's mode.
 macro_rules! area {
-    ($methods:literal, $(#[$about:meta])* $blocking:ident, $(#[$about_awaiting:meta])* $awaiting:ident) => {
+    ($methods:literal, $(#[$about:meta])* $sync:ident, $(#[$about_async:meta])* $async:ident) => {
         $(#[$about])*
         #[pyo3::pyclass(name = $methods, frozen, subclass, module = "townsquare._native")]
         pub(crate) struct Methods {
-            door: crate::enter::Door,
+            runner: crate::run::Runner,
         }
 
         $(#[$about])*
         #[pyo3::pyclass(frozen, extends = Methods, module = "townsquare")]
-        pub(crate) struct $blocking;
+        pub(crate) struct $sync;
 
-        $(#[$about_awaiting])*
+        $(#[$about_async])*
         #[pyo3::pyclass(frozen, extends = Methods, module = "townsquare")]
-        pub(crate) struct $awaiting;
+        pub(crate) struct $async;
 
-        /// The area as the door's face wants it.
+        /// The area's object for the runner's mode.
         pub(crate) fn area(
             py: pyo3::Python<'_>,
-            door: crate::enter::Door,
+            runner: crate::run::Runner,
         ) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
-            let face = door.face();
-            let methods = pyo3::PyClassInitializer::from(Methods { door });
-            Ok(match face {
-                crate::enter::Face::Blocking => pyo3::Py::new(py, methods.add_subclass($blocking))?.into_any(),
-                crate::enter::Face::Awaiting => pyo3::Py::new(py, methods.add_subclass($awaiting))?.into_any(),
+            let mode = runner.mode();
+            let methods = pyo3::PyClassInitializer::from(Methods { runner });
+            Ok(match mode {
+                crate::run::Mode::Sync => pyo3::Py::new(py, methods.add_subclass($sync))?.into_any(),
+                crate::run::Mode::Async => pyo3::Py::new(py, methods.add_subclass($async))?.into_any(),
             })
         }
     };

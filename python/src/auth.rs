@@ -1,19 +1,19 @@
-//! Sign-in: accounts, sessions, and who a client acts for (SPEC 5.3, DESIGN 8).
+//! Sign-in: accounts, sessions and identity keys (SPEC 5.3, DESIGN 8), and the records `User` and `Session`.
 //!
-//! Invariant: as in every area, a method names a future of the core and hands it to the door; what hashes a password
-//! is detached from the start. No password and no token is in a complaint: what is refused is named, never shown.
+//! Invariants: a method that hashes a password releases the GIL from the start; no error message shows a password, a key
+//! or a token, and the `repr` of a session shows none either.
 
 use pyo3::{prelude::*, types::PyDict};
-use townsquare::{Clock, Operation, UserPatch};
+use townsquare::{Operation, auth::UserPatch, config::Clock};
 
 use crate::{
     area::area,
-    argument::{Id, Instant, Object, Text, Update, refused},
-    convert::Nothing,
+    argument::{DateTimeArg, IdArg, TextArg, Update, optional_text},
+    callback::{Callback, Subscription},
     errors::Failure,
-    json::Shown,
-    listener::{Callback, Subscription},
-    user::{Session, User},
+    json::{JsonObjectArg, PyJson},
+    record::record,
+    run::{MethodResult, NoValue},
 };
 
 area! {
@@ -26,92 +26,93 @@ area! {
 
 #[pymethods]
 impl Methods {
-    /// Makes an account and returns its user; signs nobody in.
-    fn sign_up<'py>(&self, py: Python<'py>, email: Text, password: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::SignUp, |handle| async move {
-            let (email, password) = (email.named("email")?, password.named("password")?);
-            Ok(User(handle.client()?.auth().sign_up(&email, &password).await?))
+    /// Creates an account and returns its user. Does not sign in.
+    fn sign_up<'py>(&self, py: Python<'py>, email: TextArg, password: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::SignUp, |client| async move {
+            let (email, password) = (email.value("email")?, password.value("password")?);
+            Ok(User(client.get()?.auth().sign_up(&email, &password).await?))
         })
     }
 
-    /// Signs in: the client acts as this user from here on.
-    fn sign_in<'py>(&self, py: Python<'py>, email: Text, password: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::SignIn, |handle| async move {
-            let (email, password) = (email.named("email")?, password.named("password")?);
-            Ok(Session(handle.client()?.auth().sign_in(&email, &password).await?))
+    /// Signs in: the client acts as this user from then on.
+    fn sign_in<'py>(&self, py: Python<'py>, email: TextArg, password: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::SignIn, |client| async move {
+            let (email, password) = (email.value("email")?, password.value("password")?);
+            Ok(Session(client.get()?.auth().sign_in(&email, &password).await?))
         })
     }
 
-    /// Ends the session everywhere; nobody being signed in is fine.
-    fn sign_out<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::SignOut, |handle| async move {
-            handle.client()?.auth().sign_out().await?;
-            Ok(Nothing)
+    /// Ends the session in every handle and process. Does nothing without one.
+    fn sign_out<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SignOut, |client| async move {
+            client.get()?.auth().sign_out().await?;
+            Ok(NoValue)
         })
     }
 
-    /// The session, if there is one and it has not ended.
-    fn get_session<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::GetSession, |handle| async move {
-            Ok(handle.client()?.auth().get_session().await?.map(Session))
+    /// Returns the session, or None without one and for one that has ended.
+    fn get_session<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetSession, |client| async move {
+            Ok(client.get()?.auth().get_session().await?.map(Session))
         })
     }
 
-    /// New tokens for this client's session or, for servers, for the one of a refresh token.
+    /// Returns new tokens for this client's session, or for the session of a refresh token.
     #[pyo3(signature = (refresh_token = None))]
-    fn refresh_session<'py>(&self, py: Python<'py>, refresh_token: Option<Text>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::RefreshSession, |handle| async move {
-            let auth = handle.client()?.auth();
+    fn refresh_session<'py>(&self, py: Python<'py>, refresh_token: Option<TextArg>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::RefreshSession, |client| async move {
+            let auth = client.get()?.auth();
             Ok(Session(match refresh_token {
-                Some(token) => auth.refresh_session_of(&token.named("refresh_token")?).await?,
+                Some(token) => auth.refresh_session_of(&token.value("refresh_token")?).await?,
                 None => auth.refresh_session().await?,
             }))
         })
     }
 
-    /// Takes up a session that was kept elsewhere.
-    fn set_session<'py>(&self, py: Python<'py>, refresh_token: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::SetSession, |handle| async move {
-            let token = refresh_token.named("refresh_token")?;
-            Ok(Session(handle.client()?.auth().set_session(&token).await?))
+    /// Makes the session of a refresh token this client's session.
+    fn set_session<'py>(&self, py: Python<'py>, refresh_token: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SetSession, |client| async move {
+            let token = refresh_token.value("refresh_token")?;
+            Ok(Session(client.get()?.auth().set_session(&token).await?))
         })
     }
 
-    /// Changes the signed-in user's address or password, and ends all the user's other sessions.
+    /// Changes the signed-in user's address or password and ends the user's other sessions.
     #[pyo3(signature = (*, current_password, email = Update::Keep, password = Update::Keep))]
     #[pyo3(text_signature = "($self, *, current_password, email=..., password=...)")]
     fn update_user<'py>(
         &self,
         py: Python<'py>,
-        current_password: Text,
-        email: Update<Text>,
-        password: Update<Text>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::UpdateUser, |handle| async move {
+        current_password: TextArg,
+        email: Update<TextArg>,
+        password: Update<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::UpdateUser, |client| async move {
             let mut patch = UserPatch::new();
-            if let Some(email) = given(email, "email")? {
+            if let Some(email) = required_text(email, "email")? {
                 patch = patch.email(email);
             }
-            if let Some(password) = given(password, "password")? {
+            if let Some(password) = required_text(password, "password")? {
                 patch = patch.password(password);
             }
-            let current = current_password.named("current_password")?;
-            Ok(User(handle.client()?.auth().update_user(&current, patch).await?))
+            let current = current_password.value("current_password")?;
+            Ok(User(client.get()?.auth().update_user(&current, patch).await?))
         })
     }
 
-    /// Deletes oneself, with the password; or, by the service, anyone.
+    /// Deletes the signed-in user, by the current password; or, for the service, any user.
     #[pyo3(signature = (user_id = None, *, current_password = None))]
     fn delete_user<'py>(
         &self,
         py: Python<'py>,
-        user_id: Option<Id>,
-        current_password: Option<Text>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::DeleteUser, |handle| async move {
-            let auth = handle.client()?.auth();
-            let user_id = user_id.map(|id| id.named("user_id")).transpose()?;
-            let password = current_password.map(|password| password.named("current_password")).transpose()?;
+        user_id: Option<IdArg>,
+        current_password: Option<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::DeleteUser, |client| async move {
+            let auth = client.get()?.auth();
+            let user_id = user_id.map(|id| id.value("user_id")).transpose()?;
+            let password = optional_text(current_password, "current_password")?;
+            // The core has two methods and none that chooses between them by the id.
             match (user_id, password) {
                 (None, Some(password)) => auth.delete_own_user(&password).await?,
                 (Some(id), Some(password)) if auth.get_session().await?.is_some_and(|own| own.user.id == id) => {
@@ -119,27 +120,27 @@ impl Methods {
                 }
                 (Some(id), _) => auth.delete_user(id).await?,
                 (None, None) => {
-                    let missing =
-                        "current_password is required to delete one's own account, user_id to delete another's";
-                    return Err(refused(missing.to_owned()));
+                    return Err(Failure::invalid_input(
+                        "current_password is required to delete one's own account, user_id to delete another's",
+                    ));
                 }
             }
-            Ok(Nothing)
+            Ok(NoValue)
         })
     }
 
-    /// Links an identity key to the signed-in user, by a claim of `identity_claim`.
-    fn link_identity<'py>(&self, py: Python<'py>, claim: Object) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::LinkIdentity, |handle| async move {
-            handle.client()?.auth().link_identity(&claim.named("claim")?).await?;
-            Ok(Nothing)
+    /// Links an identity key to the signed-in user. `identity_claim` makes the claim.
+    fn link_identity<'py>(&self, py: Python<'py>, claim: JsonObjectArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::LinkIdentity, |client| async move {
+            client.get()?.auth().link_identity(&claim.value("claim")?).await?;
+            Ok(NoValue)
         })
     }
 
-    /// Has `callback(event, session)` called now with INITIAL_SESSION, then with every event of this client's session.
-    fn on_auth_state_change<'py>(&self, py: Python<'py>, callback: Callback) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, "on_auth_state_change", |handle| async move {
-            let client = handle.client()?;
+    /// Calls `callback(event, session)` once with INITIAL_SESSION, then for every event of this client's session.
+    fn on_auth_state_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
+        self.runner.run(py, "on_auth_state_change", |client| async move {
+            let client = client.get()?;
             if client.is_closed() {
                 return Err(Failure::closed());
             }
@@ -151,29 +152,58 @@ impl Methods {
     }
 }
 
-/// What an update gives for a column that is never empty.
-fn given(update: Update<Text>, name: &str) -> Result<Option<String>, Failure> {
+/// The new value of a column that cannot be cleared.
+fn required_text(update: Update<TextArg>, name: &str) -> Result<Option<String>, Failure> {
     match update {
         Update::Keep => Ok(None),
-        Update::Clear => Err(refused(format!("{name} is text, not None; leave it out to keep it"))),
-        Update::Set(text) => text.named(name).map(Some),
+        Update::Clear => Err(Failure::invalid_input(format!("{name} is text, not None; leave it out to keep it"))),
+        Update::Set(text) => text.value(name).map(Some),
     }
 }
 
-/// A claim that a user holds a private identity key, to be handed to `link_identity` within five minutes.
+/// A claim that a user holds an identity key. `link_identity` takes it for five minutes.
 #[pyfunction]
 #[pyo3(signature = (user_id, private_key, *, timestamp = None))]
 pub(crate) fn identity_claim<'py>(
     py: Python<'py>,
-    user_id: Id,
-    private_key: Text,
-    timestamp: Option<Instant>,
+    user_id: IdArg,
+    private_key: TextArg,
+    timestamp: Option<DateTimeArg>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let made = timestamp.map_or_else(|| Clock::default().now(), |Instant(timestamp)| timestamp);
+    let timestamp = timestamp.map_or_else(|| Clock::default().now(), |DateTimeArg(timestamp)| timestamp);
     let claim = || {
-        let (user_id, key) = (user_id.named("user_id")?, private_key.named("private_key")?);
-        Ok(townsquare::identity_claim(user_id, &key, made)?)
+        let (user_id, key) = (user_id.value("user_id")?, private_key.value("private_key")?);
+        Ok(townsquare::auth::identity_claim(user_id, &key, timestamp)?)
     };
     let claim = claim().map_err(|failure: Failure| failure.into_exception(py, None))?;
-    Ok(Shown(&claim).into_pyobject(py)?.cast_into()?)
+    Ok(PyJson(&claim).into_pyobject(py)?.cast_into()?)
+}
+
+record! {
+    /// A row of `users`.
+    User(townsquare::auth::User) [] as user, hash user.id, repr [id, email] {
+        /// Primary key.
+        id: user.id,
+        /// The address, trimmed and in lower case.
+        email: &user.email,
+        /// When the user signed up, UTC.
+        created_at: user.created_at,
+        /// When the row last changed, UTC.
+        updated_at: user.updated_at,
+    }
+}
+
+record! {
+    /// A user's session. Its tokens are secrets: they are attributes, but `repr` leaves them out.
+    Session(townsquare::auth::Session) [] as session, hash (session.user.id, session.expires_at),
+    repr [expires_at, user] {
+        /// Proves the user's identity for one hour.
+        access_token: &session.access_token,
+        /// Gets the next pair of tokens, once. Empty for a handle of `as_user`.
+        refresh_token: &session.refresh_token,
+        /// When the access token expires, UTC.
+        expires_at: session.expires_at,
+        /// The signed-in user.
+        user: User(session.user.clone()) => nested,
+    }
 }

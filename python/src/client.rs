@@ -1,6 +1,7 @@
-//! `Client` and `AsyncClient`: opening, closing, and the way to the areas.
+//! `Client`, `AsyncClient` and `shared`: opening, closing and the areas.
 //!
-//! Invariant: both are the same class under two names; what differs is the face of their door.
+//! Invariant: the methods are written once, in one base class. `Client` and `AsyncClient` differ in the mode of their
+//! runner only.
 
 use std::{
     future::{Future, poll_fn},
@@ -15,26 +16,26 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyDictMethods, PyTuple, PyType},
 };
-use townsquare::{Config, Operation};
+use townsquare::Operation;
 
 use crate::{
-    argument::Text,
-    auth, communities,
-    convert::Nothing,
-    courier::Courier,
-    discovery,
-    enter::{Door, Face, enter_apart},
+    argument::TextArg,
+    auth,
+    client_share::{ProcessClient, opened_before_fork},
+    communities, discovery,
     errors::Failure,
     fidgets,
-    handle::{Handle, forked},
+    loop_waker::LoopWaker,
     options::configuration,
-    process, spaces,
+    process,
+    run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
+    spaces,
 };
 
-/// One handle; the methods of both faces.
+/// The methods of `Client` and `AsyncClient`. Each area's object is made once, so `client.spaces is client.spaces`.
 #[pyclass(name = "ClientMethods", frozen, subclass, module = "townsquare._native")]
 pub(crate) struct Methods {
-    door: Door,
+    runner: Runner,
     discovery: PyOnceLock<Py<PyAny>>,
     communities: PyOnceLock<Py<PyAny>>,
     spaces: PyOnceLock<Py<PyAny>>,
@@ -42,138 +43,152 @@ pub(crate) struct Methods {
     auth: PyOnceLock<Py<PyAny>>,
 }
 
-impl From<Door> for Methods {
-    fn from(door: Door) -> Methods {
+impl From<Runner> for Methods {
+    fn from(runner: Runner) -> Methods {
         let area = PyOnceLock::new;
-        Methods { door, discovery: area(), communities: area(), spaces: area(), fidgets: area(), auth: area() }
+        Methods { runner, discovery: area(), communities: area(), spaces: area(), fidgets: area(), auth: area() }
     }
 }
 
-/// One handle: a store, a catalog cache and a caller.
+/// One handle: a database, a catalog cache and a caller.
 #[pyclass(frozen, extends = Methods, module = "townsquare")]
 pub(crate) struct Client;
 
-/// The same, every method a coroutine.
+/// `Client` for asyncio: every method is a coroutine.
 #[pyclass(frozen, extends = Methods, module = "townsquare")]
 pub(crate) struct AsyncClient;
 
 #[pymethods]
 impl Methods {
-    /// Ends the client and every thread of it; closing twice is fine.
-    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let handle = self.door.share().lend();
-        if process::is_visiting() {
-            // Closing waits for callbacks to return, and this is one of them.
-            return self.door.enter(py, "close", |handle| async move {
-                if let Ok(client) = handle.client() {
-                    let mut closing = pin!(client.close());
-                    // Once begun it goes on by itself.
-                    poll_fn(|context| {
-                        let _ = closing.as_mut().poll(context);
-                        Poll::Ready(())
-                    })
-                    .await;
-                }
-                Ok(Nothing)
-            });
-        }
-        enter_apart(py, self.door.face(), "close", self.door.share().courier(), async move {
-            // In a child process it is the parent's to close.
-            if let Ok(client) = handle.client() {
-                client.close().await;
-            }
-            Ok(Nothing)
-        })
-    }
-
-    /// Whether the client was closed, or belongs to the parent process.
-    #[getter]
-    fn closed(&self) -> bool {
-        self.door.share().client().map_or(true, townsquare::Client::is_closed)
-    }
-
-    /// The mini app directory.
-    #[getter]
-    fn discovery<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.door.clone()))?.bind(py))
-    }
-
-    /// Communities: configuration, domains, registered spaces.
-    #[getter]
-    fn communities<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.communities.get_or_try_init(py, || communities::area(py, self.door.clone()))?.bind(py))
-    }
-
-    /// Spaces.
-    #[getter]
-    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.spaces.get_or_try_init(py, || spaces::area(py, self.door.clone()))?.bind(py))
-    }
-
-    /// The fidgets of spaces.
-    #[getter]
-    fn fidgets<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.door.clone()))?.bind(py))
-    }
-
-    /// Accounts, sessions and sign-in.
-    #[getter]
-    fn auth<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.auth.get_or_try_init(py, || auth::area(py, self.door.clone()))?.bind(py))
-    }
-
-    /// The same store, past row-level security.
-    fn as_service<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let face = self.door.face();
-        self.door.enter(py, "as_service", move |handle| async move {
-            let client = handle.client()?.as_service();
-            Ok(Opened { handle: Handle::new(client, Arc::clone(handle.courier())), face })
-        })
-    }
-
-    /// The same store, as the user of that session.
-    fn as_user<'py>(&self, py: Python<'py>, access_token: Text) -> PyResult<Bound<'py, PyAny>> {
-        let face = self.door.face();
-        self.door.enter(py, Operation::AsUser, move |handle| async move {
-            let client = handle.client()?.as_user(&access_token.named("access_token")?).await?;
-            Ok(Opened { handle: Handle::new(client, Arc::clone(handle.courier())), face })
-        })
-    }
-
-    /// Writes a consistent copy of the SQLite database while writers go on.
-    fn backup<'py>(&self, py: Python<'py>, target: PathBuf) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::Backup, |handle| async move {
-            handle.client()?.backup(target).await?;
-            Ok(Nothing)
-        })
-    }
-
-    fn __repr__(&self) -> String {
-        let name = match self.door.face() {
-            Face::Blocking => "Client",
-            Face::Awaiting => "AsyncClient",
-        };
-        format!("<townsquare.{name} {}>", if self.closed() { "closed" } else { "open" })
-    }
-}
-
-#[pymethods]
-impl Client {
-    /// Opens a client; see the stub for the options.
+    /// Opens a client; the package's stubs list the options.
     #[classmethod]
     #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        open(class.py(), Face::Blocking, configuration(class.py(), data_dir, options)?)
+    ) -> MethodResult<'py> {
+        let py = class.py();
+        let mode = if class.is(py.get_type::<AsyncClient>()) { Mode::Async } else { Mode::Sync };
+        let config = configuration(py, data_dir, options)?;
+        let waker = Arc::new(LoopWaker::default());
+        let of_client = Arc::clone(&waker);
+        run_on_own_thread(py, mode, Operation::Open, &waker, async move {
+            Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
+        })
     }
 
-    /// Puts a copy made by `backup` into a folder that no client has open.
+    /// Closes the client and ends its threads. A second call does nothing.
+    fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        if process::is_library_thread() {
+            return self.close_from_callback(py);
+        }
+        let share = self.runner.client();
+        let client = share.for_future();
+        run_on_own_thread(py, self.runner.mode(), "close", share.waker(), async move {
+            // In a child process the client is the parent's, which closes it.
+            if let Ok(client) = client.get() {
+                client.close().await;
+            }
+            Ok(NoValue)
+        })
+    }
+
+    /// Whether the client was closed, or belongs to the parent process.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.runner.client().get().map_or(true, townsquare::Client::is_closed)
+    }
+
+    /// The mini app directory.
+    #[getter]
+    fn discovery<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.discovery.get_or_try_init(py, || discovery::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// Communities: configurations, domains and registered spaces.
+    #[getter]
+    fn communities<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.communities.get_or_try_init(py, || communities::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// Spaces.
+    #[getter]
+    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.spaces.get_or_try_init(py, || spaces::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// The fidgets of spaces.
+    #[getter]
+    fn fidgets<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// Accounts, sessions and sign-in.
+    #[getter]
+    fn auth<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.auth.get_or_try_init(py, || auth::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// A handle to the same database that bypasses row-level security.
+    fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let mode = self.runner.mode();
+        self.runner.run(py, "as_service", move |client| async move {
+            let service = client.get()?.as_service();
+            Ok(NewClient { client: ProcessClient::new(service, Arc::clone(client.waker())), mode })
+        })
+    }
+
+    /// A handle to the same database that acts for the user of a session.
+    fn as_user<'py>(&self, py: Python<'py>, access_token: TextArg) -> MethodResult<'py> {
+        let mode = self.runner.mode();
+        self.runner.run(py, Operation::AsUser, move |client| async move {
+            let user = client.get()?.as_user(&access_token.value("access_token")?).await?;
+            Ok(NewClient { client: ProcessClient::new(user, Arc::clone(client.waker())), mode })
+        })
+    }
+
+    /// Writes a consistent copy of the SQLite database while other calls write.
+    fn backup<'py>(&self, py: Python<'py>, target: PathBuf) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Backup, |client| async move {
+            client.get()?.backup(target).await?;
+            Ok(NoValue)
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let class = match self.runner.mode() {
+            Mode::Sync => "Client",
+            Mode::Async => "AsyncClient",
+        };
+        format!("<townsquare.{class} {}>", if self.closed() { "closed" } else { "open" })
+    }
+}
+
+impl Methods {
+    /// Starts to close the client and returns at once: closing waits for callbacks, and this is one of them.
+    fn close_from_callback<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, "close", |client| async move {
+            if let Ok(client) = client.get() {
+                let mut closing = pin!(client.close());
+                // The first poll starts the closing, which then completes without further polls.
+                poll_fn(|context| {
+                    let _ = closing.as_mut().poll(context);
+                    Poll::Ready(())
+                })
+                .await;
+            }
+            Ok(NoValue)
+        })
+    }
+}
+
+#[pymethods]
+impl Client {
+    /// Restores a copy made by `backup` into a folder that no client has open.
     #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        restore(py, Face::Blocking, source, data_dir)
+    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
+        restore(py, Mode::Sync, source, data_dir)
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -189,74 +204,55 @@ impl Client {
 
 #[pymethods]
 impl AsyncClient {
-    /// Opens a client; see the stub for the options.
-    #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, **options)")]
-    fn open<'py>(
-        class: &Bound<'py, PyType>,
-        data_dir: Option<PathBuf>,
-        options: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        open(class.py(), Face::Awaiting, configuration(class.py(), data_dir, options)?)
-    }
-
-    /// Puts a copy made by `backup` into a folder that no client has open.
+    /// Restores a copy made by `backup` into a folder that no client has open.
     #[staticmethod]
-    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-        restore(py, Face::Awaiting, source, data_dir)
+    fn restore(py: Python<'_>, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
+        restore(py, Mode::Async, source, data_dir)
     }
 
-    fn __aenter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn __aenter__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
         let itself = this.clone().unbind();
-        this.as_super().get().door.enter(this.py(), "__aenter__", |_| async move { Ok(itself) })
+        this.as_super().get().runner.run(this.py(), "__aenter__", |_| async move { Ok(itself) })
     }
 
     #[pyo3(signature = (*exc))]
-    fn __aexit__<'py>(this: &Bound<'py, Self>, exc: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    fn __aexit__<'py>(this: &Bound<'py, Self>, exc: &Bound<'py, PyTuple>) -> MethodResult<'py> {
         let _ = exc;
         this.as_super().get().close(this.py())
     }
 }
 
-fn open(py: Python<'_>, face: Face, config: Config) -> PyResult<Bound<'_, PyAny>> {
-    let courier = Arc::new(Courier::default());
-    let for_it = Arc::clone(&courier);
-    enter_apart(py, face, Operation::Open, &courier, async move {
-        Ok(Opened { handle: Handle::new(townsquare::Client::open(config).await?, for_it), face })
-    })
-}
-
-fn restore(py: Python<'_>, face: Face, source: PathBuf, data_dir: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    enter_apart(py, face, Operation::Restore, &Arc::default(), async move {
+fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
+    run_on_own_thread(py, mode, Operation::Restore, &Arc::default(), async move {
         townsquare::Client::restore(source, data_dir)?;
-        Ok(Nothing)
+        Ok(NoValue)
     })
 }
 
-/// A client on its way to Python.
-struct Opened {
-    handle: Handle,
-    face: Face,
+/// A core client that becomes an object of its mode's class.
+struct NewClient {
+    client: ProcessClient,
+    mode: Mode,
 }
 
-impl<'py> IntoPyObject<'py> for Opened {
+impl<'py> IntoPyObject<'py> for NewClient {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let methods = PyClassInitializer::from(Methods::from(Door::new(self.handle, self.face)));
-        Ok(match self.face {
-            Face::Blocking => Bound::new(py, methods.add_subclass(Client))?.into_any(),
-            Face::Awaiting => Bound::new(py, methods.add_subclass(AsyncClient))?.into_any(),
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        let methods = PyClassInitializer::from(Methods::from(Runner::new(self.client, self.mode)));
+        Ok(match self.mode {
+            Mode::Sync => Bound::new(py, methods.add_subclass(Client))?.into_any(),
+            Mode::Async => Bound::new(py, methods.add_subclass(AsyncClient))?.into_any(),
         })
     }
 }
 
-/// The client of the process, as the one object that `shared` hands out.
+/// The object that `shared` returned last, with the fork count of the process that made it.
 static SHARED: Mutex<Option<(u64, Py<Client>)>> = Mutex::new(None);
 
-/// The process-wide client: the first call opens it, later calls return the same one.
+/// The process-wide client: the first call opens it, later calls return the same object.
 #[pyfunction]
 #[pyo3(signature = (data_dir = None, **options))]
 pub(crate) fn shared(
@@ -264,24 +260,28 @@ pub(crate) fn shared(
     data_dir: Option<PathBuf>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Client>> {
-    let refuse = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
-    let known = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if known().as_ref().is_some_and(|(born, _)| *born != process::generation()) {
-        return Err(refuse(forked()));
+    let exception = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
+    let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if cached().as_ref().is_some_and(|(fork_count, _)| *fork_count != process::fork_count()) {
+        return Err(exception(opened_before_fork()));
     }
-    let as_it_is = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
+    let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
-    let client = process::wait(py, async move {
-        if as_it_is { townsquare::Client::shared().await } else { townsquare::Client::shared_with(config).await }
+    let client = process::block_on(py, async move {
+        if has_no_arguments {
+            townsquare::Client::shared().await
+        } else {
+            townsquare::Client::shared_with(config).await
+        }
     });
-    let client = client?.map_err(|error| refuse(error.into()))?;
-    if let Some((_, object)) = &*known()
+    let client = client?.map_err(|error| exception(error.into()))?;
+    if let Some((_, object)) = &*cached()
         && !object.bind(py).as_super().get().closed()
     {
         return Ok(object.clone_ref(py));
     }
-    let opened = Opened { handle: Handle::new(client, Arc::default()), face: Face::Blocking };
-    let object = opened.into_pyobject(py)?.cast_into::<Client>()?.unbind();
-    *known() = Some((process::generation(), object.clone_ref(py)));
+    let new = NewClient { client: ProcessClient::new(client, Arc::default()), mode: Mode::Sync };
+    let object = new.into_pyobject(py)?.cast_into::<Client>()?.unbind();
+    *cached() = Some((process::fork_count(), object.clone_ref(py)));
     Ok(object)
 }

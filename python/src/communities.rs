@@ -1,16 +1,17 @@
-//! Communities: their configuration, their domains, and the spaces registered with them (SPEC 2.2 to 2.4, 4.3).
-//!
-//! Invariant: as in every area, a method names a future of the core and hands it to the door.
+//! Communities: configurations, domains and registered spaces (SPEC 2.2 to 2.4, 4.3), and their records.
 
-use pyo3::prelude::*;
-use townsquare::{CommunityPatch, DomainType, NewRegistration, Operation, SpaceType};
+use pyo3::{prelude::*, types::PyDict};
+use townsquare::{
+    Operation,
+    communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
+};
 
 use crate::{
     area::area,
-    argument::{Id, Text, Texts, Update, Whole, optional},
-    community::{Active, CommunityConfig, CommunityDomain, SpaceRegistration},
-    convert::Nothing,
-    json::Given,
+    argument::{IdArg, IntArg, TextArg, TextListArg, Update, optional_text},
+    json::{JsonArg, PyJson},
+    record::record,
+    run::{MethodResult, NoValue},
 };
 
 area! {
@@ -23,7 +24,7 @@ area! {
 
 #[pymethods]
 impl Methods {
-    /// Inserts a community's configuration, or updates what is given of it.
+    /// Inserts a community's configuration, or updates the given columns of it.
     #[pyo3(signature = (
         community_id, *, brand_config = Update::Keep, assets_config = Update::Keep, community_config = Update::Keep,
         fidgets_config = Update::Keep, navigation_config = Update::Keep, ui_config = Update::Keep,
@@ -37,19 +38,19 @@ impl Methods {
     fn save_community_config<'py>(
         &self,
         py: Python<'py>,
-        community_id: Text,
-        brand_config: Update<Given>,
-        assets_config: Update<Given>,
-        community_config: Update<Given>,
-        fidgets_config: Update<Given>,
-        navigation_config: Update<Given>,
-        ui_config: Update<Given>,
-        admin_identity_public_keys: Update<Texts>,
+        community_id: TextArg,
+        brand_config: Update<JsonArg>,
+        assets_config: Update<JsonArg>,
+        community_config: Update<JsonArg>,
+        fidgets_config: Update<JsonArg>,
+        navigation_config: Update<JsonArg>,
+        ui_config: Update<JsonArg>,
+        admin_identity_public_keys: Update<TextListArg>,
         is_published: Update<bool>,
         custom_domain_authorized: Update<bool>,
-        admin_email: Update<Text>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::SaveCommunityConfig, |handle| async move {
+        admin_email: Update<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SaveCommunityConfig, |client| async move {
             let mut patch = CommunityPatch::new();
             patch.brand_config = brand_config.json("brand_config")?;
             patch.assets_config = assets_config.json("assets_config")?;
@@ -58,20 +59,21 @@ impl Methods {
             patch.navigation_config = navigation_config.json("navigation_config")?;
             patch.ui_config = ui_config.json("ui_config")?;
             patch.admin_identity_public_keys =
-                admin_identity_public_keys.change(|keys| keys.named("admin_identity_public_keys"))?;
+                admin_identity_public_keys.change(|keys| keys.value("admin_identity_public_keys"))?;
             patch.is_published = is_published.flag()?;
             patch.custom_domain_authorized = custom_domain_authorized.flag()?;
             patch.admin_email = admin_email.text("admin_email")?;
-            let community_id = community_id.named("community_id")?;
-            Ok(CommunityConfig(handle.client()?.communities().save_community_config(&community_id, patch).await?))
+            let community_id = community_id.value("community_id")?;
+            Ok(CommunityConfig(client.get()?.communities().save_community_config(&community_id, patch).await?))
         })
     }
 
-    /// The published configuration of a community, as its clients read it.
-    fn get_active_community_config<'py>(&self, py: Python<'py>, community_id: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::GetActiveCommunityConfig, |handle| async move {
-            let community_id = community_id.named("community_id")?;
-            Ok(handle.client()?.communities().get_active_community_config(&community_id).await?.map(Active))
+    /// Returns the published configuration of a community as a dict, or None.
+    fn get_active_community_config<'py>(&self, py: Python<'py>, community_id: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetActiveCommunityConfig, |client| async move {
+            let community_id = community_id.value("community_id")?;
+            let config = client.get()?.communities().get_active_community_config(&community_id).await?;
+            Ok(config.map(ActiveConfig))
         })
     }
 
@@ -79,48 +81,48 @@ impl Methods {
     fn save_community_domain<'py>(
         &self,
         py: Python<'py>,
-        community_id: Text,
-        domain: Text,
-        domain_type: Text,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::SaveCommunityDomain, |handle| async move {
-            let domain_type = domain_type.named("domain_type")?.parse::<DomainType>()?;
-            let (community_id, domain) = (community_id.named("community_id")?, domain.named("domain")?);
-            let communities = handle.client()?.communities();
+        community_id: TextArg,
+        domain: TextArg,
+        domain_type: TextArg,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SaveCommunityDomain, |client| async move {
+            let domain_type = domain_type.value("domain_type")?.parse::<DomainType>()?;
+            let (community_id, domain) = (community_id.value("community_id")?, domain.value("domain")?);
+            let communities = client.get()?.communities();
             Ok(CommunityDomain(communities.save_community_domain(&community_id, &domain, domain_type).await?))
         })
     }
 
-    /// Takes a domain away from its community.
-    fn delete_community_domain<'py>(&self, py: Python<'py>, domain: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::DeleteCommunityDomain, |handle| async move {
-            handle.client()?.communities().delete_community_domain(&domain.named("domain")?).await?;
-            Ok(Nothing)
+    /// Deletes a domain.
+    fn delete_community_domain<'py>(&self, py: Python<'py>, domain: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::DeleteCommunityDomain, |client| async move {
+            client.get()?.communities().delete_community_domain(&domain.value("domain")?).await?;
+            Ok(NoValue)
         })
     }
 
-    /// Sets a community's navigation and nothing else of it.
+    /// Sets a community's navigation and no other column.
     fn update_navigation<'py>(
         &self,
         py: Python<'py>,
-        community_id: Text,
-        navigation_config: Given,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::UpdateNavigation, |handle| async move {
-            let community_id = community_id.named("community_id")?;
-            let navigation = navigation_config.named("navigation_config")?;
-            Ok(CommunityConfig(handle.client()?.communities().update_navigation(&community_id, navigation).await?))
+        community_id: TextArg,
+        navigation_config: JsonArg,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::UpdateNavigation, |client| async move {
+            let community_id = community_id.value("community_id")?;
+            let navigation = navigation_config.value("navigation_config")?;
+            Ok(CommunityConfig(client.get()?.communities().update_navigation(&community_id, navigation).await?))
         })
     }
 
-    /// The community that answers at a host.
-    fn resolve_community<'py>(&self, py: Python<'py>, host: Text) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::ResolveCommunity, |handle| async move {
-            Ok(handle.client()?.communities().resolve_community(&host.named("host")?).await?)
+    /// Returns the id of the published community at a host, or None.
+    fn resolve_community<'py>(&self, py: Python<'py>, host: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::ResolveCommunity, |client| async move {
+            Ok(client.get()?.communities().resolve_community(&host.value("host")?).await?)
         })
     }
 
-    /// Registers a space, once.
+    /// Registers a space.
     #[pyo3(signature = (
         space_id, space_name, space_type, *, fid = None, identity_public_key = None, signature = None
     ))]
@@ -128,29 +130,122 @@ impl Methods {
     fn register_space<'py>(
         &self,
         py: Python<'py>,
-        space_id: Id,
-        space_name: Option<Text>,
-        space_type: Text,
-        fid: Option<Whole<i32>>,
-        identity_public_key: Option<Text>,
-        signature: Option<Text>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::RegisterSpace, |handle| async move {
-            let space_type = space_type.named("space_type")?.parse::<SpaceType>()?;
-            let mut row = NewRegistration::new(space_id.named("space_id")?, "", space_type);
-            row.space_name = optional(space_name, "space_name")?;
-            row.fid = fid.map(|fid| fid.named("fid", "-2147483648 to 2147483647")).transpose()?;
-            row.identity_public_key = optional(identity_public_key, "identity_public_key")?;
-            row.signature = optional(signature, "signature")?;
-            Ok(SpaceRegistration(handle.client()?.communities().register_space(row).await?))
+        space_id: IdArg,
+        space_name: Option<TextArg>,
+        space_type: TextArg,
+        fid: Option<IntArg<i32>>,
+        identity_public_key: Option<TextArg>,
+        signature: Option<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::RegisterSpace, |client| async move {
+            let space_type = space_type.value("space_type")?.parse::<SpaceType>()?;
+            let mut row = NewRegistration::new(space_id.value("space_id")?, "", space_type);
+            row.space_name = optional_text(space_name, "space_name")?;
+            row.fid = fid.map(|fid| fid.value("fid", "-2147483648 to 2147483647")).transpose()?;
+            row.identity_public_key = optional_text(identity_public_key, "identity_public_key")?;
+            row.signature = optional_text(signature, "signature")?;
+            Ok(SpaceRegistration(client.get()?.communities().register_space(row).await?))
         })
     }
 
-    /// The registration of a space.
-    fn get_space_registration<'py>(&self, py: Python<'py>, space_id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::GetSpaceRegistration, |handle| async move {
-            let found = handle.client()?.communities().get_space_registration(space_id.named("space_id")?).await?;
-            Ok(found.map(SpaceRegistration))
+    /// Returns the registration of a space, or None.
+    fn get_space_registration<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetSpaceRegistration, |client| async move {
+            let row = client.get()?.communities().get_space_registration(space_id.value("space_id")?).await?;
+            Ok(row.map(SpaceRegistration))
         })
+    }
+}
+
+record! {
+    /// A row of `community_configs`. Each read of a JSON attribute returns a new value.
+    CommunityConfig(townsquare::communities::CommunityConfig) [] as config, hash config.id,
+    repr [id, community_id, is_published, updated_at] {
+        /// Primary key.
+        id: config.id,
+        /// The community's id, at most 50 characters.
+        community_id: &config.community_id,
+        /// When the row last changed, UTC.
+        updated_at: config.updated_at,
+        /// Brand, as JSON.
+        brand_config: PyJson(&config.brand_config),
+        /// Assets, as JSON.
+        assets_config: PyJson(&config.assets_config),
+        /// The community itself, as JSON.
+        community_config: PyJson(&config.community_config),
+        /// The fidgets that the community offers, as JSON.
+        fidgets_config: PyJson(&config.fidgets_config),
+        /// Navigation, as JSON.
+        navigation_config: config.navigation_config.as_ref().map(PyJson),
+        /// Appearance, as JSON.
+        ui_config: config.ui_config.as_ref().map(PyJson),
+        /// Public keys whose holders may change the navigation.
+        admin_identity_public_keys: config.admin_identity_public_keys.as_deref(),
+        /// Whether every caller may read the configuration.
+        is_published: config.is_published,
+        /// Whether the community may have a custom domain.
+        custom_domain_authorized: config.custom_domain_authorized,
+        /// The administrator's address.
+        admin_email: config.admin_email.as_deref(),
+    }
+}
+
+record! {
+    /// A row of `community_domains`.
+    CommunityDomain(townsquare::communities::CommunityDomain) [] as domain, hash domain.id,
+    repr [id, community_id, domain, domain_type] {
+        /// Primary key.
+        id: domain.id,
+        /// The community that answers at the domain.
+        community_id: &domain.community_id,
+        /// The domain, normalised.
+        domain: &domain.domain,
+        /// `blank_subdomain` or `custom`.
+        domain_type: domain.domain_type.as_str(),
+        /// When the row was inserted, UTC.
+        created_at: domain.created_at,
+        /// When the row last changed, UTC.
+        updated_at: domain.updated_at,
+    }
+}
+
+record! {
+    /// A row of `spaceRegistrations`.
+    SpaceRegistration(townsquare::communities::SpaceRegistration) [] as row, hash row.space_id,
+    repr [space_id, space_name, space_type, fid] {
+        /// The space's id. The space may have been deleted.
+        space_id: row.space_id,
+        /// Farcaster id.
+        fid: row.fid,
+        /// The space's name.
+        space_name: &row.space_name,
+        /// `profile`, `token`, `proposal`, `channel` or `navPage`.
+        space_type: row.space_type.as_str(),
+        /// The public key that signed the registration.
+        identity_public_key: row.identity_public_key.as_deref(),
+        /// The registration's signature.
+        signature: row.signature.as_deref(),
+        /// When the space was registered, UTC.
+        timestamp: row.timestamp,
+    }
+}
+
+/// Converts a published configuration (SPEC 4.3) to a `dict`.
+struct ActiveConfig(townsquare::communities::ActiveCommunityConfig);
+
+impl<'py> IntoPyObject<'py> for ActiveConfig {
+    type Target = PyDict;
+    type Output = Bound<'py, PyDict>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let config = PyDict::new(py);
+        config.set_item("brand", PyJson(&self.0.brand))?;
+        config.set_item("assets", PyJson(&self.0.assets))?;
+        config.set_item("community", PyJson(&self.0.community))?;
+        config.set_item("fidgets", PyJson(&self.0.fidgets))?;
+        config.set_item("navigation", PyJson(&self.0.navigation))?;
+        config.set_item("ui", PyJson(&self.0.ui))?;
+        Ok(config)
     }
 }

@@ -1,24 +1,16 @@
-//! What `AsyncClient` hands out: a coroutine around a future of the core.
+//! The coroutine that a method of `AsyncClient` returns: PEP 492's protocol around a future of the core.
 //!
-//! Invariants: nothing runs before the first `await`; an answer that is there at once costs no event loop, no thread and
-//! no asyncio future; an answer that is not is computed on the library's threads, and dropping, closing or cancelling
-//! the coroutine ends that work. Python code is never called with the state locked.
+//! Invariants: nothing runs before the first `await`; an answer that is ready at the first poll costs no event loop, no
+//! thread and no asyncio future; dropping, closing or cancelling the coroutine cancels its work. No Python code runs
+//! while `state` is locked.
 
 use std::{
-    future::Future,
-    mem::{self, ManuallyDrop},
-    pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Waker},
-    thread,
-    time::Duration,
+    mem,
+    sync::{Mutex, PoisonError},
+    task::Poll,
 };
 
 use pyo3::{
-    IntoPyObjectExt,
     exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration, PyValueError},
     prelude::*,
     sync::PyOnceLock,
@@ -26,68 +18,49 @@ use pyo3::{
 };
 
 use crate::{
-    courier::{Courier, Mailbox, Note},
-    enter::Call,
+    background::{AnswerSlot, CancelOnDrop, Executor, Outcome, Work},
     errors::Failure,
-    handle::Share,
+    loop_waker::Wakeup,
+    method::Method,
     process,
 };
 
-/// An answer that becomes a Python object when somebody takes it.
-pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-/// The future of an answer.
-pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send>>;
-
-/// Where work goes on that is not ready at once.
-pub(crate) enum Place {
-    /// Where the caller stands and, when that was not enough, on the client's own runtime.
-    Here(Share),
-    /// On the client's own runtime from the start: it may take a while.
-    Runtime(Share),
-    /// On a thread made for it: a client that opens has no runtime yet, and one that closes ends it.
-    Thread(Arc<Courier>),
-}
-
-/// One call of an `AsyncClient`: await it, once.
+/// One call of an `AsyncClient`. It can be awaited once.
 #[pyclass(frozen, module = "townsquare._native")]
 pub(crate) struct Coroutine {
-    call: Call,
+    method: Method,
     state: Mutex<State>,
-    /// Outlives the work, so that the last share of a client is dropped by a Python object.
-    place: Place,
+    /// Lives as long as the coroutine, so that a Python object drops the last share of a client.
+    executor: Executor,
 }
 
 enum State {
-    Fresh(Work),
-    Waiting { steps: Py<PyIterator>, slot: Slot, _end: EndOnDrop },
+    /// Not awaited yet.
+    Created(Work),
+    /// Awaited: `steps` is the iterator of an asyncio future that completes once `answer` is filled.
+    Waiting { steps: Py<PyIterator>, answer: AnswerSlot, cancel: CancelOnDrop },
+    /// A thread is inside the coroutine.
     Running,
+    /// Returned, raised, closed or cancelled.
     Done,
 }
 
-/// Where a finished work leaves its answer; empty for one that was dropped unfinished.
-type Slot = Arc<Mutex<Option<Result<Answer, Failure>>>>;
-
 impl Coroutine {
-    pub(crate) fn new(call: Call, place: Place, work: Work) -> Coroutine {
-        Coroutine { call, state: Mutex::new(State::Fresh(work)), place }
+    pub(crate) fn new(method: Method, executor: Executor, work: Work) -> Coroutine {
+        Coroutine { method, state: Mutex::new(State::Created(work)), executor }
     }
 
     fn replace(&self, state: State) -> State {
         mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 
-    /// One step: an asyncio future to wait for, or `StopIteration` with the answer.
+    /// Returns what the asyncio future yields, or raises `StopIteration` with the answer.
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self.replace(State::Running) {
-            State::Fresh(work) => match self.begin(py, work) {
-                Ok(Begun::Ready(outcome)) => self.finish(py, outcome),
-                Ok(Begun::Waiting(waiting)) => self.look(py, waiting),
-                Err(error) => {
-                    self.replace(State::Done);
-                    Err(error)
-                }
-            },
-            waiting @ State::Waiting { .. } => self.look(py, waiting),
+            State::Created(work) => self.start(py, work).inspect_err(|_| {
+                self.replace(State::Done);
+            }),
+            State::Waiting { steps, answer, cancel } => self.wait(py, steps, answer, cancel),
             State::Running => Err(PyValueError::new_err("coroutine already executing")),
             State::Done => {
                 self.replace(State::Done);
@@ -96,69 +69,53 @@ impl Coroutine {
         }
     }
 
-    fn begin(&self, py: Python<'_>, mut work: Work) -> PyResult<Begun> {
-        if let Place::Here(_) = self.place
-            && let Poll::Ready(outcome) = work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    fn start(&self, py: Python<'_>, mut work: Work) -> PyResult<Py<PyAny>> {
+        if let Executor::CallerThenRuntime(_) = self.executor
+            && let Poll::Ready(outcome) = work.poll_once()
         {
-            return Ok(Begun::Ready(outcome));
+            return self.finish(py, outcome);
         }
-        if process::is_ending() {
+        if process::is_finalizing() {
             return Err(PyRuntimeError::new_err("cannot wait for an answer at interpreter shutdown"));
         }
         static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let event_loop = RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
         let future = event_loop.call_method0("create_future")?;
         let steps = future.call_method0("__await__")?.cast_into::<PyIterator>()?.unbind();
-        let slot = Slot::default();
-        let note = Note { event_loop: event_loop.unbind(), future: future.unbind() };
-        let end = match &self.place {
-            Place::Here(share) | Place::Runtime(share) => {
-                let parcel = Parcel::new(&slot, share.courier().mailbox()?, note);
-                let client = share.client().map_err(|failure| failure.into_exception(py, self.call.operation()))?;
-                let task = client.runtime().spawn(async move { parcel.deliver(work.await) });
-                EndOnDrop::new(move || task.abort())
-            }
-            Place::Thread(courier) => {
-                let parcel = Parcel::new(&slot, courier.mailbox()?, note);
-                on_a_thread(work, parcel)?
-            }
-        };
-        Ok(Begun::Waiting(State::Waiting { steps, slot, _end: end }))
+        let answer = AnswerSlot::default();
+        let wakeup = Wakeup { event_loop: event_loop.unbind(), future: future.unbind() };
+        let cancel = self.executor.spawn(py, self.method, work, &answer, wakeup)?;
+        self.wait(py, steps, answer, cancel)
     }
 
-    /// Passes a step on to the asyncio future's own iterator; when that is through, the answer is in the slot.
-    fn look(&self, py: Python<'_>, waiting: State) -> PyResult<Py<PyAny>> {
-        let State::Waiting { steps, slot, .. } = &waiting else {
-            return self.finish(py, Err(Failure::closed()));
-        };
+    /// Advances the asyncio future. The answer is in its slot once that future has completed.
+    fn wait(
+        &self,
+        py: Python<'_>,
+        steps: Py<PyIterator>,
+        answer: AnswerSlot,
+        cancel: CancelOnDrop,
+    ) -> PyResult<Py<PyAny>> {
         match steps.bind(py).clone().next() {
             Some(Ok(step)) => {
-                self.replace(waiting);
+                self.replace(State::Waiting { steps, answer, cancel });
                 Ok(step.unbind())
             }
             Some(Err(error)) => {
                 self.replace(State::Done);
                 Err(error)
             }
-            None => {
-                let outcome = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-                self.finish(py, outcome.unwrap_or_else(|| Err(Failure::closed())))
-            }
+            None => self.finish(py, answer.take().unwrap_or_else(|| Err(Failure::closed()))),
         }
     }
 
-    fn finish(&self, py: Python<'_>, outcome: Result<Answer, Failure>) -> PyResult<Py<PyAny>> {
+    fn finish(&self, py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
         self.replace(State::Done);
         match outcome {
             Ok(answer) => Err(PyStopIteration::new_err((answer(py)?,))),
-            Err(failure) => Err(failure.into_exception(py, self.call.operation())),
+            Err(failure) => Err(failure.into_exception(py, self.method.operation())),
         }
     }
-}
-
-enum Begun {
-    Ready(Result<Answer, Failure>),
-    Waiting(State),
 }
 
 #[pymethods]
@@ -175,13 +132,13 @@ impl Coroutine {
         self.step(py)
     }
 
-    /// Goes on; the event loop calls this.
+    /// Resumes the coroutine.
     fn send(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let _ = value;
         self.step(py)
     }
 
-    /// Goes on with an exception; cancelling a task does this. The work under way is ended.
+    /// Raises an exception inside the coroutine and cancels its work. Cancelling an asyncio task calls this.
     #[pyo3(signature = (typ, val = None, tb = None, /))]
     fn throw(
         &self,
@@ -192,63 +149,53 @@ impl Coroutine {
     ) -> PyResult<Py<PyAny>> {
         match self.replace(State::Running) {
             State::Running => Err(PyValueError::new_err("coroutine already executing")),
-            State::Waiting { steps, _end: end, .. } => {
+            State::Waiting { steps, cancel, .. } => {
                 self.replace(State::Done);
-                drop(end);
-                let given = if tb.is_some() {
-                    3
-                } else if val.is_some() {
-                    2
-                } else {
-                    1
-                };
-                let thrown = PyTuple::new(py, &[Some(typ), val, tb][..given])?;
-                steps.call_method1(py, "throw", thrown)
+                drop(cancel);
+                let count = if tb.is_some() { 3 } else { 1 + usize::from(val.is_some()) };
+                steps.call_method1(py, "throw", PyTuple::new(py, &[Some(typ), val, tb][..count])?)
             }
-            State::Fresh(_) | State::Done => {
+            State::Created(_) | State::Done => {
                 self.replace(State::Done);
-                Err(raised(typ, val)?)
+                Err(exception(typ, val)?)
             }
         }
     }
 
-    /// Ends it without an answer, and the work with it.
+    /// Ends the coroutine without an answer and cancels its work.
     fn close(&self) -> PyResult<()> {
-        match self.replace(State::Running) {
-            State::Running => Err(PyValueError::new_err("coroutine already executing")),
-            _ => {
-                self.replace(State::Done);
-                Ok(())
-            }
+        if let State::Running = self.replace(State::Running) {
+            return Err(PyValueError::new_err("coroutine already executing"));
         }
+        self.replace(State::Done);
+        Ok(())
     }
 
     #[getter]
     fn __name__(&self) -> &'static str {
-        self.call.name()
+        self.method.name()
     }
 
     #[getter]
     fn __qualname__(&self) -> &'static str {
-        self.call.name()
+        self.method.name()
     }
 
     fn __repr__(&self) -> String {
-        format!("<townsquare coroutine {}>", self.call.name())
+        format!("<townsquare coroutine {}>", self.method.name())
     }
 }
 
 impl Drop for Coroutine {
     fn drop(&mut self) {
-        let fresh = matches!(self.state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Fresh(_));
-        if fresh {
-            process::visit(|py| warn_of_oversight(py, self.call.name()));
+        if let State::Created(_) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            process::attach(|py| warn_never_awaited(py, self.method.name()));
         }
     }
 }
 
-/// What Python says of its own coroutines when somebody forgets the `await`.
-fn warn_of_oversight(py: Python<'_>, name: &str) {
+/// Python's warning for a coroutine that was dropped without an `await`.
+fn warn_never_awaited(py: Python<'_>, name: &str) {
     let pending = PyErr::take(py);
     let text = std::ffi::CString::new(format!("coroutine '{name}' was never awaited")).unwrap_or_default();
     if let Err(error) = PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1) {
@@ -259,7 +206,8 @@ fn warn_of_oversight(py: Python<'_>, name: &str) {
     }
 }
 
-fn raised(typ: &Bound<'_, PyAny>, val: Option<&Bound<'_, PyAny>>) -> PyResult<PyErr> {
+/// The exception that `throw(typ, val)` stands for.
+fn exception(typ: &Bound<'_, PyAny>, val: Option<&Bound<'_, PyAny>>) -> PyResult<PyErr> {
     let instance = match (typ.cast::<PyType>(), val) {
         (Err(_), _) => typ.clone(),
         (Ok(_), Some(val)) if val.is_instance(typ)? => val.clone(),
@@ -267,77 +215,4 @@ fn raised(typ: &Bound<'_, PyAny>, val: Option<&Bound<'_, PyAny>>) -> PyResult<Py
         (Ok(class), None) => class.call0()?,
     };
     Ok(PyErr::from_value(instance))
-}
-
-/// An outcome on its way to a slot, and the note that says so. Dropped undelivered, it still rouses the waiter.
-struct Parcel {
-    slot: Slot,
-    send: Option<(Mailbox, Note)>,
-}
-
-impl Parcel {
-    fn new(slot: &Slot, mailbox: Mailbox, note: Note) -> Parcel {
-        Parcel { slot: Arc::clone(slot), send: Some((mailbox, note)) }
-    }
-
-    fn deliver(self, outcome: Result<Answer, Failure>) {
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-    }
-}
-
-impl Drop for Parcel {
-    fn drop(&mut self) {
-        if let Some((mailbox, note)) = self.send.take() {
-            mailbox.leave(note);
-        }
-    }
-}
-
-/// Ends the work it stands for; of no effect on one that is through, or after a fork.
-struct EndOnDrop {
-    end: Option<Box<dyn FnOnce() + Send>>,
-    born: u64,
-}
-
-impl EndOnDrop {
-    fn new(end: impl FnOnce() + Send + 'static) -> EndOnDrop {
-        EndOnDrop { end: Some(Box::new(end)), born: process::generation() }
-    }
-}
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        // Held back unless it runs: dropping it reaches into the runtime too.
-        let end = ManuallyDrop::new(self.end.take());
-        if self.born == process::generation()
-            && let Some(end) = ManuallyDrop::into_inner(end)
-        {
-            end();
-        }
-    }
-}
-
-/// Runs work on a thread of its own.
-fn on_a_thread(work: Work, parcel: Parcel) -> PyResult<EndOnDrop> {
-    /// How soon an ended work is dropped.
-    const CHECK: Duration = Duration::from_millis(50);
-    let ended = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&ended);
-    thread::Builder::new().name("townsquare-open".into()).spawn(move || {
-        let check = || {
-            if seen.load(Ordering::Acquire) { Err(()) } else { Ok(()) }
-        };
-        if let Ok(outcome) = townsquare::blocking::wait_while(work, CHECK, check) {
-            parcel.deliver(outcome);
-        }
-    })?;
-    Ok(EndOnDrop::new(move || ended.store(true, Ordering::Release)))
-}
-
-/// Makes an answer of anything that Python can be given.
-pub(crate) fn answer<T>(value: T) -> Answer
-where
-    T: for<'py> IntoPyObject<'py> + Send + 'static,
-{
-    Box::new(move |py| value.into_py_any(py))
 }

@@ -1,37 +1,43 @@
-//! Failures on their way to Python: the core's, and the few that only the binding can notice.
+//! Failures of the core and of the binding, turned into exceptions of `townsquare.exceptions`.
 //!
-//! Invariant: both become an exception of `townsquare.exceptions`, with the same attributes, and the operation that was
-//! called is named in each.
+//! Invariant: both kinds of failure become an exception with the same attributes, which names the operation.
 
 use std::borrow::Cow;
 
-use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
+use pyo3::{exceptions::PyTypeError, prelude::*, sync::PyOnceLock, types::PyDict};
 use townsquare::{ErrorKind, Operation};
+
+/// How many characters of a refused value an error message shows.
+const SHOWN_CHARS: usize = 60;
 
 /// Why a call from Python failed.
 pub(crate) enum Failure {
-    /// The core said no.
+    /// The core failed.
     Core(townsquare::Error),
-    /// The binding did: a fork, an integer no core type holds.
-    Own {
-        /// What a program branches on.
+    /// The binding refused the call: after a fork, or for an argument that no type of the core holds.
+    Binding {
+        /// The error's kind.
         kind: ErrorKind,
-        /// For people, without the operation's prefix.
+        /// The message, without the operation's prefix.
         message: Cow<'static, str>,
     },
 }
 
 impl Failure {
-    pub(crate) fn own(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Failure {
-        Failure::Own { kind, message: message.into() }
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Failure {
+        Failure::Binding { kind, message: message.into() }
     }
 
-    /// What an operation answers whose client went away under it.
+    pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Failure {
+        Failure::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// The failure of work that was cancelled because its client closed.
     pub(crate) fn closed() -> Failure {
-        Failure::own(ErrorKind::Closed, "The client is closed")
+        Failure::new(ErrorKind::Closed, "The client is closed")
     }
 
-    /// The exception. `operation` is named unless the core has named a deeper one.
+    /// The exception. It names the core's operation if the error has one, else `operation`.
     pub(crate) fn into_exception(self, py: Python<'_>, operation: Option<Operation>) -> PyErr {
         exception(py, &self, operation).unwrap_or_else(|broken| broken)
     }
@@ -45,8 +51,8 @@ impl From<townsquare::Error> for Failure {
 
 fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> PyResult<PyErr> {
     let details = PyDict::new(py);
-    let (kind, message, named) = match failure {
-        Failure::Own { kind, message } => (*kind, message.as_ref(), None),
+    let (kind, message, operation) = match failure {
+        Failure::Binding { kind, message } => (*kind, message.as_ref(), None),
         Failure::Core(error) => {
             details.set_item("code", error.code())?;
             details.set_item("status", error.status())?;
@@ -55,7 +61,7 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
             (error.kind(), error.message(), error.operation())
         }
     };
-    let operation = named.or(called);
+    let operation = operation.or(called);
     let prefix = operation.map_or("", Operation::prefix);
     details.set_item("kind", kind.as_str())?;
     details.set_item("message", message)?;
@@ -70,4 +76,19 @@ fn classes(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
     let load =
         || Ok::<_, PyErr>(py.import("townsquare.exceptions")?.getattr("BY_KIND")?.cast_into::<PyDict>()?.unbind());
     Ok(CLASSES.get_or_try_init(py, load)?.bind(py))
+}
+
+/// The `TypeError` for an argument of another type.
+pub(crate) fn expected(wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("expected {wanted}, not {}", class_name(value)))
+}
+
+/// The name of a value's class. Read from the type object, so that none of the value's own code runs.
+pub(crate) fn class_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "an unnamed type".to_owned(), |name| name.to_string())
+}
+
+/// The start of a value's `repr`, for an error message.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().chars().take(SHOWN_CHARS).collect())
 }

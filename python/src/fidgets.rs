@@ -1,17 +1,21 @@
-//! Fidgets: the widgets of a space, and where they stand (SPEC 2.7).
-//!
-//! Invariant: as in every area, a method names a future of the core and hands it to the door.
+//! Fidgets: the widgets of a space and their positions (SPEC 2.7), and the record `Fidget`.
 
-use pyo3::prelude::*;
-use townsquare::{FidgetPatch, NewFidget, Operation};
+use std::{collections::BTreeMap, sync::Arc};
+
+use pyo3::{prelude::*, types::PyMapping};
+use townsquare::{
+    Json, Operation, Uuid,
+    spaces::{FidgetPatch, NewFidget},
+};
 
 use crate::{
     area::area,
-    argument::{Id, Mappings, Members, Places, Text, Update, optional},
-    convert::Nothing,
-    errors::Failure,
-    fidget::{Fidget, list},
-    json::Given,
+    argument::{IdArg, TextArg, Update, optional_text},
+    errors::{Failure, expected},
+    json::{JsonArg, PyJson},
+    record::record,
+    rows::{RowArg, RowsArg},
+    run::{MethodResult, NoValue},
 };
 
 area! {
@@ -24,99 +28,153 @@ area! {
 
 #[pymethods]
 impl Methods {
-    /// Places a fidget in a space and returns it.
-    #[pyo3(signature = (space_id, r#type, *, config = Given::NONE, position = Given::NONE))]
+    /// Inserts a fidget into a space and returns it.
+    #[pyo3(signature = (space_id, r#type, *, config = JsonArg::NONE, position = JsonArg::NONE))]
     #[pyo3(text_signature = "($self, space_id, type, *, config=None, position=None)")]
     fn create_fidget<'py>(
         &self,
         py: Python<'py>,
-        space_id: Id,
-        r#type: Option<Text>,
-        config: Given,
-        position: Given,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::CreateFidget, |handle| async move {
+        space_id: IdArg,
+        r#type: Option<TextArg>,
+        config: JsonArg,
+        position: JsonArg,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::CreateFidget, |client| async move {
             let fidget = new_fidget("", r#type, config, position)?;
-            let created = handle.client()?.fidgets().create_fidget(space_id.named("space_id")?, fidget).await?;
+            let created = client.get()?.fidgets().create_fidget(space_id.value("space_id")?, fidget).await?;
             Ok(Fidget::from(created))
         })
     }
 
-    /// Places fidgets in a space, all or none: a mapping of `create_fidget`'s arguments for each.
-    fn create_fidgets<'py>(
-        &self,
-        py: Python<'py>,
-        space_id: Id,
-        fidgets: Mappings<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let fidgets = fidgets.read("fidgets", |members: &mut Members<'py>| {
-            let (config, position) = (members.take("config")?, members.take("position")?);
-            let kind = members.take("type")?;
-            let or_none = |json: Option<Given>| json.unwrap_or(Given::NONE);
-            Ok(new_fidget(&members.path(""), kind, or_none(config), or_none(position)))
+    /// Inserts fidgets into a space, all or none. Each mapping holds `create_fidget`'s arguments.
+    fn create_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg, fidgets: RowsArg<'py>) -> MethodResult<'py> {
+        let fidgets = fidgets.read("fidgets", |row: &mut RowArg<'py>| {
+            let (config, position) = (row.take("config")?, row.take("position")?);
+            let kind = row.take("type")?;
+            let or_null = |json: Option<JsonArg>| json.unwrap_or(JsonArg::NONE);
+            Ok(new_fidget(&row.path(""), kind, or_null(config), or_null(position)))
         })?;
-        self.door.enter(py, Operation::CreateFidgets, |handle| async move {
-            let space_id = space_id.named("space_id")?;
-            Ok(list(handle.client()?.fidgets().create_fidgets(space_id, fidgets?).await?))
+        self.runner.run(py, Operation::CreateFidgets, |client| async move {
+            let space_id = space_id.value("space_id")?;
+            Ok(records(client.get()?.fidgets().create_fidgets(space_id, fidgets?).await?))
         })
     }
 
     /// Saves the positions of a space's fidgets, all or none.
-    fn save_positions<'py>(&self, py: Python<'py>, space_id: Id, positions: Places) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::SavePositions, |handle| async move {
-            let (space_id, positions) = (space_id.named("space_id")?, positions.named("positions")?);
-            Ok(list(handle.client()?.fidgets().save_positions(space_id, positions).await?))
+    fn save_positions<'py>(&self, py: Python<'py>, space_id: IdArg, positions: PositionsArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SavePositions, |client| async move {
+            let (space_id, positions) = (space_id.value("space_id")?, positions.value("positions")?);
+            Ok(records(client.get()?.fidgets().save_positions(space_id, positions).await?))
         })
     }
 
-    /// One fidget by id.
-    fn get_fidget<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::GetFidget, |handle| async move {
-            Ok(Fidget::from(handle.client()?.fidgets().get_fidget(id.named("id")?).await?))
+    /// Returns a fidget by its id.
+    fn get_fidget<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetFidget, |client| async move {
+            Ok(Fidget::from(client.get()?.fidgets().get_fidget(id.value("id")?).await?))
         })
     }
 
-    /// Changes what is given, and nothing else, and returns the row.
+    /// Changes the given columns of a fidget and returns it.
     #[pyo3(signature = (id, *, r#type = Update::Keep, config = Update::Keep, position = Update::Keep))]
     #[pyo3(text_signature = "($self, id, *, type=..., config=..., position=...)")]
     fn update_fidget<'py>(
         &self,
         py: Python<'py>,
-        id: Id,
-        r#type: Update<Text>,
-        config: Update<Given>,
-        position: Update<Given>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::UpdateFidget, |handle| async move {
+        id: IdArg,
+        r#type: Update<TextArg>,
+        config: Update<JsonArg>,
+        position: Update<JsonArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::UpdateFidget, |client| async move {
             let mut patch = FidgetPatch::new();
             patch.kind = r#type.text("type")?;
             patch.config = config.json("config")?;
             patch.position = position.json("position")?;
-            Ok(Fidget::from(handle.client()?.fidgets().update_fidget(id.named("id")?, patch).await?))
+            Ok(Fidget::from(client.get()?.fidgets().update_fidget(id.value("id")?, patch).await?))
         })
     }
 
-    /// Takes a fidget out of its space.
-    fn delete_fidget<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::DeleteFidget, |handle| async move {
-            handle.client()?.fidgets().delete_fidget(id.named("id")?).await?;
-            Ok(Nothing)
+    /// Deletes a fidget.
+    fn delete_fidget<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::DeleteFidget, |client| async move {
+            client.get()?.fidgets().delete_fidget(id.value("id")?).await?;
+            Ok(NoValue)
         })
     }
 
-    /// The fidgets of a space, oldest first.
-    fn get_space_fidgets<'py>(&self, py: Python<'py>, space_id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::GetSpaceFidgets, |handle| async move {
-            Ok(list(handle.client()?.fidgets().get_space_fidgets(space_id.named("space_id")?).await?))
+    /// Lists the fidgets of a space, oldest first.
+    fn get_space_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::GetSpaceFidgets, |client| async move {
+            Ok(records(client.get()?.fidgets().get_space_fidgets(space_id.value("space_id")?).await?))
         })
     }
 }
 
-/// `within` stands before the names of arguments in complaints.
-fn new_fidget(within: &str, kind: Option<Text>, config: Given, position: Given) -> Result<NewFidget, Failure> {
+/// `prefix` precedes the argument's name in error messages: `fidgets[2].`.
+fn new_fidget(prefix: &str, kind: Option<TextArg>, config: JsonArg, position: JsonArg) -> Result<NewFidget, Failure> {
     let mut fidget = NewFidget::default();
-    fidget.kind = optional(kind, &format!("{within}type"))?;
-    fidget.config = config.named(&format!("{within}config"))?;
-    fidget.position = position.named(&format!("{within}position"))?;
+    fidget.kind = optional_text(kind, &format!("{prefix}type"))?;
+    fidget.config = config.value(&format!("{prefix}config"))?;
+    fidget.position = position.value(&format!("{prefix}position"))?;
     Ok(fidget)
+}
+
+/// A mapping of fidget ids to positions.
+pub(crate) struct PositionsArg(Vec<(IdArg, JsonArg)>);
+
+impl PositionsArg {
+    /// # Errors
+    /// `InvalidInput` for a key that is not a UUID or is there twice, and for a position that is not JSON.
+    fn value(self, name: &str) -> Result<BTreeMap<Uuid, Option<Json>>, Failure> {
+        let mut positions = BTreeMap::new();
+        for (id, position) in self.0 {
+            let id = id.value(&format!("A key of {name}"))?;
+            if positions.insert(id, position.value(&format!("{name}[{id}]"))?).is_some() {
+                return Err(Failure::invalid_input(format!("{name} has {id} twice")));
+            }
+        }
+        Ok(positions)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for PositionsArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<PositionsArg> {
+        let Ok(mapping) = value.cast::<PyMapping>() else { return Err(expected("a mapping", &value)) };
+        let items = mapping.items()?;
+        items.iter().map(|item| item.extract::<(IdArg, JsonArg)>()).collect::<PyResult<_>>().map(PositionsArg)
+    }
+}
+
+record! {
+    /// A row of `fidgets`: a widget placed in a space. Shared, so that a list of fidgets copies no JSON.
+    Fidget(Arc<townsquare::spaces::Fidget>) [] as fidget, hash fidget.id, repr [id, space_id, r#type] {
+        /// Primary key.
+        id: fidget.id,
+        /// The space that holds the fidget.
+        space_id: fidget.space_id,
+        /// The widget's type.
+        r#type: &fidget.kind,
+        /// Settings, as JSON. Each read returns a new value.
+        config: fidget.config.as_ref().map(PyJson),
+        /// Position, as JSON. Each read returns a new value.
+        position: fidget.position.as_ref().map(PyJson),
+        /// When the row was inserted, UTC.
+        created_at: fidget.created_at,
+        /// When the row last changed, UTC.
+        updated_at: fidget.updated_at,
+    }
+}
+
+impl From<townsquare::spaces::Fidget> for Fidget {
+    fn from(fidget: townsquare::spaces::Fidget) -> Fidget {
+        Fidget(Arc::new(fidget))
+    }
+}
+
+/// The records of fidgets.
+pub(crate) fn records(fidgets: Vec<townsquare::spaces::Fidget>) -> Vec<Fidget> {
+    fidgets.into_iter().map(Fidget::from).collect()
 }

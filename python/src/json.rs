@@ -1,54 +1,76 @@
-//! JSON between Python's objects and the core's values, directly.
+//! JSON: Python values to the core's values ([`JsonArg`]) and back ([`PyJson`]).
 //!
-//! Invariant: what is taken is given back equal: `dict` with text keys, `list`, `str`, `int` of 64 bits, finite `float`,
-//! `bool`, `None`. Anything else is refused with a complaint that a method joins to the argument's name, and nothing of
-//! Python runs meanwhile, so that no value can change or raise under the reader. Depth and size are bounded before the
-//! stack and the memory are.
+//! Invariant: an accepted value comes back equal: `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`,
+//! `bool`, `None`. Any other value is refused. No Python code runs while a value is read, so no value can change or
+//! raise meanwhile. Depth and number of values are limited, which bounds stack and memory.
 
 use pyo3::{
     IntoPyObjectExt,
+    exceptions::PyValueError,
     prelude::*,
-    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString},
+    sync::PyOnceLock,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString},
 };
-use townsquare::{ErrorKind, Json};
+use serde::Serialize;
+use townsquare::Json;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, class_name, expected};
 
-/// How deep JSON may be nested; the core's bound, met here before the stack is.
-const DEPTH: u32 = 100;
-/// How many values one JSON may have: a list that holds itself twice over, a hundred deep, would never end.
-const VALUES: u32 = 4_000_000;
+/// How deep JSON may be nested. The core has the same limit; reading needs it before the stack overflows.
+const MAX_DEPTH: u32 = 100;
+/// How many values one JSON may have. A list that holds itself twice, 100 deep, would otherwise never end.
+const MAX_VALUES: u32 = 4_000_000;
 
-/// JSON given by Python; `None` for None, which a column keeps as NULL.
-pub(crate) struct Given(Result<Option<Json>, String>);
+/// An argument of a JSON column. Python's `None` is SQL's NULL.
+pub(crate) struct JsonArg(Result<Option<Json>, String>);
 
-impl Given {
-    pub(crate) const NONE: Given = Given(Ok(None));
+impl JsonArg {
+    pub(crate) const NONE: JsonArg = JsonArg(Ok(None));
 
-    /// The JSON of the argument `name`.
-    ///
     /// # Errors
-    /// An invalid input for what JSON has no word for.
-    pub(crate) fn named(self, name: &str) -> Result<Option<Json>, Failure> {
-        self.0.map_err(|complaint| Failure::own(ErrorKind::InvalidInput, format!("{name} {complaint}")))
+    /// `InvalidInput`, naming the argument, for a value that is not JSON.
+    pub(crate) fn value(self, name: &str) -> Result<Option<Json>, Failure> {
+        self.0.map_err(|complaint| Failure::invalid_input(format!("{name} {complaint}")))
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Given {
+impl<'py> FromPyObject<'_, 'py> for JsonArg {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Given> {
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<JsonArg> {
         if value.is_none() {
-            return Ok(Given::NONE);
+            return Ok(JsonArg::NONE);
         }
-        Ok(Given(read(&value, 0, &mut 0).map(Some)))
+        Ok(JsonArg(read(&value, 0, &mut 0).map(Some)))
+    }
+}
+
+/// A mapping as a JSON object.
+pub(crate) struct JsonObjectArg(JsonArg);
+
+impl JsonObjectArg {
+    /// # Errors
+    /// As [`JsonArg::value`].
+    pub(crate) fn value(self, name: &str) -> Result<Json, Failure> {
+        Ok(self.0.value(name)?.unwrap_or_default())
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for JsonObjectArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<JsonObjectArg> {
+        let Ok(mapping) = value.cast::<PyMapping>() else { return Err(expected("a mapping", &value)) };
+        let members = PyDict::new(value.py());
+        members.update(&mapping)?;
+        members.extract().map(JsonObjectArg)
     }
 }
 
 fn read(value: &Bound<'_, PyAny>, depth: u32, count: &mut u32) -> Result<Json, String> {
     *count += 1;
-    if *count > VALUES {
-        return Err(format!("is JSON of more than {VALUES} values"));
+    if *count > MAX_VALUES {
+        return Err(format!("is JSON of more than {MAX_VALUES} values"));
     }
     if let Ok(text) = value.cast::<PyString>() {
         return string(text).map(Json::String);
@@ -56,9 +78,9 @@ fn read(value: &Bound<'_, PyAny>, depth: u32, count: &mut u32) -> Result<Json, S
     if value.is_none() {
         return Ok(Json::Null);
     }
-    // Before int, which bool is a kind of.
-    if let Ok(yes) = value.cast::<PyBool>() {
-        return Ok(Json::Bool(yes.is_true()));
+    // `bool` is a subclass of `int`, so it comes first.
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Json::Bool(flag.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
         let number = value.extract::<i64>().map(Json::from).or_else(|_| value.extract::<u64>().map(Json::from));
@@ -69,35 +91,31 @@ fn read(value: &Bound<'_, PyAny>, depth: u32, count: &mut u32) -> Result<Json, S
         return number.ok_or_else(|| "has a number that is not finite".to_owned());
     }
     let is_dict = value.is_instance_of::<PyDict>();
-    if depth >= DEPTH && (is_dict || value.is_instance_of::<PyList>()) {
-        return Err(format!("is JSON nested deeper than {DEPTH}"));
+    if depth >= MAX_DEPTH && (is_dict || value.is_instance_of::<PyList>()) {
+        return Err(format!("is JSON nested deeper than {MAX_DEPTH}"));
     }
     if let Ok(items) = value.cast::<PyList>() {
         return items.iter().map(|item| read(&item, depth + 1, count)).collect::<Result<_, _>>().map(Json::Array);
     }
     if let Ok(members) = value.cast::<PyDict>() {
         let read = |(key, member): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-            let key = key.cast::<PyString>().map_err(|_| format!("has a key that is not text but {}", class(&key)))?;
+            let key =
+                key.cast::<PyString>().map_err(|_| format!("has a key that is not text but {}", class_name(&key)))?;
             Ok((string(key)?, read(&member, depth + 1, count)?))
         };
         return members.iter().map(read).collect::<Result<_, String>>().map(Json::Object);
     }
-    Err(format!("has a value that JSON does not know: {}", class(value)))
+    Err(format!("has a value that JSON does not know: {}", class_name(value)))
 }
 
 fn string(text: &Bound<'_, PyString>) -> Result<String, String> {
     text.extract().map_err(|_| "has text with half a surrogate pair, which is not Unicode".to_owned())
 }
 
-/// The name of a value's type; read from the type itself, so that no code of the value's runs.
-fn class(value: &Bound<'_, PyAny>) -> String {
-    value.get_type().name().map_or_else(|_| "something".to_owned(), |name| name.to_string())
-}
+/// JSON as Python values.
+pub(crate) struct PyJson<'a>(pub(crate) &'a Json);
 
-/// JSON on its way to Python.
-pub(crate) struct Shown<'a>(pub(crate) &'a Json);
-
-impl<'py> IntoPyObject<'py> for Shown<'_> {
+impl<'py> IntoPyObject<'py> for PyJson<'_> {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -105,7 +123,7 @@ impl<'py> IntoPyObject<'py> for Shown<'_> {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.0 {
             Json::Null => Ok(py.None().into_bound(py)),
-            Json::Bool(yes) => yes.into_bound_py_any(py),
+            Json::Bool(flag) => flag.into_bound_py_any(py),
             Json::String(text) => text.into_bound_py_any(py),
             Json::Number(number) => {
                 if let Some(number) = number.as_i64() {
@@ -119,17 +137,24 @@ impl<'py> IntoPyObject<'py> for Shown<'_> {
             Json::Array(items) => {
                 let list = PyList::empty(py);
                 for item in items {
-                    list.append(Shown(item))?;
+                    list.append(PyJson(item))?;
                 }
                 Ok(list.into_any())
             }
             Json::Object(members) => {
                 let dict = PyDict::new(py);
                 for (key, member) in members {
-                    dict.set_item(key, Shown(member))?;
+                    dict.set_item(key, PyJson(member))?;
                 }
                 Ok(dict.into_any())
             }
         }
     }
+}
+
+/// The JSON of a serializable value as Python values, its keys in the order of serialization.
+pub(crate) fn serialized<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let text = serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    LOADS.import(py, "json", "loads")?.call1((text,))
 }

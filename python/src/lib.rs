@@ -1,74 +1,80 @@
 //! townsquare for Python: the extension module `townsquare._native`, which the package `townsquare` re-exports.
 //!
-//! Invariant: there is no logic here and no body twice. An operation is written once, as a method that names the core's
-//! future; `enter` runs that future for `Client` and `AsyncClient` alike.
+//! Invariant: this crate has no logic of its own. Each operation is one method that builds a future of the core; `run`
+//! runs that future for `Client` and for `AsyncClient`.
 //!
-//! | file | what it knows |
+//! | module | what it holds |
 //! |---|---|
-//! | `process` | what befalls the process: signals, fork, exit |
-//! | `handle` | a client shared by Python objects, and how it may be dropped |
-//! | `enter` | the two doors into the core, blocking and awaiting |
-//! | `coroutine`, `courier` | what the awaiting door hands out, and how its answer reaches the event loop |
-//! | `convert`, `json`, `errors`, `record` | values, failures and records on their way to Python |
-//! | `argument` | ids, texts, changes and mappings on their way from it |
-//! | `options` | keywords to configuration |
-//! | `client` | the two clients, and the way to the areas |
-//! | `listener` | callbacks on their way from Python, and what ends them |
-//! | `discovery`, `communities`, `spaces`, `fidgets`, `auth` | one `area` each: names, defaults, meanings |
-//! | `mini_app`, `community`, `space`, `fidget`, `user` | the records of each |
+//! | `process` | signals, `fork` and interpreter shutdown |
+//! | `errors` | failures as exceptions |
+//! | `client_share` | a core client shared by Python objects |
+//! | `method` | a method's name and operation |
+//! | `loop_waker`, `background`, `coroutine` | waking event loops, running work off them, the coroutine around that work |
+//! | `run` | `run_sync` and `run_async` |
+//! | `json`, `argument`, `rows` | arguments: JSON, single values, lists of new rows |
+//! | `options` | keyword arguments of `open` |
+//! | `record`, `area` | macros that declare record classes and areas |
+//! | `callback` | Python functions as callbacks, subscriptions |
+//! | `http` | request bodies and responses |
+//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth` | the areas, each with its records |
+//! | `client` | `Client`, `AsyncClient` and `shared` |
 
 #![forbid(unsafe_code)]
 
-mod area;
-mod argument;
-mod auth;
-mod client;
-mod communities;
-mod community;
-mod convert;
-mod coroutine;
-mod courier;
-mod discovery;
-mod enter;
-mod errors;
-mod fidget;
-mod fidgets;
-mod handle;
-mod json;
-mod listener;
-mod mini_app;
-mod options;
+// In layer order: a module uses only those above it.
 mod process;
-mod record;
-mod space;
-mod spaces;
-mod user;
 
-/// The native half of `townsquare`; import that, not this.
+mod errors;
+mod loop_waker;
+mod method;
+
+mod client_share;
+
+mod background;
+mod coroutine;
+mod run;
+
+mod area;
+mod json;
+mod options;
+mod record;
+
+mod argument;
+mod callback;
+mod http;
+mod rows;
+
+mod auth;
+mod communities;
+mod discovery;
+mod fidgets;
+mod mini_app;
+mod spaces;
+
+mod client;
+
+/// The native part of the package `townsquare`. Programs import `townsquare`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use crate::{
-        auth::{AsyncAuth, Auth, identity_claim},
+        auth::{AsyncAuth, Auth, Session, User, identity_claim},
+        callback::Subscription,
         client::{AsyncClient, Client, shared},
-        communities::{AsyncCommunities, Communities},
-        community::{CommunityConfig, CommunityDomain, SpaceRegistration},
+        communities::{AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
-        discovery::{AsyncDiscovery, Discovery, DiscoveryStats, HttpResponse},
-        fidget::Fidget,
-        fidgets::{AsyncFidgets, Fidgets},
-        listener::Subscription,
+        discovery::{AsyncDiscovery, Discovery, DiscoveryStats},
+        fidgets::{AsyncFidgets, Fidget, Fidgets},
+        http::HttpResponse,
         mini_app::{Author, Engagement, MiniApp},
-        space::{Owner, PublicSpace, Space, SpaceWithFidgets},
-        spaces::{AsyncSpaces, Spaces},
-        user::{Session, User},
+        spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
     };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::process::watch(module)
+        crate::process::register_hooks(module)
     }
 }

@@ -1,130 +1,130 @@
-//! Mini apps, their authors and how they do (SPEC 2.1).
+//! The records `MiniApp`, `Author` and `Engagement`, and lists of mini apps (SPEC 2.1).
 //!
-//! Invariant: a `MiniApp` shares the catalog's record; a list of 20 copies no text.
+//! Invariant: a `MiniApp` and its `Author` share the catalog's record, so that a list of mini apps copies no text.
 
 use pyo3::{
-    IntoPyObjectExt,
     prelude::*,
     sync::PyOnceLock,
     types::{PyDict, PyList},
 };
-use townsquare::{MiniAppRecord, MiniApps};
+use townsquare::discovery::{MiniAppRecord, MiniApps};
 
-use crate::{convert::Json, record::record};
+use crate::{json::serialized, record::record, run::MethodResult};
 
 record! {
-    /// A mini app of the catalog, with its place in the order it was listed in.
-    MiniApp(townsquare::MiniApp) as app, hashed by app.id(), shown by [id, name, category] {
-        /// The home URL without its scheme: one app, one id.
+    /// A mini app of the catalog, with its rank in the order it was listed in.
+    MiniApp(townsquare::discovery::MiniApp) [] as app, hash app.id(), repr [id, name, category] {
+        /// Identifies the app: its home URL without the scheme.
         id: app.id(),
         /// Host of the home URL.
         domain: app.domain(),
         /// Display name, at most 200 characters.
         name: app.name(),
-        /// At most 2,000 characters.
+        /// Description, at most 2,000 characters.
         description: app.description(),
-        /// Icon or, without one, the app's image; empty when the catalog has neither.
+        /// URL of the icon or, without one, of the app's image; empty when the catalog has neither.
         icon_url: app.icon_url(),
-        /// Where the app is opened: http or https.
+        /// URL that opens the app: http or https.
         home_url: app.home_url(),
-        /// One of the catalog's categories, or the app's own word.
+        /// One of the catalog's categories, or the app's own text.
         category: app.category(),
-        /// Networks the app asks for; empty when it runs on any.
+        /// Networks that the app requires; empty when it runs on any.
         networks: app.networks().collect::<Vec<_>>(),
         /// Search tags.
         tags: app.tags().collect::<Vec<_>>(),
-        /// Who published it.
-        author: Publisher::of(app).map(Author),
+        /// The publisher, if the catalog names one.
+        author: AppWithAuthor::of(app).map(Author),
         /// Followers and trending rank.
         engagement: Engagement(app.engagement()),
         /// URLs of screenshots.
         screenshots: app.screenshots().collect::<Vec<_>>(),
-        /// URL of a wide picture.
+        /// URL of a wide image.
         hero_image_url: app.hero_image_url(),
-        /// A line of promotion.
+        /// Promotional line.
         tagline: app.tagline(),
-        /// A line of explanation.
+        /// Explanatory line.
         subtitle: app.subtitle(),
         /// Version of the app's manifest.
         version: app.version(),
         /// The text of the button that opens the app.
         button_title: app.button_title(),
-        /// URL of the picture shown in a feed.
+        /// URL of the image shown in a feed.
         image_url: app.image_url(),
-        /// URL of the picture shown while the app loads.
+        /// URL of the image shown while the app loads.
         splash_image_url: app.splash_image_url(),
-        /// Colour behind that picture.
+        /// Colour behind the splash image: `#rrggbb`.
         splash_background_color: app.splash_background_color(),
         /// When this record was fetched, UTC.
         last_fetched: app.last_fetched(),
     }
     also {
         /// The endpoint's JSON shape, camelCase.
-        fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-            Json::of(&self.0)?.into_pyobject(py)
+        fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+            serialized(py, &self.0)
         }
 
-        /// A card in a notebook.
-        fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        /// HTML for a notebook: a card.
+        fn _repr_html_<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
             static CARD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             CARD.import(this.py(), "townsquare.notebook", "card")?.call1((this,))
         }
     }
 }
 
-/// An author, by the app it is read from: a record that has one.
+/// The record of an app that has an author.
 #[derive(Clone)]
-pub(crate) struct Publisher(MiniAppRecord);
+pub(crate) struct AppWithAuthor(MiniAppRecord);
 
-impl Publisher {
-    fn of(app: &MiniAppRecord) -> Option<Publisher> {
-        app.author().map(|_| Publisher(app.clone()))
+impl AppWithAuthor {
+    fn of(app: &MiniAppRecord) -> Option<AppWithAuthor> {
+        app.author().map(|_| AppWithAuthor(app.clone()))
     }
 
-    fn read<'a, T>(&'a self, field: impl FnOnce(townsquare::Author<'a>) -> T) -> Option<T> {
+    /// Reads a field of the author. Never `None`: the record has an author.
+    fn read<'a, T>(&'a self, field: impl FnOnce(townsquare::discovery::Author<'a>) -> T) -> Option<T> {
         self.0.author().map(field)
     }
 }
 
-impl PartialEq for Publisher {
-    fn eq(&self, other: &Publisher) -> bool {
+impl PartialEq for AppWithAuthor {
+    fn eq(&self, other: &AppWithAuthor) -> bool {
         self.0.author() == other.0.author()
     }
 }
 
 record! {
     /// The publisher of a mini app.
-    Author(Publisher) as author, hashed by author.read(|author| author.fid), shown by [fid, username] {
+    Author(AppWithAuthor) [] as author, hash author.read(|author| author.fid), repr [fid, username] {
         /// Farcaster id.
         fid: author.read(|author| author.fid),
         /// Handle, without `@`.
         username: author.read(|author| author.username),
-        /// Name as shown.
+        /// Display name.
         display_name: author.read(|author| author.display_name),
         /// URL of the profile picture.
         pfp_url: author.read(|author| author.pfp_url),
-        /// How many follow the author.
+        /// How many followers the author has.
         follower_count: author.read(|author| author.follower_count),
         /// The catalog's quality score, 0 to 1.
         score: author.read(|author| author.score),
-        /// The power badge of older catalogs.
+        /// Whether the author has the power badge of older catalogs.
         is_power_user: author.read(|author| author.is_power_user),
     }
     also {
         /// The `author` of `MiniApp.to_dict()`.
-        fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-            Json::of(&self.0.0.author())?.into_pyobject(py)
+        fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+            serialized(py, &self.0.0.author())
         }
     }
 }
 
 record! {
-    /// How a mini app is doing.
-    Engagement(townsquare::Engagement) as engagement, hashed by (engagement.follower_count, engagement.trending_rank),
-    shown by [follower_count, trending_rank] {
+    /// Followers and trending rank of a mini app.
+    Engagement(townsquare::discovery::Engagement) [] as engagement,
+    hash (engagement.follower_count, engagement.trending_rank), repr [follower_count, trending_rank] {
         /// Followers of the app's author.
         follower_count: engagement.follower_count,
-        /// Place in the trending order the app was listed from, from 1; None when that order has it not.
+        /// Rank in the trending order that the app was listed from, starting at 1; None outside that order.
         trending_rank: engagement.trending_rank,
     }
     also {
@@ -140,17 +140,17 @@ record! {
     }
 }
 
-/// A list of mini apps on its way to Python: a `list` that shows itself as a gallery in a notebook.
-pub(crate) struct Gallery(pub(crate) MiniApps);
+/// Converts to a `MiniAppList`, which a notebook shows as a gallery.
+pub(crate) struct PyMiniAppList(pub(crate) MiniApps);
 
-impl<'py> IntoPyObject<'py> for Gallery {
+impl<'py> IntoPyObject<'py> for PyMiniAppList {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
         static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let apps = PyList::new(py, self.0.iter().map(|app| MiniApp(app.clone())))?;
-        LIST.import(py, "townsquare.notebook", "MiniAppList")?.call1((apps,))?.into_bound_py_any(py)
+        LIST.import(py, "townsquare.notebook", "MiniAppList")?.call1((apps,))
     }
 }

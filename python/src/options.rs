@@ -1,20 +1,21 @@
-//! Keywords to configuration: every option goes to the core by its name, as text.
+//! Keyword arguments of `open` as a configuration of the core.
 //!
-//! Invariant: no option is known here. What `open` accepts is what the core's `OPTIONS` lists, and a new one needs no
-//! line in this file. A value of a type that no option has is refused by the option's name.
+//! Invariant: this file names no option. Each keyword goes to [`Config::set`] with its value as text, so an option that the
+//! core adds needs no change here.
 
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
     types::{PyBool, PyDelta, PyDict, PyDictMethods, PyFloat, PyString},
 };
 use townsquare::{Config, ErrorKind, Operation};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, class_name};
 
-/// The configuration that `open(data_dir, **options)` spells; `None` is an option not given.
+/// The configuration of `open(data_dir, **options)`. An option that is `None` is left out.
 pub(crate) fn configuration(
     py: Python<'_>,
     data_dir: Option<PathBuf>,
@@ -35,10 +36,10 @@ pub(crate) fn configuration(
     Ok(config)
 }
 
-/// A value in the words of [`Config::set`]. Seconds stay a plain decimal: no exponent, no unit.
+/// A value in the syntax of [`Config::set`]. Seconds are a plain decimal number, without exponent or unit.
 fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
-    if let Ok(yes) = value.cast::<PyBool>() {
-        return Ok(yes.is_true().to_string());
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(flag.is_true().to_string());
     }
     let text = if value.is_instance_of::<PyString>() {
         value.extract::<String>()
@@ -49,13 +50,11 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     } else if let Ok(number) = value.extract::<i128>() {
         Ok(number.to_string())
     } else {
-        value.extract::<PathBuf>().and_then(|path| {
-            path.into_os_string().into_string().map_err(|_| pyo3::exceptions::PyValueError::new_err("not UTF-8"))
-        })
+        value
+            .extract::<PathBuf>()
+            .and_then(|path| path.into_os_string().into_string().map_err(|_| PyValueError::new_err("not UTF-8")))
     };
     text.map_err(|_| {
-        let class = value.get_type();
-        let class = class.name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        Failure::own(ErrorKind::Config, format!("Option {name} takes no value of type {class}"))
+        Failure::new(ErrorKind::Config, format!("Option {name} takes no value of type {}", class_name(value)))
     })
 }

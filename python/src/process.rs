@@ -1,12 +1,13 @@
-//! What befalls the process while clients are open: signals, `fork` and the end of the interpreter.
+//! Signals, `fork` and interpreter shutdown, as the library's threads and blocked calls meet them.
 //!
-//! Invariants: no thread of ours attaches to an interpreter that is being torn down (CPython answers that by ending
-//! the thread, and with it, on some versions, the process); and nothing made before a `fork` is used after it, since
-//! the threads behind it did not come along.
+//! Invariants: no thread of the library attaches to an interpreter that is finalizing, because CPython ends such a thread
+//! and, on some versions, the process with it; and nothing made before a `fork` is used in the child process, because
+//! the child has none of the library's threads.
 
 use std::{
     cell::Cell,
     future::Future,
+    hint::black_box,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -18,26 +19,26 @@ use std::{
 
 use pyo3::{prelude::*, types::PyDict};
 
-/// How often a blocked call looks whether Ctrl-C was pressed.
+/// How often a blocked call checks for signals, such as Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
-/// How often, and at what pace, the end of the interpreter looks for a thread of ours that is still inside it.
-const LOOKS: u32 = 2_000;
-const PAUSE: Duration = Duration::from_millis(1);
+/// How many times, and how often, shutdown checks whether a library thread is still attached.
+const EXIT_CHECKS: u32 = 2_000;
+const EXIT_CHECK: Duration = Duration::from_millis(1);
 
-static FORKS: AtomicU64 = AtomicU64::new(0);
-static ENDING: AtomicBool = AtomicBool::new(false);
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
-static LAST_THREAD: OnceLock<ThreadId> = OnceLock::new();
+static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
+static IS_FINALIZING: AtomicBool = AtomicBool::new(false);
+static ATTACHED_THREADS: AtomicUsize = AtomicUsize::new(0);
+static FINALIZING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 thread_local! {
-    static IS_VISITING: Cell<bool> = const { Cell::new(false) };
+    static IS_ATTACHED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Asks Python to tell us of forks and of its end.
-pub(crate) fn watch(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Registers the hooks for `fork` and for interpreter shutdown.
+pub(crate) fn register_hooks(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(at_exit, module)?,))?;
-    // There is no fork, and no such function, on Windows.
+    // Windows has no fork and no such function.
     if let Ok(register) = py.import("os")?.getattr("register_at_fork") {
         let hooks = PyDict::new(py);
         hooks.set_item("after_in_child", wrap_pyfunction!(after_fork, module)?)?;
@@ -46,144 +47,149 @@ pub(crate) fn watch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Which process of a line of forks this is; what was made under another number is not to be used.
-pub(crate) fn generation() -> u64 {
-    FORKS.load(Ordering::Relaxed)
+/// How many forks led to this process. What was made under another count belongs to a parent process.
+pub(crate) fn fork_count() -> u64 {
+    FORK_COUNT.load(Ordering::Relaxed)
 }
 
-/// Blocks this thread, detached, until the future is ready or a signal handler raises.
-pub(crate) fn wait<F: Future + Send>(py: Python<'_>, future: F) -> PyResult<F::Output>
+/// Blocks this thread, without the GIL, until the future is ready or a signal handler raises.
+pub(crate) fn block_on<F: Future + Send>(py: Python<'_>, future: F) -> PyResult<F::Output>
 where
     F::Output: Send,
 {
     py.detach(|| {
-        let outcome = townsquare::blocking::wait_while(future, SIGNAL_CHECK, || {
-            rest_if_ending();
-            Python::attach(raise_signals)
-        });
-        rest_if_ending();
+        let outcome = townsquare::blocking::wait_while(future, SIGNAL_CHECK, check_signals);
+        park_if_finalizing();
         outcome
     })
 }
 
-/// Blocks this thread, detached, until work that no future stands for is through; a signal handler that raises leaves it
-/// to end by itself.
-pub(crate) fn wait_for(py: Python<'_>, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
-    // No signal is handled on a thread of ours, and who calls may be what the work would wait for.
-    if is_visiting() {
+/// Runs `work` on a new thread and blocks this one, without the GIL, until it has returned or a signal handler raises. After
+/// a signal `work` runs to completion on its own.
+pub(crate) fn block_on_thread(py: Python<'_>, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
+    // A library thread handles no signals, and `work` may be waiting for this very thread.
+    if is_library_thread() {
         py.detach(|| {
             work();
-            rest_if_ending();
+            park_if_finalizing();
         });
         return Ok(());
     }
-    let (done, waiting) = mpsc::channel();
+    let (done, completion) = mpsc::channel();
     thread::Builder::new().name("townsquare-wait".into()).spawn(move || {
         work();
         let _ = done.send(());
     })?;
     py.detach(move || {
         let outcome = loop {
-            match waiting.recv_timeout(SIGNAL_CHECK) {
+            match completion.recv_timeout(SIGNAL_CHECK) {
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => break Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
-                    rest_if_ending();
-                    if let Err(raised) = Python::attach(raise_signals) {
+                    if let Err(raised) = check_signals() {
                         break Err(raised);
                     }
                 }
             }
         };
-        rest_if_ending();
+        park_if_finalizing();
         outcome
     })
 }
 
-/// Runs the handlers of signals that came; only Python's main thread has any.
-fn raise_signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
+/// Runs the handlers of pending signals. Python runs them on its main thread only.
+fn check_signals() -> PyResult<()> {
+    fn run_handlers(py: Python<'_>) -> PyResult<()> {
+        py.check_signals()
+    }
+    park_if_finalizing();
+    Python::attach(run_handlers)
 }
 
-/// Runs `body` attached to the interpreter, from a thread of our own; `None` when the interpreter is ending.
-pub(crate) fn visit<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    let _visit = Visit::begin();
-    if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(body) }
+/// Attaches a library thread to the interpreter for `body`. Returns `None` while the interpreter finalizes.
+pub(crate) fn attach<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    let _attachment = Attachment::new();
+    if is_finalizing() { None } else { Python::try_attach(body) }
 }
 
-/// Whether this thread is one of ours, inside the interpreter: it runs a callback.
-pub(crate) fn is_visiting() -> bool {
-    IS_VISITING.get()
+/// Whether this is a library thread inside [`attach`]: it runs a callback.
+pub(crate) fn is_library_thread() -> bool {
+    IS_ATTACHED.get()
 }
 
-/// Calls code of Python's from a visit. The interpreter, when it has ended, ends the threads that still run such code, by
-/// unwinding them: this one rests instead, before anything of it is dropped without the interpreter.
-pub(crate) fn stay<R>(call: impl FnOnce() -> R) -> R {
-    struct Rest {
+/// Calls Python code from inside [`attach`]. A finalized interpreter ends the threads that still run Python code by
+/// unwinding them; this thread parks instead, before its locals are dropped without an interpreter.
+pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> Option<R> {
+    struct ParkOnUnwind {
         has_returned: bool,
     }
-    impl Drop for Rest {
+    impl Drop for ParkOnUnwind {
         fn drop(&mut self) {
             if !self.has_returned {
-                rest_if_ending();
+                park_if_finalizing();
             }
         }
     }
-    let mut rest = Rest { has_returned: false };
-    let result = call();
-    rest.has_returned = true;
+    let mut guard = ParkOnUnwind { has_returned: false };
+    let (mut call, mut result) = (Some(call), None);
+    let mut run = || result = call.take().map(|call| call());
+    // The compiler assumes that C functions never unwind. Where it can see that `call` only runs C functions, it removes
+    // the guard's landing pad, and the process aborts.
+    black_box::<&mut dyn FnMut()>(&mut run)();
+    guard.has_returned = true;
     result
 }
 
-/// A thread of ours inside the interpreter.
-struct Visit;
+/// Counts a library thread that is attached to the interpreter.
+struct Attachment;
 
-impl Visit {
-    fn begin() -> Visit {
-        INSIDE.fetch_add(1, Ordering::SeqCst);
-        IS_VISITING.set(true);
-        Visit
+impl Attachment {
+    fn new() -> Attachment {
+        ATTACHED_THREADS.fetch_add(1, Ordering::SeqCst);
+        IS_ATTACHED.set(true);
+        Attachment
     }
 }
 
-impl Drop for Visit {
+impl Drop for Attachment {
     fn drop(&mut self) {
-        IS_VISITING.set(false);
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        IS_ATTACHED.set(false);
+        ATTACHED_THREADS.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Whether the interpreter has begun to end.
-pub(crate) fn is_ending() -> bool {
-    ENDING.load(Ordering::SeqCst)
+/// Whether interpreter shutdown has begun.
+pub(crate) fn is_finalizing() -> bool {
+    IS_FINALIZING.load(Ordering::SeqCst)
 }
 
-/// A daemon thread that comes back while the interpreter ends must not touch it: it rests until the process is gone.
-fn rest_if_ending() {
-    if is_ending() && is_visiting() {
-        // The end need not wait for it.
-        drop(Visit);
+/// Parks this thread until the process ends, if the interpreter finalizes on another thread.
+fn park_if_finalizing() {
+    if is_finalizing() && is_library_thread() {
+        // Shutdown need not wait for this thread.
+        drop(Attachment);
     }
-    while is_ending() && LAST_THREAD.get() != Some(&thread::current().id()) {
+    while is_finalizing() && FINALIZING_THREAD.get() != Some(&thread::current().id()) {
         thread::park();
     }
 }
 
 #[pyfunction]
 fn after_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-    INSIDE.store(0, Ordering::SeqCst);
+    FORK_COUNT.fetch_add(1, Ordering::Relaxed);
+    ATTACHED_THREADS.store(0, Ordering::SeqCst);
 }
 
+/// Begins shutdown: lets attached library threads leave the interpreter, for at most two seconds.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
-    let _ = LAST_THREAD.set(thread::current().id());
-    ENDING.store(true, Ordering::SeqCst);
+    let _ = FINALIZING_THREAD.set(thread::current().id());
+    IS_FINALIZING.store(true, Ordering::SeqCst);
     py.detach(|| {
-        for _ in 0..LOOKS {
-            if INSIDE.load(Ordering::SeqCst) == 0 {
+        for _ in 0..EXIT_CHECKS {
+            if ATTACHED_THREADS.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(EXIT_CHECK);
         }
     });
 }

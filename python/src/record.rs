@@ -1,65 +1,85 @@
-//! Frozen records: core values as Python objects that read like dataclasses.
+//! Record classes: frozen Python objects around a value of the core.
 //!
-//! Invariant: a record holds the core's value and nothing else; an attribute is read from it when asked for, and no
-//! record ever changes. Equality is by value, the hash by what names the record.
+//! Invariant: a record holds the core's value, or a part of it, and nothing else. An attribute is converted when it is read.
+//! Two records are equal when their classes are the same and their values are equal.
 
-/// Declares a record class: its attributes with how each is read, and methods besides.
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::{IntoPyObjectExt, basic::CompareOp, prelude::*, types::PyList};
+
+/// Declares a record class. A column is one line: its documentation, its name and the expression that reads it.
 ///
-/// `hashed by` names what its hash is made of; `shown by` which attributes its `repr` has, in the order of declaration.
+/// `hash` lists what the hash is made of, `repr` the attributes that `repr` shows. Every record has `==`, `hash`, `repr`,
+/// `copy` and `to_dict`; `nested` after an attribute says that `to_dict` turns the records in it into dicts. The list in
+/// brackets holds further options of `pyclass`. A block after `also` adds methods; it replaces `to_dict`.
 macro_rules! record {
     (
         $(#[$about:meta])*
-        $name:ident($inner:ty) as $this:ident, hashed by $key:expr, shown by [$($shown:ident),*] {
-            $($(#[doc = $doc:literal])* $field:ident: $value:expr,)*
+        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr, repr [$($shown:ident),*] {
+            $($(#[doc = $doc:literal])* $field:ident: $value:expr $(=> $nested:ident)?,)*
         }
-        $(also { $($method:tt)* })?
     ) => {
-        $(#[$about])*
-        #[pyo3::pyclass(frozen, eq, module = "townsquare")]
-        #[derive(Clone, PartialEq)]
-        pub(crate) struct $name(pub(crate) $inner);
-
-        $crate::record::methods! {
-            $name as $this, hashed by $key, shown by [$($shown),*] { $($(#[doc = $doc])* $field: $value,)* }
-            also { $($($method)*)? }
+        record! {
+            $(#[$about])*
+            $name($inner) [$($option)*] as $this, hash $key, repr [$($shown),*] {
+                $($(#[doc = $doc])* $field: $value,)*
+            }
+            also {
+                /// The attributes by name.
+                pub(crate) fn to_dict<'py>(
+                    &self,
+                    py: pyo3::Python<'py>,
+                ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::types::PyDict>> {
+                    let attributes = pyo3::types::PyDict::new(py);
+                    $(
+                        let value = self.$field(py)?;
+                        $(let value = $crate::record::$nested(&value)?;)?
+                        pyo3::types::PyDictMethods::set_item(&attributes, $crate::record::name!($field), value)?;
+                    )*
+                    Ok(attributes)
+                }
+            }
         }
     };
-}
-
-/// The methods of a record, for a class that is declared elsewhere.
-macro_rules! methods {
     (
-        $name:ident as $this:ident, hashed by $key:expr, shown by [$($shown:ident),*] {
+        $(#[$about:meta])*
+        $name:ident($inner:ty) [$($option:tt)*] as $this:ident, hash $key:expr, repr [$($shown:ident),*] {
             $($(#[doc = $doc:literal])* $field:ident: $value:expr,)*
         }
         also { $($method:tt)* }
     ) => {
+        $(#[$about])*
+        #[pyo3::pyclass(frozen, module = "townsquare", $($option)*)]
+        #[derive(Clone, PartialEq)]
+        pub(crate) struct $name(pub(crate) $inner);
+
         #[pyo3::pymethods]
         impl $name {
             $(
                 $(#[doc = $doc])*
                 #[getter]
-                fn $field<'py>(
-                    &self,
-                    py: pyo3::Python<'py>,
-                ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::PyAny>> {
+                fn $field<'py>(&self, py: pyo3::Python<'py>) -> $crate::run::MethodResult<'py> {
                     let $this = &self.0;
                     pyo3::IntoPyObjectExt::into_bound_py_any($value, py)
                 }
             )*
 
             fn __hash__(&self) -> u64 {
-                use std::hash::{DefaultHasher, Hash, Hasher};
                 let $this = &self.0;
-                let mut hasher = DefaultHasher::new();
-                $key.hash(&mut hasher);
-                hasher.finish()
+                $crate::record::hash_of($key)
+            }
+
+            fn __richcmp__(
+                this: &pyo3::Bound<'_, Self>,
+                other: &pyo3::Bound<'_, pyo3::PyAny>,
+                op: pyo3::basic::CompareOp,
+            ) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
+                $crate::record::compare(this, other, op, |one, other| one.get() == other.get())
             }
 
             fn __repr__(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<String> {
-                use pyo3::types::PyAnyMethods;
                 let shown: Vec<String> = vec![
-                    $(format!("{}={}", stringify!($shown).trim_start_matches("r#"), self.$shown(py)?.repr()?)),*
+                    $($crate::record::attribute($crate::record::name!($shown), &self.$shown(py)?)?),*
                 ];
                 Ok(format!("{}({})", stringify!($name), shown.join(", ")))
             }
@@ -77,13 +97,50 @@ macro_rules! methods {
     };
 }
 
-/// A `dict` of the named attributes of a record.
-macro_rules! attributes {
-    ($record:expr, $py:expr, [$($field:ident),*]) => {{
-        let attributes = pyo3::types::PyDict::new($py);
-        $(pyo3::types::PyDictMethods::set_item(&attributes, stringify!($field).trim_start_matches("r#"), $record.$field($py)?)?;)*
-        Ok(attributes)
-    }};
+/// The Python name of a field: `r#type` is `type`.
+macro_rules! name {
+    ($field:ident) => {
+        stringify!($field).trim_start_matches("r#")
+    };
 }
 
-pub(crate) use {attributes, methods, record};
+pub(crate) use {name, record};
+
+pub(crate) fn hash_of(key: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// `name=value` in a `repr`.
+pub(crate) fn attribute(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(format!("{name}={}", value.repr()?))
+}
+
+/// `==` and `!=` of two records. Other operators and records of another class are `NotImplemented`.
+pub(crate) fn compare<'py, T: pyo3::PyClass>(
+    this: &Bound<'py, T>,
+    other: &Bound<'py, PyAny>,
+    op: CompareOp,
+    equal: impl FnOnce(&Bound<'py, T>, &Bound<'py, T>) -> bool,
+) -> PyResult<Py<PyAny>> {
+    let py = this.py();
+    let same_class = this.as_any().get_type().is(other.get_type());
+    match (op, other.cast::<T>()) {
+        (CompareOp::Eq, Ok(other)) if same_class => equal(this, other).into_py_any(py),
+        (CompareOp::Ne, Ok(other)) if same_class => (!equal(this, other)).into_py_any(py),
+        _ => Ok(py.NotImplemented()),
+    }
+}
+
+/// `to_dict()` of a record, of each record in a list, or `None`.
+pub(crate) fn nested<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if value.is_none() {
+        return Ok(value.clone());
+    }
+    if let Ok(records) = value.cast::<PyList>() {
+        let dicts = records.iter().map(|record| record.call_method0("to_dict")).collect::<PyResult<Vec<_>>>()?;
+        return dicts.into_bound_py_any(value.py());
+    }
+    value.call_method0("to_dict")
+}

@@ -1,20 +1,20 @@
-//! Spaces: row operations by id and the lists (SPEC 4.5).
-//!
-//! Invariant: as in every area, a method names a future of the core and hands it to the door.
+//! Spaces: rows and lists (SPEC 2.6, 4.5), and the records `Space`, `SpaceWithFidgets`, `PublicSpace` and `Owner`.
 
-use pyo3::prelude::*;
-use townsquare::{DEFAULT_PAGE, NewSpace, Operation, SpacePatch};
+use pyo3::{basic::CompareOp, prelude::*, sync::PyOnceLock, types::PyList};
+use townsquare::{
+    Operation,
+    spaces::{DEFAULT_PAGE, NewSpace, SpacePatch},
+};
 
 use crate::{
     area::area,
-    argument::{Id, Mappings, Members, Text, Update, Whole, optional},
-    convert::{Count, Nothing},
+    argument::{IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
     errors::Failure,
-    space::{Full, Public, Space, Table},
+    fidgets::{self, Fidget},
+    record::{attribute, compare, hash_of, nested, record},
+    rows::{RowArg, RowsArg},
+    run::{MethodResult, NoValue},
 };
-
-/// The core's bound of a list.
-const MOST: u32 = 1_000;
 
 area! {
     "SpacesMethods",
@@ -31,105 +31,245 @@ impl Methods {
     fn create_space<'py>(
         &self,
         py: Python<'py>,
-        name: Option<Text>,
-        description: Option<Text>,
+        name: Option<TextArg>,
+        description: Option<TextArg>,
         is_public: bool,
-        owner_id: Option<Id>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        owner_id: Option<IdArg>,
+    ) -> MethodResult<'py> {
         let space = new_space("", name, description, is_public, owner_id);
-        self.door.enter(py, Operation::CreateSpace, |handle| async move {
-            Ok(Space(handle.client()?.spaces().create_space(space?).await?))
+        self.runner.run(py, Operation::CreateSpace, |client| async move {
+            Ok(Space(client.get()?.spaces().create_space(space?).await?))
         })
     }
 
-    /// Inserts spaces, all or none: a mapping of `create_space`'s arguments for each.
-    fn create_spaces<'py>(&self, py: Python<'py>, spaces: Mappings<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let spaces = spaces.read("spaces", |members: &mut Members<'py>| {
-            let is_public = members.take("is_public")?.unwrap_or(false);
-            let (name, description, owner_id) =
-                (members.take("name")?, members.take("description")?, members.take("owner_id")?);
-            Ok(new_space(&members.path(""), name, description, is_public, owner_id))
+    /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
+    fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
+        let spaces = spaces.read("spaces", |row: &mut RowArg<'py>| {
+            let is_public = row.take("is_public")?.unwrap_or(false);
+            let (name, description, owner_id) = (row.take("name")?, row.take("description")?, row.take("owner_id")?);
+            Ok(new_space(&row.path(""), name, description, is_public, owner_id))
         })?;
-        self.door.enter(py, Operation::CreateSpaces, |handle| async move {
-            let created = handle.client()?.spaces().create_spaces(spaces?).await?;
+        self.runner.run(py, Operation::CreateSpaces, |client| async move {
+            let created = client.get()?.spaces().create_spaces(spaces?).await?;
             Ok(created.into_iter().map(Space).collect::<Vec<_>>())
         })
     }
 
-    /// One space by id.
-    fn get_space<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::GetSpace, |handle| async move {
-            Ok(Space(handle.client()?.spaces().get_space(id.named("id")?).await?))
+    /// Returns a space by its id.
+    fn get_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetSpace, |client| async move {
+            Ok(Space(client.get()?.spaces().get_space(id.value("id")?).await?))
         })
     }
 
-    /// Changes what is given, and nothing else, and returns the row.
+    /// Changes the given columns of a space and returns it.
     #[pyo3(signature = (id, *, name = Update::Keep, description = Update::Keep, is_public = Update::Keep))]
     #[pyo3(text_signature = "($self, id, *, name=..., description=..., is_public=...)")]
     fn update_space<'py>(
         &self,
         py: Python<'py>,
-        id: Id,
-        name: Update<Text>,
-        description: Update<Text>,
+        id: IdArg,
+        name: Update<TextArg>,
+        description: Update<TextArg>,
         is_public: Update<bool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::UpdateSpace, |handle| async move {
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::UpdateSpace, |client| async move {
             let mut patch = SpacePatch::new();
             patch.name = name.text("name")?;
             patch.description = description.text("description")?;
             patch.is_public = is_public.flag()?;
-            Ok(Space(handle.client()?.spaces().update_space(id.named("id")?, patch).await?))
+            Ok(Space(client.get()?.spaces().update_space(id.value("id")?, patch).await?))
         })
     }
 
     /// Deletes a space and its fidgets.
-    fn delete_space<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter(py, Operation::DeleteSpace, |handle| async move {
-            handle.client()?.spaces().delete_space(id.named("id")?).await?;
-            Ok(Nothing)
+    fn delete_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::DeleteSpace, |client| async move {
+            client.get()?.spaces().delete_space(id.value("id")?).await?;
+            Ok(NoValue)
         })
     }
 
-    /// A user's spaces with their fidgets, newest first.
-    fn get_user_spaces<'py>(&self, py: Python<'py>, user_id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::GetUserSpaces, |handle| async move {
-            let spaces = handle.client()?.spaces().get_user_spaces(user_id.named("user_id")?).await?;
-            Ok(Table(spaces.into_iter().map(Full).collect()))
+    /// Lists a user's spaces with their fidgets, newest first.
+    fn get_user_spaces<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::GetUserSpaces, |client| async move {
+            let spaces = client.get()?.spaces().get_user_spaces(user_id.value("user_id")?).await?;
+            Ok(PySpaceList(spaces.into_iter().map(PySpaceWithFidgets).collect()))
         })
     }
 
-    /// Public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
-    #[pyo3(signature = (limit = Count::of(DEFAULT_PAGE), offset = Whole::of(0)))]
+    /// Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
+    #[pyo3(signature = (limit = IntArg::of(DEFAULT_PAGE), offset = IntArg::of(0)))]
     #[pyo3(text_signature = "($self, limit=20, offset=0)")]
-    fn get_public_spaces<'py>(&self, py: Python<'py>, limit: Count, offset: Whole<u64>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::GetPublicSpaces, |handle| async move {
-            let offset = offset.named("offset", "0 to 9223372036854775807")?;
-            let spaces = handle.client()?.spaces().get_public_spaces(limit.get("limit", MOST)?, offset).await?;
-            Ok(Table(spaces.into_iter().map(Public).collect()))
+    fn get_public_spaces<'py>(&self, py: Python<'py>, limit: IntArg<u32>, offset: IntArg<u64>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::GetPublicSpaces, |client| async move {
+            let offset = offset.value("offset", "0 to 9223372036854775807")?;
+            let limit = limit.value("limit", LIMIT_RANGE)?;
+            let spaces = client.get()?.spaces().get_public_spaces(limit, offset).await?;
+            Ok(PySpaceList(spaces.into_iter().map(PyPublicSpace).collect()))
         })
     }
 
-    /// One space with its fidgets; only a space that has a fidget matches.
-    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: Id) -> PyResult<Bound<'py, PyAny>> {
-        self.door.enter_detached(py, Operation::GetSpaceWithFidgets, |handle| async move {
-            Ok(Full(handle.client()?.spaces().get_space_with_fidgets(id.named("id")?).await?))
+    /// Returns a space with its fidgets. A space without fidgets is not found.
+    fn get_space_with_fidgets<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::GetSpaceWithFidgets, |client| async move {
+            Ok(PySpaceWithFidgets(client.get()?.spaces().get_space_with_fidgets(id.value("id")?).await?))
         })
     }
 }
 
-/// `within` stands before the names of arguments in complaints.
+/// `prefix` precedes the argument's name in error messages: `spaces[2].`.
 fn new_space(
-    within: &str,
-    name: Option<Text>,
-    description: Option<Text>,
+    prefix: &str,
+    name: Option<TextArg>,
+    description: Option<TextArg>,
     is_public: bool,
-    owner_id: Option<Id>,
+    owner_id: Option<IdArg>,
 ) -> Result<NewSpace, Failure> {
     let mut space = NewSpace::default();
-    space.name = optional(name, &format!("{within}name"))?;
-    space.description = optional(description, &format!("{within}description"))?;
+    space.name = optional_text(name, &format!("{prefix}name"))?;
+    space.description = optional_text(description, &format!("{prefix}description"))?;
     space.is_public = is_public;
-    space.owner_id = owner_id.map(|id| id.named(&format!("{within}owner_id"))).transpose()?;
+    space.owner_id = owner_id.map(|id| id.value(&format!("{prefix}owner_id"))).transpose()?;
     Ok(space)
+}
+
+record! {
+    /// A row of `spaces`.
+    Space(townsquare::spaces::Space) [subclass] as space, hash space.id, repr [id, name, owner_id, is_public] {
+        /// Primary key.
+        id: space.id,
+        /// Display name.
+        name: &space.name,
+        /// Description.
+        description: space.description.as_deref(),
+        /// The user who owns the space.
+        owner_id: space.owner_id,
+        /// Whether every caller sees the space.
+        is_public: space.is_public,
+        /// When the row was inserted, UTC.
+        created_at: space.created_at,
+        /// When the row last changed, UTC.
+        updated_at: space.updated_at,
+    }
+}
+
+record! {
+    /// The owner of a public space.
+    Owner(townsquare::spaces::Owner) [] as owner, hash owner.id, repr [id] {
+        /// The user's id.
+        id: owner.id,
+        /// The user's address; None when `expose_owner_email` is off.
+        email: owner.email.as_deref(),
+    }
+}
+
+/// Declares a subclass of `Space` with one more attribute. Its hash is that of the space.
+macro_rules! space_with {
+    ($(#[$about:meta])* $name:ident, $(#[doc = $doc:literal])* $field:ident: $value:ty) => {
+        $(#[$about])*
+        #[pyclass(frozen, extends = Space, module = "townsquare")]
+        pub(crate) struct $name($value);
+
+        #[pymethods]
+        impl $name {
+            $(#[doc = $doc])*
+            #[getter]
+            fn $field(&self) -> $value {
+                self.0.clone()
+            }
+
+            fn __richcmp__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+                compare(this, other, op, |one, other| {
+                    one.get().0 == other.get().0 && one.as_super().get() == other.as_super().get()
+                })
+            }
+
+            fn __hash__(this: &Bound<'_, Self>) -> u64 {
+                hash_of(this.as_super().get().0.id)
+            }
+
+            fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+                let space = this.as_super().get().__repr__(this.py())?;
+                let shown = attribute(stringify!($field), &this.getattr(stringify!($field))?)?;
+                let inside = space.strip_prefix("Space(").and_then(|space| space.strip_suffix(')')).unwrap_or_default();
+                Ok(format!("{}({inside}, {shown})", stringify!($name)))
+            }
+
+            /// The attributes by name, records in them as dicts.
+            fn to_dict<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+                let attributes = this.as_super().get().to_dict(this.py())?;
+                attributes.set_item(stringify!($field), nested(&this.getattr(stringify!($field))?)?)?;
+                Ok(attributes)
+            }
+
+            fn __copy__(this: Py<Self>) -> Py<Self> {
+                this
+            }
+
+            fn __deepcopy__(this: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+                this
+            }
+        }
+    };
+}
+
+space_with! {
+    /// A space with its fidgets.
+    SpaceWithFidgets,
+    /// The space's fidgets, oldest first.
+    fidgets: Vec<Fidget>
+}
+
+space_with! {
+    /// A public space with its owner.
+    PublicSpace,
+    /// The owner; None for a space without one.
+    owner: Option<Owner>
+}
+
+/// Converts to a `SpaceWithFidgets` object.
+struct PySpaceWithFidgets(townsquare::spaces::SpaceWithFidgets);
+
+impl<'py> IntoPyObject<'py> for PySpaceWithFidgets {
+    type Target = SpaceWithFidgets;
+    type Output = Bound<'py, SpaceWithFidgets>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let fidgets = SpaceWithFidgets(fidgets::records(self.0.fidgets));
+        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(fidgets))
+    }
+}
+
+/// Converts to a `PublicSpace` object.
+struct PyPublicSpace(townsquare::spaces::PublicSpace);
+
+impl<'py> IntoPyObject<'py> for PyPublicSpace {
+    type Target = PublicSpace;
+    type Output = Bound<'py, PublicSpace>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let owner = PublicSpace(self.0.owner.map(Owner));
+        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(owner))
+    }
+}
+
+/// Converts to a `SpaceList`, which a notebook shows as a table.
+struct PySpaceList<T>(Vec<T>);
+
+impl<'py, T: IntoPyObject<'py>> IntoPyObject<'py> for PySpaceList<T> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let spaces = PyList::empty(py);
+        for space in self.0 {
+            spaces.append(space)?;
+        }
+        LIST.import(py, "townsquare.notebook", "SpaceList")?.call1((spaces,))
+    }
 }

@@ -1,4 +1,4 @@
-"""townsquare: the community backend and mini app directory in your process.
+"""townsquare: the community backend and mini app directory as a library.
 
     import townsquare
 
@@ -9,43 +9,15 @@
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)
 
-`Client` blocks and lets other threads run meanwhile; `AsyncClient` has the same areas and methods, every one a coroutine.
-Records are frozen and typed; times are aware datetimes in UTC; what fails raises a subclass of `Error`.
+The methods of `Client` block, and other threads run meanwhile. `AsyncClient` has the same areas and methods, each one a
+coroutine. Records are frozen and typed. Times are aware datetimes in UTC. Failures raise subclasses of `Error`.
 """
 
-from ._native import (
-    AsyncAuth,
-    AsyncClient,
-    AsyncCommunities,
-    AsyncDiscovery,
-    AsyncFidgets,
-    AsyncSpaces,
-    Auth,
-    Author,
-    Client,
-    Communities,
-    CommunityConfig,
-    CommunityDomain,
-    Discovery,
-    DiscoveryStats,
-    Engagement,
-    Fidget,
-    Fidgets,
-    HttpResponse,
-    MiniApp,
-    Owner,
-    PublicSpace,
-    Session,
-    Space,
-    SpaceRegistration,
-    SpaceWithFidgets,
-    Spaces,
-    Subscription,
-    User,
-    __version__,
-    identity_claim,
-    shared,
-)
+from ._auth import AsyncAuth, Auth, Session, Subscription, User, identity_claim
+from ._client import AsyncClient, Client, __version__, shared
+from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
+from ._discovery import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp
+from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
 from .exceptions import (
     AlreadyExistsError,
     AuthError,

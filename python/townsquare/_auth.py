@@ -1,19 +1,3 @@
-"""Sign-in and its records, as the extension module has them; the stub beside this file is their manual."""
+"""Accounts, sessions and identity keys. The stub file beside this module documents them."""
 
-from ._native import (
-    AsyncAuth,
-    Auth,
-    Session,
-    Subscription,
-    User,
-    identity_claim,
-)
-
-__all__ = [
-    "AsyncAuth",
-    "Auth",
-    "Session",
-    "Subscription",
-    "User",
-    "identity_claim",
-]
+from ._native import AsyncAuth, Auth, Session, Subscription, User, identity_claim

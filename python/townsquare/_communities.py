@@ -1,17 +1,3 @@
-"""Communities and their records, as the extension module has them; the stub beside this file is their manual."""
+"""Communities and their records. The stub file beside this module documents them."""
 
-from ._native import (
-    AsyncCommunities,
-    Communities,
-    CommunityConfig,
-    CommunityDomain,
-    SpaceRegistration,
-)
-
-__all__ = [
-    "AsyncCommunities",
-    "Communities",
-    "CommunityConfig",
-    "CommunityDomain",
-    "SpaceRegistration",
-]
+from ._native import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration

@@ -1,30 +1,23 @@
-"""Communities and their records: import these names from `townsquare`, whose conventions `_native.pyi` tells."""
+"""Communities and their records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, Optional, Union, final
+from typing import Any, Final, Literal, Optional, final
 from uuid import UUID
 
-from typing_extensions import Self, TypeAlias
+from typing_extensions import TypeAlias
 
-__all__ = [
-    "AsyncCommunities",
-    "Communities",
-    "CommunityConfig",
-    "CommunityDomain",
-    "SpaceRegistration",
-]
+from ._client import _Id, _Json, _Record
 
 _DomainType: TypeAlias = Literal["blank_subdomain", "custom"]
-_Id: TypeAlias = Union[UUID, str]
-_Json: TypeAlias = Any
 _SpaceType: TypeAlias = Literal["profile", "token", "proposal", "channel", "navPage"]
 
 @final
 class Communities:
-    """Communities: `Client.communities`. The service writes; everyone reads what is published.
+    """Communities: `Client.communities` (SPEC 2.2 to 2.4, 4.3). Every caller reads published configurations.
 
-    What only the service may do raises `AuthError` for others, `unauthorized` for nobody and `forbidden` for a user.
+    A method that only the service may call raises `AuthError` for other callers: `unauthorized` for an anonymous caller,
+    `forbidden` for a user.
     """
 
     def save_community_config(
@@ -42,36 +35,46 @@ class Communities:
         custom_domain_authorized: bool = ...,
         admin_email: Optional[str] = ...,
     ) -> CommunityConfig:
-        """Inserts a community's configuration, or updates the one with that id; the service only.
+        """Inserts a community's configuration, or updates the given columns of it. Only for the service.
 
-        What is not given stays as it is, or takes its default in a new row: published, without a domain of its own. The
-        first four are required in a new row.
+        A new row needs the first four columns. It is published and has no custom domain, unless the arguments say otherwise.
 
         Raises:
-            FieldMissingError: one of the first four is missing or None.
-            InvalidInputError: the id has more than 50 characters (22001).
+            FieldMissingError: One of the first four columns is None, or missing in a new row.
+            InvalidInputError: The id has more than 50 characters (code 22001).
         """
 
     def get_active_community_config(self, community_id: str) -> Optional[dict[str, Any]]:
-        """`brand`, `assets`, `community`, `fidgets`, `navigation` and `ui` of a published community, else None."""
+        """Returns a published community's `brand`, `assets`, `community`, `fidgets`, `navigation` and `ui`, or None."""
 
     def save_community_domain(self, community_id: str, domain: str, domain_type: _DomainType) -> CommunityDomain:
-        """Sets a community's domain of a type, in place of the one it had; stored normalised; the service only.
+        """Sets a community's domain of a type and replaces its earlier one. Stores it normalised. Only for the service.
 
         Raises:
-            AlreadyExistsError: the domain is taken.
-            ReferenceMissingError: there is no such community.
-            InvalidInputError: another type (23514), or an empty domain.
+            AlreadyExistsError: Another community has the domain.
+            ReferenceMissingError: The community does not exist.
+            InvalidInputError: The type is unknown (code 23514), or the domain is empty.
         """
 
     def delete_community_domain(self, domain: str) -> None:
-        """Takes a domain away; the service only. `NotFoundError` for one that nobody has."""
+        """Deletes a domain. Only for the service.
+
+        Raises:
+            NotFoundError: No community has the domain.
+        """
 
     def update_navigation(self, community_id: str, navigation_config: _Json) -> CommunityConfig:
-        """Sets a community's navigation and nothing else of it; None clears it. `NotFoundError` without such a one."""
+        """Sets a community's navigation and no other column. None clears it.
+
+        For the service, and for a user who linked one of the community's `admin_identity_public_keys`.
+
+        Raises:
+            NotFoundError: The community does not exist (for the service).
+            AuthError: The caller is another user or anonymous.
+        """
 
     def resolve_community(self, host: str) -> Optional[str]:
-        """The community that answers at a host, as an HTTP `Host` header has it; None when nothing published does."""
+        """Returns the id of the published community at a host (a `Host` header, with or without port), or None."""
 
     def register_space(
         self,
@@ -83,21 +86,21 @@ class Communities:
         identity_public_key: Optional[str] = None,
         signature: Optional[str] = None,
     ) -> SpaceRegistration:
-        """Registers a space, once; the service or the space's owner.
+        """Registers a space. For the service and the space's owner.
 
         Raises:
-            AlreadyExistsError: it is registered.
-            FieldMissingError: there is no name.
-            InvalidInputError: another type (23514), or a fid of more than 32 bits.
-            AuthError: the space is not the caller's.
+            AlreadyExistsError: The space is registered.
+            FieldMissingError: The name is None.
+            InvalidInputError: The type is unknown (code 23514), or the fid has more than 32 bits.
+            AuthError: The space is not the caller's.
         """
 
     def get_space_registration(self, space_id: _Id) -> Optional[SpaceRegistration]:
-        """The registration of a space; None for one that is not registered."""
+        """Returns the registration of a space, or None."""
 
 @final
 class AsyncCommunities:
-    """Communities: `AsyncClient.communities`. See `Communities`."""
+    """Communities: `AsyncClient.communities`. Each method is the coroutine of the same method of `Communities`."""
 
     async def save_community_config(
         self,
@@ -147,112 +150,68 @@ class AsyncCommunities:
         """See `Communities.get_space_registration`."""
 
 @final
-class CommunityConfig:
-    """A row of `community_configs`."""
+class CommunityConfig(_Record):
+    """A row of `community_configs` (SPEC 2.2). Each read of a JSON attribute returns a new value."""
 
-    @property
-    def id(self) -> UUID:
-        """Primary key."""
-    @property
-    def community_id(self) -> str:
-        """The community, at most 50 characters."""
-    @property
-    def updated_at(self) -> datetime:
-        """When it last changed, UTC; never goes back."""
-    @property
-    def brand_config(self) -> _Json:
-        """Brand."""
-    @property
-    def assets_config(self) -> _Json:
-        """Assets."""
-    @property
-    def community_config(self) -> _Json:
-        """The community itself."""
-    @property
-    def fidgets_config(self) -> _Json:
-        """Fidgets it offers."""
-    @property
-    def navigation_config(self) -> _Json:
-        """Navigation; None without one."""
-    @property
-    def ui_config(self) -> _Json:
-        """Look; None without one."""
-    @property
-    def admin_identity_public_keys(self) -> Optional[list[str]]:
-        """Public keys whose holders may edit the navigation."""
-    @property
-    def is_published(self) -> bool:
-        """Whether everyone may see it."""
-    @property
-    def custom_domain_authorized(self) -> bool:
-        """Whether it may have a domain of its own."""
-    @property
-    def admin_email(self) -> Optional[str]:
-        """Whom to write to."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    id: Final[UUID]
+    """Primary key."""
+    community_id: Final[str]
+    """The community's id, at most 50 characters."""
+    updated_at: Final[datetime]
+    """When the row last changed, UTC. Never decreases."""
+    brand_config: Final[_Json]
+    """Brand, as JSON."""
+    assets_config: Final[_Json]
+    """Assets, as JSON."""
+    community_config: Final[_Json]
+    """The community itself, as JSON."""
+    fidgets_config: Final[_Json]
+    """The fidgets that the community offers, as JSON."""
+    navigation_config: Final[_Json]
+    """Navigation, as JSON; None without one."""
+    ui_config: Final[_Json]
+    """Appearance, as JSON; None without one."""
+    admin_identity_public_keys: Final[Optional[list[str]]]
+    """Public keys whose holders may change the navigation."""
+    is_published: Final[bool]
+    """Whether every caller may read the configuration."""
+    custom_domain_authorized: Final[bool]
+    """Whether the community may have a custom domain."""
+    admin_email: Final[Optional[str]]
+    """The administrator's address."""
 
 @final
-class CommunityDomain:
-    """A row of `community_domains`."""
+class CommunityDomain(_Record):
+    """A row of `community_domains` (SPEC 2.3)."""
 
-    @property
-    def id(self) -> UUID:
-        """Primary key."""
-    @property
-    def community_id(self) -> str:
-        """The community it leads to."""
-    @property
-    def domain(self) -> str:
-        """The domain, normalised."""
-    @property
-    def domain_type(self) -> _DomainType:
-        """Whether it is a subdomain or the community's own."""
-    @property
-    def created_at(self) -> datetime:
-        """When it was made, UTC."""
-    @property
-    def updated_at(self) -> datetime:
-        """When it last changed, UTC; never goes back."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    id: Final[UUID]
+    """Primary key."""
+    community_id: Final[str]
+    """The community that answers at the domain."""
+    domain: Final[str]
+    """The domain, normalised."""
+    domain_type: Final[_DomainType]
+    """Whether the domain is a subdomain of the service's or a custom one."""
+    created_at: Final[datetime]
+    """When the row was inserted, UTC."""
+    updated_at: Final[datetime]
+    """When the row last changed, UTC. Never decreases."""
 
 @final
-class SpaceRegistration:
-    """A row of `spaceRegistrations`."""
+class SpaceRegistration(_Record):
+    """A row of `spaceRegistrations` (SPEC 2.4)."""
 
-    @property
-    def space_id(self) -> UUID:
-        """The space; it need not exist any more."""
-    @property
-    def fid(self) -> Optional[int]:
-        """Farcaster id."""
-    @property
-    def space_name(self) -> str:
-        """The space's name."""
-    @property
-    def space_type(self) -> _SpaceType:
-        """What kind of space it is."""
-    @property
-    def identity_public_key(self) -> Optional[str]:
-        """The key it was registered with."""
-    @property
-    def signature(self) -> Optional[str]:
-        """The registration's signature."""
-    @property
-    def timestamp(self) -> datetime:
-        """When it was registered, UTC."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    space_id: Final[UUID]
+    """The space's id. The space may have been deleted."""
+    fid: Final[Optional[int]]
+    """Farcaster id."""
+    space_name: Final[str]
+    """The space's name."""
+    space_type: Final[_SpaceType]
+    """The space's type."""
+    identity_public_key: Final[Optional[str]]
+    """The public key that signed the registration."""
+    signature: Final[Optional[str]]
+    """The registration's signature."""
+    timestamp: Final[datetime]
+    """When the space was registered, UTC."""

@@ -1,21 +1,3 @@
-"""Discovery and its records, as the extension module has them; the stub beside this file is their manual."""
+"""The mini app directory and its records. The stub file beside this module documents them."""
 
-from ._native import (
-    AsyncDiscovery,
-    Author,
-    Discovery,
-    DiscoveryStats,
-    Engagement,
-    HttpResponse,
-    MiniApp,
-)
-
-__all__ = [
-    "AsyncDiscovery",
-    "Author",
-    "Discovery",
-    "DiscoveryStats",
-    "Engagement",
-    "HttpResponse",
-    "MiniApp",
-]
+from ._native import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp

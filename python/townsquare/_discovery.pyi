@@ -1,37 +1,29 @@
-"""Discovery and its records: import these names from `townsquare`, whose conventions `_native.pyi` tells."""
+"""The mini app directory and its records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, Optional, final
+from typing import Any, Final, Literal, Optional, final
 
-from typing_extensions import Buffer, Self, TypeAlias
+from typing_extensions import Buffer, TypeAlias
 
+from ._client import _Record
 from .notebook import MiniAppList
-
-__all__ = [
-    "AsyncDiscovery",
-    "Author",
-    "Discovery",
-    "DiscoveryStats",
-    "Engagement",
-    "HttpResponse",
-    "MiniApp",
-]
 
 _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
 
 @final
 class Discovery:
-    """The mini app directory: `Client.discovery`.
+    """The mini app directory: `Client.discovery` (SPEC 4.1, 4.2).
 
-    Answers come from memory. A catalog older than `refresh_interval` is renewed behind the readers; only the very first
-    read waits for one.
+    Methods answer from memory. When the catalog is older than `refresh_interval`, a read starts a refresh in the background;
+    only a read without any catalog waits for it.
 
-    Every list takes: `limit`, 1 to 1,000; `categories` and `networks`, iterables of strings (None or empty: all; a single
-    string is a TypeError), which combine. An app that names no network runs on all of them.
+    Arguments of every list: `limit`, 1 to 1,000; `categories` and `networks`, iterables of strings, where None or empty means
+    all. An app must match both. An app that names no network runs on all networks. A single string instead of a list
+    raises `TypeError`.
 
-    Every list raises: `InvalidInputError` for a limit out of range or an unknown timeframe, category or network;
-    `UnavailableError` when there is no catalog to answer from; `ClosedError`.
+    Errors of every list: `InvalidInputError` for a limit out of range, an unknown timeframe, category or network;
+    `UnavailableError` when there is no catalog and it cannot be fetched; `ClosedError`.
     """
 
     def get_trending_mini_apps(
@@ -42,12 +34,15 @@ class Discovery:
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
     ) -> MiniAppList:
-        """The apps that trend in a window, best first. `engagement.trending_rank` is the place in its whole order."""
+        """Lists the apps that trend in a timeframe, best first.
+
+        `engagement.trending_rank` is an app's rank among all apps of the timeframe, before filters and limit.
+        """
 
     def get_mini_apps_by_category(
         self, categories: Sequence[str], limit: int = 50, *, networks: Optional[Sequence[str]] = None
     ) -> MiniAppList:
-        """The apps of any of these categories, in the order of the last 24 hours."""
+        """Lists the apps of any of these categories, in the trending order of 24 hours."""
 
     def search_mini_apps(
         self,
@@ -57,38 +52,38 @@ class Discovery:
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
     ) -> MiniAppList:
-        """The apps a search box would show for these words, best first; none for a blank query.
+        """Lists the apps that match the query, best first. A blank query matches nothing.
 
-        Case and accents do not count, the last word may be a beginning, a typo is forgiven from five letters on.
+        Case and accents are ignored. The last word may be a prefix. A word of five letters or more may have a typo.
         """
 
     def refresh(self, *, force: bool = False) -> DiscoveryStats:
-        """Fetches the catalog now, whatever its age; calls at the same time share one fetch.
+        """Fetches the catalog, even if the one in memory is fresh. Concurrent calls share one fetch.
 
         Args:
-            force: Take even a catalog that has lost most of its apps.
+            force: Accept a catalog that has lost most of its apps.
 
         Raises:
-            UnavailableError: there is no new catalog; the old one stays.
+            UnavailableError: The fetch failed or the catalog was refused. The old catalog stays.
         """
 
     def stats(self) -> DiscoveryStats:
-        """What the catalog holds, how old it is and why it is no newer. Starts nothing and waits for nothing."""
+        """Returns the size, age and state of the catalog. Starts no refresh and never waits."""
 
     def handle(self, method: str, target: str, body: Buffer = b"") -> HttpResponse:
-        """The endpoint `/api/miniapp-discovery` without a server: mount it in any web framework.
+        """Answers a request to the endpoint `/api/miniapp-discovery` (SPEC 4.1), for any web framework to mount.
+
+        A bad request returns a response with status 400, 404 or 405; it raises nothing.
 
         Args:
-            method: `"GET"`, `"POST"`, …
-            target: Path and query as they came: `"/api/miniapp-discovery?limit=5"`.
-            body: The request's body.
-
-        A bad request is an answer (400, 404, 405, …), not an exception.
+            method: The HTTP method, such as `"GET"`.
+            target: Path and query as received: `"/api/miniapp-discovery?limit=5"`.
+            body: The body of the request.
         """
 
 @final
 class AsyncDiscovery:
-    """The mini app directory: `AsyncClient.discovery`. See `Discovery`."""
+    """The mini app directory: `AsyncClient.discovery`. Each method is the coroutine of the same method of `Discovery`."""
 
     async def get_trending_mini_apps(
         self,
@@ -125,186 +120,119 @@ class AsyncDiscovery:
         """See `Discovery.handle`."""
 
 @final
-class MiniApp:
-    """A mini app of the catalog, with its place in the order it was listed in. Frozen; shows as a card in a notebook."""
+class MiniApp(_Record):
+    """A mini app of the catalog (SPEC 2.1), with its rank in the order it was listed in. A notebook shows it as a card."""
 
-    @property
-    def id(self) -> str:
-        """The home URL without its scheme: one app, one id."""
-    @property
-    def domain(self) -> str:
-        """Host of the home URL."""
-    @property
-    def name(self) -> str:
-        """Display name, at most 200 characters."""
-    @property
-    def description(self) -> Optional[str]:
-        """At most 2,000 characters."""
-    @property
-    def icon_url(self) -> str:
-        """Icon or, without one, the app's image; empty when the catalog has neither."""
-    @property
-    def home_url(self) -> str:
-        """Where the app is opened: http or https."""
-    @property
-    def category(self) -> Optional[str]:
-        """One of the catalog's categories, or the app's own word."""
-    @property
-    def networks(self) -> list[str]:
-        """Networks the app asks for; empty when it runs on any."""
-    @property
-    def tags(self) -> list[str]:
-        """Search tags."""
-    @property
-    def author(self) -> Optional[Author]:
-        """Who published it, where the catalog says so."""
-    @property
-    def engagement(self) -> Engagement:
-        """Followers and trending rank."""
-    @property
-    def screenshots(self) -> list[str]:
-        """URLs of screenshots."""
-    @property
-    def hero_image_url(self) -> Optional[str]:
-        """URL of a wide picture."""
-    @property
-    def tagline(self) -> Optional[str]:
-        """A line of promotion."""
-    @property
-    def subtitle(self) -> Optional[str]:
-        """A line of explanation."""
-    @property
-    def version(self) -> str:
-        """Version of the app's manifest."""
-    @property
-    def button_title(self) -> Optional[str]:
-        """The text of the button that opens the app."""
-    @property
-    def image_url(self) -> Optional[str]:
-        """URL of the picture shown in a feed."""
-    @property
-    def splash_image_url(self) -> Optional[str]:
-        """URL of the picture shown while the app loads."""
-    @property
-    def splash_background_color(self) -> Optional[str]:
-        """Colour behind that picture: `#rrggbb`."""
-    @property
-    def last_fetched(self) -> datetime:
-        """When this record was fetched, UTC."""
+    id: Final[str]
+    """Identifies the app: its home URL without the scheme."""
+    domain: Final[str]
+    """Host of the home URL."""
+    name: Final[str]
+    """Display name, at most 200 characters."""
+    description: Final[Optional[str]]
+    """Description, at most 2,000 characters."""
+    icon_url: Final[str]
+    """URL of the icon or, without one, of the app's image; empty when the catalog has neither."""
+    home_url: Final[str]
+    """URL that opens the app: http or https."""
+    category: Final[Optional[str]]
+    """One of the catalog's categories, or the app's own text."""
+    networks: Final[list[str]]
+    """Networks that the app requires; empty when it runs on any."""
+    tags: Final[list[str]]
+    """Search tags."""
+    author: Final[Optional[Author]]
+    """The publisher, if the catalog names one."""
+    engagement: Final[Engagement]
+    """Followers and trending rank."""
+    screenshots: Final[list[str]]
+    """URLs of screenshots."""
+    hero_image_url: Final[Optional[str]]
+    """URL of a wide image."""
+    tagline: Final[Optional[str]]
+    """Promotional line."""
+    subtitle: Final[Optional[str]]
+    """Explanatory line."""
+    version: Final[str]
+    """Version of the app's manifest."""
+    button_title: Final[Optional[str]]
+    """The text of the button that opens the app."""
+    image_url: Final[Optional[str]]
+    """URL of the image shown in a feed."""
+    splash_image_url: Final[Optional[str]]
+    """URL of the image shown while the app loads."""
+    splash_background_color: Final[Optional[str]]
+    """Colour behind the splash image: `#rrggbb`."""
+    last_fetched: Final[datetime]
+    """When this record was fetched, UTC."""
     def to_dict(self) -> dict[str, Any]:
-        """The endpoint's JSON shape, camelCase; what is None here is left out there."""
+        """The app in the JSON shape of the endpoint: camelCase keys, without keys for attributes that are None."""
     def _repr_html_(self) -> str: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
 
 @final
-class Author:
+class Author(_Record):
     """The publisher of a mini app."""
 
-    @property
-    def fid(self) -> int:
-        """Farcaster id."""
-    @property
-    def username(self) -> str:
-        """Handle, without `@`."""
-    @property
-    def display_name(self) -> Optional[str]:
-        """Name as shown."""
-    @property
-    def pfp_url(self) -> Optional[str]:
-        """URL of the profile picture."""
-    @property
-    def follower_count(self) -> int:
-        """How many follow the author."""
-    @property
-    def score(self) -> Optional[float]:
-        """The catalog's quality score, 0 to 1."""
-    @property
-    def is_power_user(self) -> bool:
-        """The power badge of older catalogs; False without one."""
+    fid: Final[int]
+    """Farcaster id."""
+    username: Final[str]
+    """Handle, without `@`."""
+    display_name: Final[Optional[str]]
+    """Display name."""
+    pfp_url: Final[Optional[str]]
+    """URL of the profile picture."""
+    follower_count: Final[int]
+    """How many followers the author has."""
+    score: Final[Optional[float]]
+    """The catalog's quality score, 0 to 1."""
+    is_power_user: Final[bool]
+    """Whether the author has the power badge of older catalogs."""
     def to_dict(self) -> dict[str, Any]:
-        """The `author` of `MiniApp.to_dict()`."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+        """The value of `author` in `MiniApp.to_dict()`."""
 
 @final
-class Engagement:
-    """How a mini app is doing."""
+class Engagement(_Record):
+    """Followers and trending rank of a mini app."""
 
-    @property
-    def follower_count(self) -> int:
-        """Followers of the app's author."""
-    @property
-    def trending_rank(self) -> Optional[int]:
-        """Place in the trending order the app was listed from, from 1; None when that order has it not."""
+    follower_count: Final[int]
+    """Followers of the app's author."""
+    trending_rank: Final[Optional[int]]
+    """Rank in the trending order that the app was listed from, starting at 1; None outside that order."""
     def to_dict(self) -> dict[str, Any]:
-        """The `engagement` of `MiniApp.to_dict()`."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+        """The value of `engagement` in `MiniApp.to_dict()`."""
 
 @final
-class DiscoveryStats:
-    """The state of the catalog: what it holds, how old it is, and why it is no newer."""
+class DiscoveryStats(_Record):
+    """The size, age and state of the catalog."""
 
-    @property
-    def total(self) -> int:
-        """Apps of the catalog."""
-    @property
-    def received(self) -> int:
-        """Rows received when it was fetched."""
-    @property
-    def skipped(self) -> int:
-        """Rows of those left out: malformed, or marked `noindex`."""
-    @property
-    def duplicates(self) -> int:
-        """Rows of those that repeated an earlier one."""
-    @property
-    def has_api_key(self) -> bool:
-        """Whether a key for the catalog is set."""
-    @property
-    def source(self) -> Literal["upstream", "file", "database", "none"]:
-        """Where the catalog came from."""
-    @property
-    def fetched_at(self) -> Optional[datetime]:
-        """When it was fetched, UTC."""
-    @property
-    def is_stale(self) -> bool:
-        """Older than the refresh interval, or the last attempt to renew it failed."""
-    @property
-    def is_refreshing(self) -> bool:
-        """Whether a refresh is under way."""
-    @property
-    def last_error(self) -> Optional[str]:
-        """Why the last refresh failed; None once one succeeds."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    total: Final[int]
+    """How many apps the catalog has."""
+    received: Final[int]
+    """How many rows the last fetch received."""
+    skipped: Final[int]
+    """How many of those rows were left out: malformed, or marked `noindex`."""
+    duplicates: Final[int]
+    """How many of those rows repeated an earlier one."""
+    has_api_key: Final[bool]
+    """Whether the client has a key for the catalog."""
+    source: Final[Literal["upstream", "file", "database", "none"]]
+    """Where the catalog came from."""
+    fetched_at: Final[Optional[datetime]]
+    """When the catalog was fetched, UTC."""
+    is_stale: Final[bool]
+    """Whether the catalog is older than the refresh interval, or the last refresh failed."""
+    is_refreshing: Final[bool]
+    """Whether a refresh is running."""
+    last_error: Final[Optional[str]]
+    """Why the last refresh failed; None after a successful one."""
 
 @final
-class HttpResponse:
-    """An answer of the endpoint, for a web framework to send."""
+class HttpResponse(_Record):
+    """A response of the endpoint, for a web framework to send."""
 
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-    @property
-    def headers(self) -> dict[str, str]:
-        """Header names, in lower case, with their values."""
-    @property
-    def body(self) -> bytes:
-        """The body: JSON in UTF-8, or nothing."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    status: Final[int]
+    """The HTTP status."""
+    headers: Final[dict[str, str]]
+    """Header names in lower case, with their values."""
+    body: Final[bytes]
+    """The body: JSON in UTF-8, or empty."""

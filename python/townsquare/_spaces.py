@@ -1,25 +1,3 @@
-"""Spaces and fidgets, and their records, as the extension module has them; the stub beside this file is their manual."""
+"""Spaces, fidgets and their records. The stub file beside this module documents them."""
 
-from ._native import (
-    AsyncFidgets,
-    AsyncSpaces,
-    Fidget,
-    Fidgets,
-    Owner,
-    PublicSpace,
-    Space,
-    SpaceWithFidgets,
-    Spaces,
-)
-
-__all__ = [
-    "AsyncFidgets",
-    "AsyncSpaces",
-    "Fidget",
-    "Fidgets",
-    "Owner",
-    "PublicSpace",
-    "Space",
-    "SpaceWithFidgets",
-    "Spaces",
-]
+from ._native import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces

@@ -1,33 +1,20 @@
-"""Spaces and fidgets, and their records: import these names from `townsquare`, whose conventions `_native.pyi` tells."""
+"""Spaces, fidgets and their records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Optional, Union, final
+from typing import Any, Final, Optional, Union, final
 from uuid import UUID
 
-from typing_extensions import Self, TypeAlias, disjoint_base
+from typing_extensions import TypeAlias, disjoint_base
 
+from ._client import _Id, _Json, _Record
 from .notebook import SpaceList
 
-__all__ = [
-    "AsyncFidgets",
-    "AsyncSpaces",
-    "Fidget",
-    "Fidgets",
-    "Owner",
-    "PublicSpace",
-    "Space",
-    "SpaceWithFidgets",
-    "Spaces",
-]
-
-_Id: TypeAlias = Union[UUID, str]
-_Json: TypeAlias = Any
 _Positions: TypeAlias = Union[Mapping[UUID, _Json], Mapping[str, _Json], Mapping[_Id, _Json]]
 
 @final
 class Spaces:
-    """Spaces: `Client.spaces`. Their owners change them; everyone sees those that are public (SPEC 4.5, 5.4)."""
+    """Spaces: `Client.spaces`. A space's owner may change it; every caller sees public spaces (SPEC 4.5, 5.4)."""
 
     def create_space(
         self,
@@ -40,96 +27,125 @@ class Spaces:
         """Inserts a space and returns it.
 
         Args:
-            owner_id: Whose it is; the caller by default. The service may name anyone, or nobody.
+            owner_id: The owner's id; by default the caller's. The service may name any user; its default is no owner.
 
         Raises:
-            FieldMissingError: there is no name.
-            ReferenceMissingError: there is no such owner.
-            AuthError: it would not be the caller's own.
+            FieldMissingError: The name is None.
+            ReferenceMissingError: The owner does not exist.
+            AuthError: The caller is anonymous, or names another owner.
         """
 
     def create_spaces(self, spaces: Sequence[Mapping[str, Any]]) -> list[Space]:
-        """Inserts spaces in one transaction, all or none: for each a mapping of `create_space`'s arguments.
+        """Inserts spaces in one transaction, all or none. Each mapping holds `create_space`'s arguments.
 
-        An unknown key is an `InvalidInputError` that names it. Otherwise raises what `create_space` does.
+        Raises:
+            InvalidInputError: A mapping has an unknown key; the message names it.
+
+        Also raises what `create_space` raises.
         """
 
     def get_space(self, id: _Id) -> Space:
-        """One space by id; `NotFoundError` when there is none that the caller may see."""
+        """Returns a space by its id.
+
+        Raises:
+            NotFoundError: The caller sees no such space.
+        """
 
     def update_space(
         self, id: _Id, *, name: str = ..., description: Optional[str] = ..., is_public: bool = ...
     ) -> Space:
-        """Changes what is given, and nothing else, and returns the row. None clears a description.
+        """Changes the given columns of a space and returns it. None clears the description.
 
         Raises:
-            NotFoundError: there is no such space of the caller's.
-            FieldMissingError: the name is None.
+            NotFoundError: The caller may change no such space.
+            FieldMissingError: The name is None.
         """
 
     def delete_space(self, id: _Id) -> None:
-        """Deletes a space and its fidgets; `NotFoundError` when there is no such space of the caller's."""
+        """Deletes a space and its fidgets.
+
+        Raises:
+            NotFoundError: The caller may change no such space.
+        """
 
     def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
-        """A user's spaces that the caller may see, with their fidgets, newest first; a table in a notebook."""
+        """Lists the spaces of a user that the caller sees, with their fidgets, newest first."""
 
     def get_public_spaces(self, limit: int = 20, offset: int = 0) -> SpaceList[PublicSpace]:
-        """Public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
+        """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
 
-        A table in a notebook. `InvalidInputError` for a limit that is not 1 to 1,000, or an offset below 0.
+        Raises:
+            InvalidInputError: The limit is not 1 to 1,000, or the offset is negative.
         """
 
     def get_space_with_fidgets(self, id: _Id) -> SpaceWithFidgets:
-        """One space with its fidgets, oldest first; only a space that has a fidget matches, else `NotFoundError`."""
+        """Returns a space with its fidgets, oldest first.
+
+        Raises:
+            NotFoundError: The caller sees no such space, or the space has no fidget.
+        """
 
 @final
 class Fidgets:
-    """The fidgets of spaces: `Client.fidgets`. Who may see a space sees its fidgets; its owner changes them."""
+    """The fidgets of spaces: `Client.fidgets`. Whoever sees a space sees its fidgets; its owner may change them (SPEC 2.7)."""
 
     def create_fidget(self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None) -> Fidget:
-        """Places a fidget in a space and returns it.
+        """Inserts a fidget into a space and returns it.
 
         Raises:
-            FieldMissingError: there is no type.
-            ReferenceMissingError: there is no such space (to the service).
-            AuthError: the space is not the caller's.
+            FieldMissingError: The type is None.
+            ReferenceMissingError: The space does not exist (for the service).
+            AuthError: The space is not the caller's.
         """
 
     def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:
-        """Places fidgets in one transaction, all or none: for each a mapping of `create_fidget`'s other arguments.
+        """Inserts fidgets in one transaction, all or none. Each mapping holds `create_fidget`'s arguments but `space_id`.
 
-        An unknown key is an `InvalidInputError` that names it. Otherwise raises what `create_fidget` does.
+        Raises:
+            InvalidInputError: A mapping has an unknown key; the message names it.
+
+        Also raises what `create_fidget` raises.
         """
 
     def save_positions(self, space_id: _Id, positions: _Positions) -> list[Fidget]:
-        """Saves positions by fidget id (UUID or text) in one transaction, as after a drag; None takes a place away.
+        """Saves positions by fidget id in one transaction, all or none. None clears a position.
 
-        Returns the fidgets named, oldest first. `NotFoundError` when one of them is not a fidget of that space, or the
-        space is not the caller's: nothing changes.
+        Returns the changed fidgets, oldest first.
+
+        Raises:
+            NotFoundError: The space is not the caller's, or an id names no fidget of that space.
         """
 
     def get_fidget(self, id: _Id) -> Fidget:
-        """One fidget by id; `NotFoundError` when there is none that the caller may see."""
+        """Returns a fidget by its id.
+
+        Raises:
+            NotFoundError: The caller sees no such fidget.
+        """
 
     def update_fidget(
         self, id: _Id, *, type: str = ..., config: _Json = ..., position: _Json = ...
     ) -> Fidget:
-        """Changes what is given, and nothing else, and returns the row. None clears config and position.
+        """Changes the given columns of a fidget and returns it. None clears `config` and `position`.
 
         Raises:
-            NotFoundError: there is no such fidget in a space of the caller's.
-            FieldMissingError: the type is None.
+            NotFoundError: The caller may change no such fidget.
+            FieldMissingError: The type is None.
         """
 
     def delete_fidget(self, id: _Id) -> None:
-        """Takes a fidget out of its space; `NotFoundError` when there is no such one in a space of the caller's."""
+        """Deletes a fidget.
+
+        Raises:
+            NotFoundError: The caller may change no such fidget.
+        """
 
     def get_space_fidgets(self, space_id: _Id) -> list[Fidget]:
-        """The fidgets of a space, oldest first; none for a space that is missing or hidden."""
+        """Lists the fidgets of a space, oldest first. Empty for a space that does not exist or that the caller does not see."""
 
 @final
 class AsyncSpaces:
-    """Spaces: `AsyncClient.spaces`. See `Spaces`."""
+    """Spaces: `AsyncClient.spaces`. Each method is the coroutine of the same method of `Spaces`."""
 
     async def create_space(
         self,
@@ -166,7 +182,7 @@ class AsyncSpaces:
 
 @final
 class AsyncFidgets:
-    """The fidgets of spaces: `AsyncClient.fidgets`. See `Fidgets`."""
+    """The fidgets of spaces: `AsyncClient.fidgets`. Each method is the coroutine of the same method of `Fidgets`."""
 
     async def create_fidget(self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None) -> Fidget:
         """See `Fidgets.create_fidget`."""
@@ -192,110 +208,62 @@ class AsyncFidgets:
         """See `Fidgets.get_space_fidgets`."""
 
 @disjoint_base
-class Space:
-    """A row of `spaces`. Frozen; two of them are equal when they are of one class and hold the same."""
+class Space(_Record):
+    """A row of `spaces`."""
 
-    @property
-    def id(self) -> UUID:
-        """Primary key."""
-    @property
-    def name(self) -> str:
-        """Display name."""
-    @property
-    def description(self) -> Optional[str]:
-        """What it is about."""
-    @property
-    def owner_id(self) -> Optional[UUID]:
-        """The user it belongs to."""
-    @property
-    def is_public(self) -> bool:
-        """Whether everyone may see it."""
-    @property
-    def created_at(self) -> datetime:
-        """When it was made, UTC."""
-    @property
-    def updated_at(self) -> datetime:
-        """When it last changed, UTC; never goes back."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    id: Final[UUID]
+    """Primary key."""
+    name: Final[str]
+    """Display name."""
+    description: Final[Optional[str]]
+    """Description."""
+    owner_id: Final[Optional[UUID]]
+    """The user who owns the space."""
+    is_public: Final[bool]
+    """Whether every caller sees the space."""
+    created_at: Final[datetime]
+    """When the row was inserted, UTC."""
+    updated_at: Final[datetime]
+    """When the row last changed, UTC. Never decreases."""
 
 @final
 class SpaceWithFidgets(Space):
     """A space with its fidgets."""
 
-    @property
-    def fidgets(self) -> list[Fidget]:
-        """Its fidgets, oldest first."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name; records within as dicts."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    fidgets: Final[list[Fidget]]
+    """The space's fidgets, oldest first."""
 
 @final
 class PublicSpace(Space):
     """A public space with its owner."""
 
-    @property
-    def owner(self) -> Optional[Owner]:
-        """Whose it is; None for a space without an owner."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name; records within as dicts."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    owner: Final[Optional[Owner]]
+    """The owner; None for a space without one."""
 
 @final
-class Owner:
+class Owner(_Record):
     """The owner of a public space."""
 
-    @property
-    def id(self) -> UUID:
-        """The user's id."""
-    @property
-    def email(self) -> Optional[str]:
-        """The user's address; None when `expose_owner_email` is off."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    id: Final[UUID]
+    """The user's id."""
+    email: Final[Optional[str]]
+    """The user's address; None when `expose_owner_email` is off."""
 
 @final
-class Fidget:
-    """A row of `fidgets`: a widget placed in a space. Frozen: JSON attributes are new values at every look."""
+class Fidget(_Record):
+    """A row of `fidgets`: a widget placed in a space. Each read of a JSON attribute returns a new value."""
 
-    @property
-    def id(self) -> UUID:
-        """Primary key."""
-    @property
-    def space_id(self) -> Optional[UUID]:
-        """The space it is in."""
-    @property
-    def type(self) -> str:
-        """What kind of widget it is."""
-    @property
-    def config(self) -> _Json:
-        """Its settings; None without any."""
-    @property
-    def position(self) -> _Json:
-        """Where it is; None without a place."""
-    @property
-    def created_at(self) -> datetime:
-        """When it was made, UTC."""
-    @property
-    def updated_at(self) -> datetime:
-        """When it last changed, UTC; never goes back."""
-    def to_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, _memo: object) -> Self: ...
+    id: Final[UUID]
+    """Primary key."""
+    space_id: Final[Optional[UUID]]
+    """The space that holds the fidget."""
+    type: Final[str]
+    """The widget's type."""
+    config: Final[_Json]
+    """Settings, as JSON; None without any."""
+    position: Final[_Json]
+    """Position, as JSON; None without one."""
+    created_at: Final[datetime]
+    """When the row was inserted, UTC."""
+    updated_at: Final[datetime]
+    """When the row last changed, UTC. Never decreases."""

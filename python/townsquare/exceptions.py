@@ -1,8 +1,8 @@
-"""What the library raises: one base, :class:`Error`, and a class for each kind that a program branches on.
+"""The exceptions of the library: the base class :class:`Error` and a subclass for each kind of failure.
 
-Invariant: ``str(error)`` is the whole sentence a user may be shown, and everything else about a failure is an attribute;
-nobody needs to read the sentence to know what happened. Written in Python, so that pickling, ``help()`` and tracebacks
-behave as they do for any other exception; the extension module makes them through :data:`BY_KIND`.
+Invariant: ``str(error)`` is a sentence for the user, and every other fact about the failure is an attribute, so no program
+has to parse the sentence. The classes are written in Python, so that pickling, ``help()`` and tracebacks work as for any
+other exception. The extension module finds them through :data:`BY_KIND`.
 
 =====================  ===========================================  ====================================
 class                  ``kind``                                     also a
@@ -21,8 +21,7 @@ class                  ``kind``                                     also a
 `Error` itself         ``table_missing``, ``internal``
 =====================  ===========================================  ====================================
 
-An argument of the wrong *type* (a number where text belongs, a string where a list of strings belongs) is a `TypeError`,
-as everywhere in Python.
+An argument of the wrong type raises `TypeError`.
 """
 
 from __future__ import annotations
@@ -46,28 +45,27 @@ __all__ = [
 
 
 class Error(Exception):
-    """The base of everything this library raises.
+    """The base class of the library's exceptions.
 
-    ``str(error)`` is the sentence for people, with the operation in front:
-    ``"Refresh mini apps failed: The catalog answered 503"``.
+    ``str(error)`` is a sentence that starts with the operation: ``"Refresh mini apps failed: The catalog answered 503"``.
     """
 
     kind: str
-    """What a program branches on: ``already_exists``, ``reference_missing``, ``field_missing``, ``table_missing``,
+    """The kind of failure: ``already_exists``, ``reference_missing``, ``field_missing``, ``table_missing``,
     ``not_found``, ``invalid_input``, ``unauthorized``, ``forbidden``, ``rate_limited``, ``too_large``,
     ``unavailable``, ``closed``, ``config`` or ``internal``."""
     code: Optional[str]
-    """The SQLSTATE, for a failure that has one: ``"23505"``."""
+    """The SQLSTATE of a database error: ``"23505"``. None for other failures."""
     status: Optional[int]
-    """The file store's status, for a failure of files: ``413``."""
+    """The HTTP status of a file error: ``413``. None for other failures."""
     operation: Optional[str]
-    """The method that failed: ``"search_mini_apps"``; None before there was one."""
+    """The method that failed: ``"search_mini_apps"``. None outside an operation."""
     message: str
-    """The sentence without the operation in front."""
+    """The sentence without the operation."""
     is_retryable: bool
-    """Whether the same call may succeed later, its arguments unchanged."""
+    """Whether the same call with the same arguments may succeed later."""
     retry_after: Optional[float]
-    """Seconds to wait before another try, where that is known."""
+    """Seconds to wait before the next attempt. None if unknown."""
 
     def __init__(
         self,
@@ -100,11 +98,11 @@ class InvalidInputError(Error, ValueError):
 
 
 class NotFoundError(Error, LookupError):
-    """The row or file does not exist, or the caller may not know that it does."""
+    """The row or file does not exist, or the caller may not see it."""
 
 
 class AlreadyExistsError(Error):
-    """A unique value is taken (``code`` is ``23505``)."""
+    """A unique value exists already (``code`` is ``23505``)."""
 
 
 class ReferenceMissingError(Error):
@@ -116,11 +114,11 @@ class FieldMissingError(Error, ValueError):
 
 
 class AuthError(Error, PermissionError):
-    """Unauthorized (nobody, or wrong credentials) or forbidden (a policy says no); ``kind`` tells which."""
+    """``kind`` is ``unauthorized`` (anonymous caller or wrong credentials) or ``forbidden`` (a policy denies the call)."""
 
 
 class RateLimitedError(Error):
-    """Too many attempts; ``retry_after`` says when to come back."""
+    """There were too many attempts; ``retry_after`` is the wait in seconds."""
 
     retry_after: float
 
@@ -133,11 +131,11 @@ class TooLargeError(Error):
 
 
 class UnavailableError(Error, ConnectionError):
-    """An outside system does not answer, or there is nothing to answer from. Worth another try."""
+    """The database or the catalog does not respond. A later attempt may succeed."""
 
 
 class ClosedError(Error):
-    """The client was closed, or belongs to another process (a fork)."""
+    """The client was closed, or the parent process opened it before a fork."""
 
 
 BY_KIND: dict[str, type[Error]] = {
@@ -156,12 +154,12 @@ BY_KIND: dict[str, type[Error]] = {
     "config": ConfigError,
     "internal": Error,
 }
-"""Every kind of the core, with the class it is raised as."""
+"""The exception class of each kind of the core."""
 
 ALL: tuple[type[Error], ...] = (Error, *dict.fromkeys(each for each in BY_KIND.values() if each is not Error))
-"""Every class of this module, the base first."""
+"""Every exception class, the base class first."""
 
 for _class in ALL:
-    # One public address: what a traceback shows is what one imports.
+    # Tracebacks show the public name, `townsquare.NotFoundError`.
     _class.__module__ = "townsquare"
 del _class

@@ -1,24 +1,24 @@
-/* Listening to a client's session from C (DESIGN 8, 10; SPEC 5.3, 6.4). Also compiled as C++: keep to the common subset.
+/* Subscriptions to the events of a session from C (DESIGN 8, 10; SPEC 5.3, 6.4). Also compiled as C++: keep to the common subset.
  *
- * auth_events CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at. */
+ * auth_events CATALOG FOLDER: the folder is empty; the catalog is not read. */
 #include "people.h"
 
 #include <pthread.h>
 
 #define ANN "ann@town.example"
 
-/* What a listener heard, and what it is to do with it. It is called on threads of the library. */
+/* The state of a callback, which runs on threads of the library. */
 typedef struct listener {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* `EVENT:address` (or `EVENT:-`), each with a '|' behind it. */
+    /* The events as `EVENT:address|` or `EVENT:-|`. */
     char heard[1024];
     int calls;
     int destroyed;
     int is_running;
-    /* Where the callback is to call the library: this handle, for a while. */
+    /* When set, the callback calls the library on this handle. */
     const tsq_client *works_for;
-    /* Whether it is to end its own subscription, which whoever subscribes stores under the lock. */
+    /* Whether the callback unsubscribes itself. */
     int leaves;
     tsq_subscription *subscription;
 } listener;
@@ -45,13 +45,13 @@ static void hear(tsq_auth_event event, const tsq_session *session, void *user_da
     self->calls++;
     used = strlen(self->heard);
     snprintf(self->heard + used, sizeof self->heard - used, "%.*s:%.*s|", TSQ_ARG(tsq_auth_event_name(event)),
-             session != NULL ? (int)tsq_user_email(tsq_session_user(session)).len : 1,
-             session != NULL ? tsq_user_email(tsq_session_user(session)).ptr : "-");
+             session != NULL ? (int)session->user->email.len : 1,
+             session != NULL ? session->user->email.ptr : "-");
     own = self->leaves ? self->subscription : NULL;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
     if (self->works_for != NULL) {
-        /* Takes the time that a password takes. */
+        /* Takes as long as a password hash. */
         tsq_auth_sign_in(self->works_for, TSQ_STR("nobody@town.example"), TSQ_STR(WRONG_PASSWORD), &found, NULL);
         tsq_auth_get_session(self->works_for, &found, NULL);
         tsq_session_free(found);
@@ -65,13 +65,13 @@ static void hear(tsq_auth_event event, const tsq_session *session, void *user_da
 static void destroy(void *user_data) {
     listener *self = (listener *)user_data;
     pthread_mutex_lock(&self->lock);
-    /* Never while the callback runs. */
+    /* 100 marks an error: destroyed while the callback runs. */
     self->destroyed += self->is_running ? 100 : 1;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->lock);
 }
 
-/* Waits, a minute at most, until the callback was called so often and its data destroyed so often. */
+/* Waits, at most a minute, for this number of calls and of destroyed data. */
 static int becomes(listener *self, int calls, int destroyed) {
     struct timespec deadline;
     int timed_out = 0;
@@ -107,7 +107,7 @@ static void events_have_names(void) {
     CHECK(is_absent(tsq_auth_event_name(-1)) && is_absent(tsq_auth_event_name(5)));
 }
 
-static void events_come_in_order(const tsq_client *client) {
+static void events_are_delivered_in_order(const tsq_client *client) {
     listener first, second;
     tsq_user_patch patch;
     memset(&patch, 0, sizeof patch);
@@ -139,7 +139,7 @@ static void events_come_in_order(const tsq_client *client) {
     finish(&second);
 }
 
-static void unsubscribing_waits_for_a_callback_that_is_at_work(const tsq_client *client, const tsq_client *service) {
+static void unsubscribe_waits_for_a_running_callback(const tsq_client *client, const tsq_client *service) {
     for (int round = 0; round < 3; round++) {
         listener busy;
         prepare(&busy);
@@ -147,13 +147,12 @@ static void unsubscribing_waits_for_a_callback_that_is_at_work(const tsq_client 
         subscribe(client, &busy);
         CHECK(becomes(&busy, 1, 0));
         tsq_subscription_unsubscribe(busy.subscription);
-        /* No lock: nobody else is there any more. */
         CHECK(!busy.is_running && busy.destroyed == 1 && busy.calls == 1);
         finish(&busy);
     }
 }
 
-static void a_callback_ends_its_own_subscription(const tsq_client *client) {
+static void a_callback_may_unsubscribe_itself(const tsq_client *client) {
     listener leaving;
     prepare(&leaving);
     leaving.leaves = 1;
@@ -168,8 +167,8 @@ static void a_callback_ends_its_own_subscription(const tsq_client *client) {
 
 enum { THREADS = 8, ROUNDS = 50 };
 
-/* NULL when all went well: checks are the main thread's. */
-static void *come_and_go(void *client) {
+/* Returns NULL on success, because CHECK is for the main thread only. */
+static void *subscribe_and_unsubscribe(void *client) {
     int wrong = 0;
     for (int round = 0; round < ROUNDS; round++) {
         listener passing;
@@ -185,11 +184,11 @@ static void *come_and_go(void *client) {
     return wrong == 0 ? NULL : client;
 }
 
-static void threads_come_and_go_while_sessions_change(tsq_client *client) {
+static void threads_subscribe_and_unsubscribe_while_the_session_changes(tsq_client *client) {
     pthread_t threads[THREADS];
     sign_in(client);
     for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], NULL, come_and_go, client) == 0);
+        CHECK(pthread_create(&threads[i], NULL, subscribe_and_unsubscribe, client) == 0);
     }
     for (int i = 0; i < 20; i++) {
         WORKS(tsq_auth_refresh_session(client, NULL, &err));
@@ -202,7 +201,7 @@ static void threads_come_and_go_while_sessions_change(tsq_client *client) {
     WORKS(tsq_auth_sign_out(client, &err));
 }
 
-static void a_freed_subscription_goes_on_until_its_handle_is_freed(const tsq_client *service) {
+static void a_freed_subscription_lasts_until_its_handle_is_freed(const tsq_client *service) {
     listener lasting, unnamed, bare;
     tsq_session *session = NULL;
     tsq_client *handle = NULL;
@@ -228,7 +227,7 @@ static void a_freed_subscription_goes_on_until_its_handle_is_freed(const tsq_cli
     tsq_session_free(session);
 }
 
-static void what_cannot_be_subscribed_is_destroyed_at_once(const tsq_client *client) {
+static void a_failed_subscribe_destroys_its_data(const tsq_client *client) {
     listener unheard;
     prepare(&unheard);
     FAILS(tsq_auth_on_auth_state_change(client, NULL, &unheard, destroy, &unheard.subscription, &err), TSQ_INVALID_INPUT,
@@ -242,8 +241,7 @@ static void what_cannot_be_subscribed_is_destroyed_at_once(const tsq_client *cli
     finish(&unheard);
 }
 
-/* The last of the program: the subscription outlives its client, and ends with it all the same. */
-static void closing_ends_what_was_not_unsubscribed(tsq_client *client, tsq_client *service) {
+static void closing_ends_subscriptions_and_refuses_new_ones(tsq_client *client, tsq_client *service) {
     listener late, later;
     prepare(&late);
     prepare(&later);
@@ -251,8 +249,8 @@ static void closing_ends_what_was_not_unsubscribed(tsq_client *client, tsq_clien
     CHECK(becomes(&late, 1, 0));
     WORKS(tsq_client_close(client, &err));
     FAILS(tsq_auth_sign_in(client, TSQ_STR(ANN), TSQ_STR(PASSWORD), NULL, &err), TSQ_CLOSED, NULL, "Sign in failed: ");
-    subscribe(client, &later);
-    tsq_subscription_unsubscribe(later.subscription);
+    FAILS(tsq_auth_on_auth_state_change(client, hear, &later, destroy, &later.subscription, &err), TSQ_CLOSED, later.subscription,
+          "The client is closed");
     CHECK(becomes(&later, 0, 1));
     tsq_client_free(service);
     tsq_client_free(client);
@@ -273,12 +271,12 @@ int main(int argc, char **argv) {
     WORKS(tsq_client_as_service(client, &service, &err));
     tsq_session_free(meet(service, ANN));
     events_have_names();
-    events_come_in_order(client);
-    unsubscribing_waits_for_a_callback_that_is_at_work(client, service);
-    a_callback_ends_its_own_subscription(client);
-    threads_come_and_go_while_sessions_change(client);
-    a_freed_subscription_goes_on_until_its_handle_is_freed(service);
-    what_cannot_be_subscribed_is_destroyed_at_once(client);
-    closing_ends_what_was_not_unsubscribed(client, service);
+    events_are_delivered_in_order(client);
+    unsubscribe_waits_for_a_running_callback(client, service);
+    a_callback_may_unsubscribe_itself(client);
+    threads_subscribe_and_unsubscribe_while_the_session_changes(client);
+    a_freed_subscription_lasts_until_its_handle_is_freed(service);
+    a_failed_subscribe_destroys_its_data(client);
+    closing_ends_subscriptions_and_refuses_new_ones(client, service);
     return checks_done("auth_events");
 }

@@ -1,13 +1,13 @@
-/* What the C programs share: calls that have to work, and calls that have to fail and how. */
+/* Macros of the C programs for calls that must succeed and calls that must fail. */
 #ifndef CALLS_H
 #define CALLS_H
 
 #include "check.h"
 
-/* What the calls below set: each leaves it NULL. */
+/* The error variable of all calls; WORKS and FAILS leave it NULL. */
 static tsq_error *err;
 
-/* Fails as expected: this status, an error object that agrees, and no output. Frees the error. */
+/* Whether a call failed with this status, an error object of this kind, these words, and no output. Frees the error. */
 static inline int failed(tsq_status got, tsq_status expected, const void *out, const char *words) {
     int as_expected = got == expected && out == NULL && err != NULL && tsq_error_kind(err) == expected &&
                       has(tsq_error_text(err), words);
@@ -29,7 +29,7 @@ static inline int worked(tsq_status status) {
     return as_expected;
 }
 
-/* The call comes first: the output is looked at when it has returned. */
+/* A macro, so that the output is read after the call. */
 #define FAILS(call, expected, out, words)                                       \
     do {                                                                        \
         tsq_status status_ = (call);                                            \

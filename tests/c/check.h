@@ -1,5 +1,5 @@
-/* What the C and C++ programs share: a check that counts and says where, and comparisons of tsq_str.
- * Everything is static: each program is one file. */
+/* Checks of the C and C++ programs: a counting assertion and comparisons of tsq_str. Everything is static, because each
+ * program is one file. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -19,10 +19,10 @@ static inline int check(int holds, const char *claim, const char *file, int line
     return holds;
 }
 
-/* From the main thread only. */
+/* The counters are not synchronised: call it on the main thread only. */
 #define CHECK(claim) check(!!(claim), #claim, __FILE__, __LINE__)
 
-/* Ends main: 0 when all checks held. */
+/* The exit code of main: 0 when all checks passed. */
 static inline int checks_done(const char *program) {
     printf("%s: %d checks, %d failed\n", program, checks_made, checks_failed);
     return checks_failed == 0 && checks_made > 0 ? 0 : 1;

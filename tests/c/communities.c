@@ -1,12 +1,12 @@
 /* Communities, their domains and registered spaces from C (DESIGN 9, 10; SPEC 2.2 to 2.4, 4.3, 7, 8). Also compiled as
  * C++: keep to the common subset.
  *
- * communities CATALOG FOLDER: in FOLDER/town lies a database with one user, ADA; the catalog is not looked at. */
+ * communities CATALOG FOLDER: FOLDER/town contains a database with one user, ADA; the catalog is not read. */
 #include "rows.h"
 
 #define FIFTY "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
 
-/* All zeros, so nothing given and nothing changed: C wants {0} for that and C++ {}. */
+/* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
 static tsq_community_patch keep_community;
 static tsq_new_registration no_registration;
 
@@ -22,21 +22,26 @@ static tsq_community_patch whole_community(void) {
 static void configurations_are_inserted_and_updated(const tsq_client *service, const tsq_client *client) {
     tsq_community_config *config = NULL;
     tsq_string *json = NULL;
-    size_t keys = 7;
     tsq_community_patch patch = whole_community();
     tsq_str names[2] = {NO_STR, NO_STR};
     WORKS(tsq_communities_save_community_config(service, TSQ_STR("town"), &patch, &config, &err));
-    CHECK(tsq_community_config_id(config).len == 36 && is(tsq_community_config_community_id(config), "town"));
-    CHECK(is(tsq_community_config_brand_config(config), "{\"name\":\"Town\"}") && is(tsq_community_config_assets_config(config), "[]"));
-    CHECK(is(tsq_community_config_community_config(config), "1") && is(tsq_community_config_fidgets_config(config), "null"));
-    CHECK(is_absent(tsq_community_config_navigation_config(config)) && is_absent(tsq_community_config_ui_config(config)));
-    CHECK(!tsq_community_config_admin_identity_public_keys_len(config, &keys) && keys == 0);
-    CHECK(is_absent(tsq_community_config_admin_identity_public_keys_at(config, 0)));
-    CHECK(tsq_community_config_is_published(config) && !tsq_community_config_custom_domain_authorized(config));
-    CHECK(is_absent(tsq_community_config_admin_email(config)) && tsq_community_config_updated_at(config) > 0);
+    CHECK(config->id.len == 36 && is(config->community_id, "town"));
+    CHECK(is(config->brand_config, "{\"name\":\"Town\"}") && is(config->assets_config, "[]"));
+    CHECK(is(config->community_config, "1") && is(config->fidgets_config, "null"));
+    CHECK(is_absent(config->navigation_config) && is_absent(config->ui_config));
+    CHECK(config->admin_identity_public_keys == NULL && config->admin_identity_public_keys_len == 0);
+    CHECK(config->is_published && !config->custom_domain_authorized);
+    CHECK(is_absent(config->admin_email) && config->updated_at > 0);
     tsq_community_config_free(config);
 
-    /* What is kept stays. */
+    /* An empty list is not NULL. */
+    patch = keep_community;
+    patch.admin_identity_public_keys.change = TSQ_SET;
+    WORKS(tsq_communities_save_community_config(service, TSQ_STR("town"), &patch, &config, &err));
+    CHECK(config->admin_identity_public_keys != NULL && config->admin_identity_public_keys_len == 0);
+    tsq_community_config_free(config);
+
+    /* Kept columns do not change. */
     patch = keep_community;
     names[0] = TSQ_STR("0xaa");
     names[1] = TSQ_STR("0xbb");
@@ -48,30 +53,29 @@ static void configurations_are_inserted_and_updated(const tsq_client *service, c
     patch.ui_config = set("{\"dark\":true}");
     patch.admin_email = set("ada@example.com");
     WORKS(tsq_communities_save_community_config(service, TSQ_STR("town"), &patch, &config, &err));
-    CHECK(is(tsq_community_config_brand_config(config), "{\"name\":\"Town\"}") && is(tsq_community_config_ui_config(config), "{\"dark\":true}"));
-    CHECK(tsq_community_config_admin_identity_public_keys_len(config, &keys) && keys == 2);
-    CHECK(is(tsq_community_config_admin_identity_public_keys_at(config, 1), "0xbb"));
-    CHECK(tsq_community_config_custom_domain_authorized(config) && is(tsq_community_config_admin_email(config), "ada@example.com"));
+    CHECK(is(config->brand_config, "{\"name\":\"Town\"}") && is(config->ui_config, "{\"dark\":true}"));
+    CHECK(config->admin_identity_public_keys_len == 2 && is(config->admin_identity_public_keys[1], "0xbb"));
+    CHECK(config->custom_domain_authorized && is(config->admin_email, "ada@example.com"));
     WORKS(tsq_community_config_json(config, &json, &err));
     CHECK(has(tsq_string_view(json), "\"community_id\":\"town\"") && has(tsq_string_view(json), "[\"0xaa\",\"0xbb\"]"));
     tsq_string_free(json);
     tsq_community_config_free(config);
 
     WORKS(tsq_communities_update_navigation(service, TSQ_STR("town"), TSQ_STR("{\"items\":[]}"), &config, &err));
-    CHECK(is(tsq_community_config_navigation_config(config), "{\"items\":[]}"));
+    CHECK(is(config->navigation_config, "{\"items\":[]}"));
     tsq_community_config_free(config);
     WORKS(tsq_communities_get_active_community_config(client, TSQ_STR("town"), &json, &err));
     CHECK(is(tsq_string_view(json), "{\"brand\":{\"name\":\"Town\"},\"assets\":[],\"community\":1,\"fidgets\":null,"
                                     "\"navigation\":{\"items\":[]},\"ui\":{\"dark\":true}}"));
     tsq_string_free(json);
     WORKS(tsq_communities_update_navigation(service, TSQ_STR("town"), absent, &config, &err));
-    CHECK(is_absent(tsq_community_config_navigation_config(config)));
+    CHECK(is_absent(config->navigation_config));
     tsq_community_config_free(config);
     config = NULL;
     REFUSED(tsq_communities_update_navigation(service, TSQ_STR("village"), absent, &config, &err), TSQ_NOT_FOUND, config,
             "Update navigation failed: Record not found", NULL);
 
-    /* What is not published is not there: no text, and no error. */
+    /* An unpublished configuration is NULL without an error. */
     patch = keep_community;
     patch.is_published.change = TSQ_SET;
     WORKS(tsq_communities_save_community_config(service, TSQ_STR("town"), &patch, NULL, &err));
@@ -83,7 +87,7 @@ static void configurations_are_inserted_and_updated(const tsq_client *service, c
     CHECK(json == NULL);
 }
 
-static void a_configuration_needs_what_the_table_needs(const tsq_client *service) {
+static void a_configuration_needs_its_required_columns(const tsq_client *service) {
     tsq_community_config *config = NULL;
     tsq_string *json = NULL;
     tsq_community_patch patch = whole_community();
@@ -112,14 +116,14 @@ static void a_configuration_needs_what_the_table_needs(const tsq_client *service
     tsq_space_registration_free(NULL);
 }
 
-static void domains_lead_to_communities(const tsq_client *service, const tsq_client *client) {
+static void a_domain_resolves_to_its_community(const tsq_client *service, const tsq_client *client) {
     tsq_community_domain *domain = NULL;
     tsq_string *text = NULL;
     WORKS(tsq_communities_save_community_domain(service, TSQ_STR("town"), TSQ_STR(" https://WWW.Town.Example:443/x "), TSQ_STR("custom"),
                                                 &domain, &err));
-    CHECK(is(tsq_community_domain_domain(domain), "town.example") && is(tsq_community_domain_domain_type(domain), "custom"));
-    CHECK(is(tsq_community_domain_community_id(domain), "town") && tsq_community_domain_id(domain).len == 36);
-    CHECK(tsq_community_domain_created_at(domain) > 0 && tsq_community_domain_updated_at(domain) >= tsq_community_domain_created_at(domain));
+    CHECK(is(domain->domain, "town.example") && is(domain->domain_type, "custom"));
+    CHECK(is(domain->community_id, "town") && domain->id.len == 36);
+    CHECK(domain->created_at > 0 && domain->updated_at >= domain->created_at);
     WORKS(tsq_community_domain_json(domain, &text, &err));
     CHECK(has(tsq_string_view(text), "\"domain_type\":\"custom\""));
     tsq_string_free(text);
@@ -144,7 +148,6 @@ static void domains_lead_to_communities(const tsq_client *service, const tsq_cli
 
 static void spaces_are_registered_once(const tsq_client *service, const tsq_client *client) {
     int32_t fid = 42;
-    int32_t read = 7;
     tsq_string *json = NULL;
     tsq_space_registration *made = NULL;
     tsq_new_registration registration = no_registration;
@@ -160,10 +163,10 @@ static void spaces_are_registered_once(const tsq_client *service, const tsq_clie
     registration.fid = &fid;
     registration.signature = TSQ_STR("0xcc");
     WORKS(tsq_communities_register_space(service, &registration, &made, &err));
-    CHECK(is(tsq_space_registration_space_id(made), ADA) && is(tsq_space_registration_space_name(made), "Harbour"));
-    CHECK(is(tsq_space_registration_space_type(made), "navPage") && is(tsq_space_registration_signature(made), "0xcc"));
-    CHECK(tsq_space_registration_fid(made, &read) && read == 42 && is_absent(tsq_space_registration_identity_public_key(made)));
-    CHECK(tsq_space_registration_timestamp(made) > 0);
+    CHECK(is(made->space_id, ADA) && is(made->space_name, "Harbour"));
+    CHECK(is(made->space_type, "navPage") && is(made->signature, "0xcc"));
+    CHECK(made->has_fid && made->fid == 42 && is_absent(made->identity_public_key));
+    CHECK(made->timestamp > 0);
     tsq_space_registration_free(made);
     made = NULL;
     REFUSED(tsq_communities_register_space(service, &registration, &made, &err), TSQ_ALREADY_EXISTS, made,
@@ -193,8 +196,8 @@ int main(int argc, char **argv) {
     tsq_client *client = open_client("town");
     WORKS(tsq_client_as_service(client, &service, &err));
     configurations_are_inserted_and_updated(service, client);
-    a_configuration_needs_what_the_table_needs(service);
-    domains_lead_to_communities(service, client);
+    a_configuration_needs_its_required_columns(service);
+    a_domain_resolves_to_its_community(service, client);
     spaces_are_registered_once(service, client);
     tsq_client_free(service);
     tsq_client_free(client);

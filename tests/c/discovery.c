@@ -1,7 +1,7 @@
 /* Clients, configuration, errors and discovery from C (DESIGN 10, SPEC 4.1, 4.2). Also compiled as C++: keep to the
  * common subset.
  *
- * discovery CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty and belongs to this program. */
+ * discovery CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty. */
 #include "calls.h"
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ static void header_and_library_agree(void) {
     CHECK(is_absent(tsq_str_from(NULL)));
 }
 
-static void configuration_refuses_by_name(void) {
+static void an_invalid_option_is_named(void) {
     tsq_config *other = NULL;
     tsq_config *config = tsq_config_new();
     FAILS(tsq_config_set(config, TSQ_STR("colour"), TSQ_STR("red"), &err), TSQ_CONFIG, NULL, "colour");
@@ -81,7 +81,7 @@ static void configuration_refuses_by_name(void) {
     tsq_config_free(other);
 }
 
-static void opening_fails_with_the_reason(void) {
+static void a_failed_open_names_the_option(void) {
     tsq_client *client = NULL;
     tsq_config *config = configure("unopened", catalog);
     WORKS(tsq_config_set(config, TSQ_STR("catalog_tries"), TSQ_STR("99"), &err));
@@ -98,7 +98,7 @@ static void opening_fails_with_the_reason(void) {
     tsq_config_free(config);
 }
 
-static void an_app_has_every_field(const tsq_client *client) {
+static void every_field_of_an_app_is_readable(const tsq_client *client) {
     uint32_t rank = 0;
     double score = 0;
     tsq_mini_apps *apps = trending(client, NULL);
@@ -141,7 +141,7 @@ static void an_app_has_every_field(const tsq_client *client) {
     CHECK(tsq_author_score(author, &score) && score == 0.75);
     CHECK(!tsq_author_is_power_user(author));
 
-    /* What is absent says so. */
+    /* Absent fields. */
     author = tsq_mini_app_author(tsq_mini_apps_at(apps, 1));
     CHECK(author != NULL && !tsq_author_score(author, &score) && score == 0);
     CHECK(is_absent(tsq_author_display_name(author)));
@@ -183,7 +183,7 @@ static void lists_are_filtered_and_ordered(const tsq_client *client) {
     WORKS(tsq_discovery_get_mini_apps_by_category(client, several, 2, &two, &apps, &err));
     CHECK(lists(apps, "Chess Caf\xc3\xa9|Tip Jar"));
 
-    /* Without its accent, half typed, misspelt; and in the category that has it not. */
+    /* Without the accent, a prefix, a typo, and a category without a match. */
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("cafe"), NULL, &apps, &err));
     CHECK(lists(apps, "Chess Caf\xc3\xa9"));
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("pix"), NULL, &apps, &err));
@@ -222,7 +222,7 @@ static void bad_arguments_are_named(const tsq_client *client) {
     selection.networks_len = 2;
     FAILS(tsq_discovery_get_trending_mini_apps(client, day, &selection, &apps, &err), TSQ_INVALID_INPUT, apps, "Argument selection.networks[1] is not UTF-8");
 
-    /* The message is the sentence without its prefix; both end in a NUL. */
+    /* The message is the text without the prefix; both are NUL-terminated. */
     CHECK(tsq_discovery_search_mini_apps(client, bad, NULL, &apps, &err) == TSQ_INVALID_INPUT);
     CHECK(is(tsq_error_message(err), "Argument query is not UTF-8 at byte 3"));
     CHECK(strcmp(tsq_error_text(err).ptr, "Search mini apps failed: Argument query is not UTF-8 at byte 3") == 0);
@@ -231,11 +231,10 @@ static void bad_arguments_are_named(const tsq_client *client) {
     err = NULL;
 }
 
-static void null_is_an_error_or_nothing(const tsq_client *client) {
+static void null_arguments_are_errors_and_null_receivers_read_as_absent(const tsq_client *client) {
     uint16_t status = 1;
     uint64_t wait = 1;
     uint32_t rank = 1;
-    int64_t when = 1;
     double score = 1;
     tsq_bytes nothing = {NULL, 0};
     tsq_bytes null_with_length = {NULL, 9};
@@ -246,7 +245,7 @@ static void null_is_an_error_or_nothing(const tsq_client *client) {
     tsq_http_response *response = NULL;
     tsq_string *json = NULL;
 
-    /* Receivers and outputs of functions that can fail, with and without a place for the error. */
+    /* Functions that can fail, with and without an error object. */
     FAILS(tsq_config_set(NULL, day, day, &err), TSQ_INVALID_INPUT, NULL, "Argument config is NULL");
     FAILS(tsq_config_from_url(day, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
     FAILS(tsq_config_from_env(NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
@@ -271,7 +270,7 @@ static void null_is_an_error_or_nothing(const tsq_client *client) {
     CHECK(tsq_discovery_search_mini_apps(NULL, day, NULL, NULL, NULL) == TSQ_INVALID_INPUT);
     CHECK(opened == NULL && tsq_client_is_closed(NULL));
 
-    /* Functions that cannot fail answer nothing. */
+    /* Functions that cannot fail return zero, false, NULL or the absent text. */
     CHECK(tsq_error_kind(NULL) == TSQ_OK && !tsq_error_is_retryable(NULL));
     CHECK(is_absent(tsq_error_text(NULL)) && is_absent(tsq_error_message(NULL)));
     CHECK(is_absent(tsq_error_operation(NULL)) && is_absent(tsq_error_code(NULL)));
@@ -295,16 +294,6 @@ static void null_is_an_error_or_nothing(const tsq_client *client) {
     CHECK(tsq_author_fid(NULL) == 0 && tsq_author_follower_count(NULL) == 0 && !tsq_author_is_power_user(NULL));
     CHECK(is_absent(tsq_author_username(NULL)) && is_absent(tsq_author_display_name(NULL)));
     CHECK(is_absent(tsq_author_pfp_url(NULL)) && !tsq_author_score(NULL, &score) && score == 0);
-    CHECK(tsq_discovery_stats_total(NULL) == 0 && tsq_discovery_stats_received(NULL) == 0);
-    CHECK(tsq_discovery_stats_skipped(NULL) == 0 && tsq_discovery_stats_duplicates(NULL) == 0);
-    CHECK(!tsq_discovery_stats_has_api_key(NULL) && !tsq_discovery_stats_is_stale(NULL));
-    CHECK(!tsq_discovery_stats_is_refreshing(NULL) && is_absent(tsq_discovery_stats_last_error(NULL)));
-    CHECK(is_absent(tsq_discovery_stats_source(NULL)));
-    CHECK(!tsq_discovery_stats_fetched_at(NULL, &when) && when == 0);
-    CHECK(tsq_http_response_status(NULL) == 0 && tsq_http_response_headers_len(NULL) == 0);
-    CHECK(is_absent(tsq_http_response_header_name_at(NULL, 0)));
-    CHECK(is_absent(tsq_http_response_header_value_at(NULL, 0)));
-    CHECK(tsq_http_response_body(NULL).len == 0);
     CHECK(is_absent(tsq_string_view(NULL)));
 
     tsq_config_free(NULL);
@@ -334,24 +323,23 @@ static void results_are_json_on_request(const tsq_client *client) {
     tsq_mini_apps_free(apps);
 }
 
-static void the_state_of_the_catalog_is_visible(const tsq_client *client) {
-    int64_t when = 0;
+static void stats_show_the_state_of_the_catalog(const tsq_client *client) {
     tsq_discovery_stats *stats = NULL;
     WORKS(tsq_discovery_refresh(client, &stats, &err));
-    CHECK(tsq_discovery_stats_total(stats) == 4);
-    CHECK(tsq_discovery_stats_received(stats) == 6);
-    CHECK(tsq_discovery_stats_skipped(stats) == 1);
-    CHECK(tsq_discovery_stats_duplicates(stats) == 1);
-    CHECK(is(tsq_discovery_stats_source(stats), "file"));
-    CHECK(tsq_discovery_stats_fetched_at(stats, &when) && when > INT64_C(1577836800000000));
-    CHECK(!tsq_discovery_stats_is_stale(stats));
-    CHECK(!tsq_discovery_stats_is_refreshing(stats));
-    CHECK(is_absent(tsq_discovery_stats_last_error(stats)));
+    CHECK(stats->total == 4);
+    CHECK(stats->received == 6);
+    CHECK(stats->skipped == 1);
+    CHECK(stats->duplicates == 1);
+    CHECK(is(stats->source, "file"));
+    CHECK(stats->has_fetched_at && stats->fetched_at > INT64_C(1577836800000000));
+    CHECK(!stats->is_stale);
+    CHECK(!stats->is_refreshing);
+    CHECK(is_absent(stats->last_error));
     tsq_discovery_stats_free(stats);
     WORKS(tsq_discovery_refresh(client, NULL, &err));
     WORKS(tsq_discovery_force_refresh(client, NULL, &err));
     WORKS(tsq_discovery_get_stats(client, &stats, &err));
-    CHECK(tsq_discovery_stats_total(stats) == 4);
+    CHECK(stats->total == 4);
     tsq_discovery_stats_free(stats);
 }
 
@@ -365,20 +353,18 @@ static int answers(const tsq_client *client, const char *method, const char *tar
     sent.ptr = (const uint8_t *)body;
     sent.len = length;
     WORKS(tsq_discovery_handle(client, tsq_str_from(method), tsq_str_from(target), sent, &response, &err));
-    tsq_bytes bytes = tsq_http_response_body(response);
+    tsq_bytes bytes = response->body;
     tsq_str text = {(const char *)bytes.ptr, bytes.len};
-    for (size_t i = 0; header != NULL && i < tsq_http_response_headers_len(response); i++) {
-        tsq_str name = tsq_http_response_header_name_at(response, i);
+    for (size_t i = 0; header != NULL && i < response->headers_len; i++) {
+        tsq_str name = response->headers[i].name;
         if (name.len == strlen(header) && memcmp(name.ptr, header, name.len) == 0) {
-            found = has(tsq_http_response_header_value_at(response, i), value);
+            found = has(response->headers[i].value, value);
         }
     }
-    as_expected = tsq_http_response_status(response) == expected && found && has(text, part);
+    as_expected = response->status == expected && found && has(text, part);
     if (!as_expected) {
-        fprintf(stderr, "  %s %s: %u %.*s\n", method, target, tsq_http_response_status(response), TSQ_ARG(text));
+        fprintf(stderr, "  %s %s: %u %.*s\n", method, target, response->status, TSQ_ARG(text));
     }
-    CHECK(is_absent(tsq_http_response_header_name_at(response, 99)));
-    CHECK(is_absent(tsq_http_response_header_value_at(response, 99)));
     tsq_http_response_free(response);
     return as_expected;
 }
@@ -403,7 +389,7 @@ static void the_endpoint_answers_without_a_server(const tsq_client *client) {
     free(body);
 }
 
-static void a_missing_key_lists_nothing_and_is_no_error(void) {
+static void without_a_key_lists_are_empty(void) {
     tsq_mini_apps *apps = NULL;
     tsq_discovery_stats *stats = NULL;
     tsq_client *client = open_client("keyless", NULL);
@@ -411,15 +397,15 @@ static void a_missing_key_lists_nothing_and_is_no_error(void) {
     WORKS(tsq_discovery_search_mini_apps(client, TSQ_STR("chess"), NULL, &apps, &err));
     CHECK(lists(apps, ""));
     WORKS(tsq_discovery_refresh(client, &stats, &err));
-    CHECK(!tsq_discovery_stats_has_api_key(stats));
-    CHECK(tsq_discovery_stats_total(stats) == 0);
-    CHECK(is(tsq_discovery_stats_source(stats), "none"));
-    CHECK(!tsq_discovery_stats_fetched_at(stats, NULL));
+    CHECK(!stats->has_api_key);
+    CHECK(stats->total == 0);
+    CHECK(is(stats->source, "none"));
+    CHECK(!stats->has_fetched_at && stats->fetched_at == 0);
     tsq_discovery_stats_free(stats);
     tsq_client_free(client);
 }
 
-static void without_a_catalog_a_read_is_unavailable(void) {
+static void reads_without_a_catalog_are_unavailable(void) {
     tsq_mini_apps *apps = NULL;
     char text[4096];
     snprintf(text, sizeof text, "%s/no-such-catalog.json", folder);
@@ -469,7 +455,7 @@ static void threads_share_a_client(tsq_client *client) {
     }
 }
 
-static void the_shared_client_is_one(void) {
+static void shared_handles_are_one_client(void) {
     tsq_client *first = NULL;
     tsq_client *second = NULL;
     tsq_client *third = NULL;
@@ -486,7 +472,7 @@ static void the_shared_client_is_one(void) {
     tsq_client_free(second);
 }
 
-static void a_closed_client_says_so_and_its_lists_stay(void) {
+static void calls_on_a_closed_client_fail_and_lists_stay_valid(void) {
     tsq_bytes nothing = {NULL, 0};
     tsq_mini_apps *none = NULL;
     tsq_discovery_stats *stats = NULL;
@@ -515,23 +501,23 @@ int main(int argc, char **argv) {
     folder = argv[2];
 
     header_and_library_agree();
-    configuration_refuses_by_name();
-    opening_fails_with_the_reason();
+    an_invalid_option_is_named();
+    a_failed_open_names_the_option();
 
     tsq_client *client = open_client("town", catalog);
-    an_app_has_every_field(client);
+    every_field_of_an_app_is_readable(client);
     lists_are_filtered_and_ordered(client);
     bad_arguments_are_named(client);
-    null_is_an_error_or_nothing(client);
+    null_arguments_are_errors_and_null_receivers_read_as_absent(client);
     results_are_json_on_request(client);
-    the_state_of_the_catalog_is_visible(client);
+    stats_show_the_state_of_the_catalog(client);
     the_endpoint_answers_without_a_server(client);
     threads_share_a_client(client);
     tsq_client_free(client);
 
-    a_missing_key_lists_nothing_and_is_no_error();
-    without_a_catalog_a_read_is_unavailable();
-    the_shared_client_is_one();
-    a_closed_client_says_so_and_its_lists_stay();
+    without_a_key_lists_are_empty();
+    reads_without_a_catalog_are_unavailable();
+    shared_handles_are_one_client();
+    calls_on_a_closed_client_fail_and_lists_stay_valid();
     return checks_done("discovery");
 }

@@ -1,7 +1,7 @@
-/* What may befall a database, as C hears of it (DESIGN 9, 10; SPEC 7): the same kinds and SQLSTATEs as in Rust. Also
+/* Failures of the database as C sees them (DESIGN 9, 10; SPEC 7): the same kinds and SQLSTATEs as in Rust. Also
  * compiled as C++: keep to the common subset.
  *
- * faults CATALOG FOLDER: in FOLDER/ruin lies a database without the table spaces; the catalog is not looked at. */
+ * faults CATALOG FOLDER: FOLDER/ruin contains a database without the table spaces; the catalog is not read. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 
 static tsq_new_space no_space;
 
-static void a_table_that_was_dropped_is_named_so(void) {
+static void a_dropped_table_is_reported_as_missing(void) {
     tsq_client *client = open_client("ruin");
     tsq_client *service = NULL;
     tsq_space *none = NULL;
@@ -28,7 +28,7 @@ static void a_table_that_was_dropped_is_named_so(void) {
     tsq_client_free(client);
 }
 
-static void a_bad_word_is_a_failed_check(void) {
+static void an_unknown_domain_type_is_a_failed_check(void) {
     tsq_client *client = open_client("town");
     tsq_client *service = NULL;
     tsq_community_domain *none = NULL;
@@ -42,8 +42,8 @@ static void a_bad_word_is_a_failed_check(void) {
     tsq_client_free(client);
 }
 
-/* As with a full disk: nothing that was acknowledged is lost, and reads go on. */
-static void a_file_that_may_not_grow_is_unavailable(void) {
+/* Like a full disk: acknowledged writes stay, and reads go on. */
+static void a_database_file_at_its_size_limit_is_unavailable(void) {
     enum { LONG = 100000, MOST = 1000 };
     char *text = (char *)malloc(LONG);
     tsq_client *client = open_client("small");
@@ -70,8 +70,8 @@ static void a_file_that_may_not_grow_is_unavailable(void) {
     CHECK(is(tsq_error_code(err), "58030"));
     tsq_error_free(err);
     err = NULL;
-    WORKS(tsq_spaces_get_space(service, tsq_space_id(first), &found, &err));
-    CHECK(is(tsq_space_name(found), "Harbour"));
+    WORKS(tsq_spaces_get_space(service, first->id, &found, &err));
+    CHECK(is(found->name, "Harbour"));
     tsq_space_free(found);
     tsq_space_free(first);
     tsq_client_free(service);
@@ -81,8 +81,8 @@ static void a_file_that_may_not_grow_is_unavailable(void) {
     free(text);
 }
 
-/* Where not even root may write. */
-static void a_place_that_is_closed_is_named(void) {
+/* A path that root cannot write to either. */
+static void a_path_without_write_access_is_named(void) {
     tsq_client *none = NULL;
     tsq_config *config = tsq_config_new();
     WORKS(tsq_config_set(config, TSQ_STR("database_url"), TSQ_STR("sqlite:/proc/closed.db"), &err));
@@ -101,9 +101,9 @@ int main(int argc, char **argv) {
         return 2;
     }
     folder = argv[2];
-    a_table_that_was_dropped_is_named_so();
-    a_bad_word_is_a_failed_check();
-    a_place_that_is_closed_is_named();
-    a_file_that_may_not_grow_is_unavailable();
+    a_dropped_table_is_reported_as_missing();
+    an_unknown_domain_type_is_a_failed_check();
+    a_path_without_write_access_is_named();
+    a_database_file_at_its_size_limit_is_unavailable();
     return checks_done("faults");
 }

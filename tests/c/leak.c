@@ -1,5 +1,5 @@
-/* Forgets handles on purpose: proves that the leak check of the other programs sees what Rust allocates. Many, for the
- * last one may still be in a register when the check looks. */
+/* Leaks handles on purpose: shows that the leak check of the other programs detects memory that Rust allocates. It leaks
+ * many, because a register may still hold the last one during the check. */
 #include <townsquare.h>
 
 int main(void) {

@@ -1,4 +1,4 @@
-/* What the C programs on sign-in share: people who sign up, and handles that act for them. */
+/* Users, sessions and handles for the C programs about sign-in. */
 #ifndef PEOPLE_H
 #define PEOPLE_H
 
@@ -9,7 +9,7 @@
 #define PASSWORD "correct horse"
 #define WRONG_PASSWORD "wrong \"horse\""
 
-/* A text as a C string of its own. Of static length: ids and tokens. */
+/* A copy of an id or a token as a C string. */
 typedef struct kept {
     char text[80];
 } kept;
@@ -24,7 +24,7 @@ static inline tsq_str of(const kept *kept) {
     return tsq_str_from(kept->text);
 }
 
-/* A session of this person's, who signs up first. `service` stays who it is. */
+/* Signs a user up and in. `service` keeps its caller. */
 static inline tsq_session *meet(const tsq_client *service, const char *email) {
     tsq_session *session = NULL;
     WORKS(tsq_auth_sign_up(service, tsq_str_from(email), TSQ_STR(PASSWORD), NULL, &err));
@@ -32,15 +32,15 @@ static inline tsq_session *meet(const tsq_client *service, const char *email) {
     return session;
 }
 
-/* A handle for a session. */
+/* A handle that acts as the user of the session. */
 static inline tsq_client *act_as(const tsq_client *client, const tsq_session *session) {
     tsq_client *handle = NULL;
-    WORKS(tsq_client_as_user(client, tsq_session_access_token(session), &handle, &err));
+    WORKS(tsq_client_as_user(client, session->access_token, &handle, &err));
     return handle;
 }
 
 static inline tsq_str id_of(const tsq_session *session) {
-    return tsq_user_id(tsq_session_user(session));
+    return session->user->id;
 }
 
 static inline int64_t now(void) {

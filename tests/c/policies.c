@@ -1,19 +1,19 @@
-/* Who may do what, cell by cell, from C (DESIGN 4, SPEC 5.4): nobody, somebody else, the owner, the service; and identity
- * keys. Also compiled as C++: keep to the common subset.
+/* The table of permissions from C (DESIGN 4, SPEC 5.4) for anonymous, another user, the owner and the service; and
+ * identity keys. Also compiled as C++: keep to the common subset.
  *
- * policies CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at. */
+ * policies CATALOG FOLDER: the folder is empty; the catalog is not read. */
 #include "people.h"
 
 /* An Ed25519 seed; its public key is in the claim. */
 #define KEY "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20"
 
-enum { ANYBODY, STRANGER, OWNER, SERVICE, CALLERS };
+enum { ANONYMOUS, STRANGER, OWNER, SERVICE, CALLERS };
 
-static const char *const caller_names[CALLERS] = {"nobody", "somebody else", "the owner", "the service"};
+static const char *const caller_names[CALLERS] = {"anonymous", "another user", "the owner", "the service"};
 static tsq_client *callers[CALLERS];
 static kept owner, stranger;
 
-/* All zeros: C wants {0} for that and C++ {}. */
+/* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
 static tsq_new_space no_space;
 static tsq_new_fidget no_fidget;
 static tsq_space_patch keep_space;
@@ -21,7 +21,7 @@ static tsq_fidget_patch keep_fidget;
 static tsq_community_patch keep_community;
 static tsq_new_registration no_registration;
 
-/* A space of the owner's that nothing was tried on yet. */
+/* A new space of the owner. */
 static kept fresh_space(int is_public) {
     kept id;
     tsq_space *made = NULL;
@@ -30,7 +30,7 @@ static kept fresh_space(int is_public) {
     space.owner_id = of(&owner);
     space.is_public = is_public != 0;
     WORKS(tsq_spaces_create_space(callers[SERVICE], &space, &made, &err));
-    id = keep(tsq_space_id(made));
+    id = keep(made->id);
     tsq_space_free(made);
     return id;
 }
@@ -41,7 +41,7 @@ static kept fresh_fidget(const kept *space) {
     tsq_new_fidget fidget = no_fidget;
     fidget.kind = TSQ_STR("tides");
     WORKS(tsq_fidgets_create_fidget(callers[SERVICE], of(space), &fidget, &made, &err));
-    id = keep(tsq_fidget_id(made));
+    id = keep(made->id);
     tsq_fidget_free(made);
     return id;
 }
@@ -62,7 +62,7 @@ static void fresh_community(const char *id, bool is_published) {
     WORKS(tsq_communities_save_community_config(callers[SERVICE], tsq_str_from(id), &patch, NULL, &err));
 }
 
-/* An id or domain that no other attempt has. */
+/* An unused id or domain. */
 static kept another(const char *format) {
     static int count;
     kept out;
@@ -70,7 +70,7 @@ static kept another(const char *format) {
     return out;
 }
 
-/* The attempts: each makes what it needs, then tries as the caller. */
+/* The attempts. Each creates its rows as the service, then calls as `caller`. */
 
 static tsq_status see_space(const tsq_client *caller, int is_public) {
     const kept id = fresh_space(is_public);
@@ -187,38 +187,38 @@ static tsq_status register_space(const tsq_client *caller) {
     return tsq_communities_register_space(caller, &registration, NULL, NULL);
 }
 
-/* Short names for the cells. */
-enum { YES = TSQ_OK, NO_ROW = TSQ_NOT_FOUND, DENIED = TSQ_FORBIDDEN, WHO = TSQ_UNAUTHORIZED };
+/* Short names for the expected statuses. */
+enum { YES = TSQ_OK, NO_ROW = TSQ_NOT_FOUND, DENIED = TSQ_FORBIDDEN, SIGN_IN = TSQ_UNAUTHORIZED };
 
 static const struct row {
     const char *what;
     tsq_status (*attempt)(const tsq_client *caller);
     int expected[CALLERS];
 } table[] = {
-    /*                                                      nobody  stranger owner   service */
-    {"see a private space", see_private_space,             {NO_ROW, NO_ROW, YES,    YES}},
-    {"see a public space", see_public_space,               {YES,    YES,    YES,    YES}},
-    {"create a space of one's own", create_own_space,      {DENIED, YES,    YES,    YES}},
+    /*                                                      anon.   stranger owner   service */
+    {"read a private space", see_private_space,             {NO_ROW, NO_ROW, YES,    YES}},
+    {"read a public space", see_public_space,               {YES,    YES,    YES,    YES}},
+    {"create an own space", create_own_space,      {DENIED, YES,    YES,    YES}},
     {"create a space of the owner's", create_owners_space, {DENIED, DENIED, YES,    YES}},
     {"update a private space", rename_private_space,       {NO_ROW, NO_ROW, YES,    YES}},
     {"update a public space", rename_public_space,         {NO_ROW, NO_ROW, YES,    YES}},
     {"delete a private space", delete_private_space,       {NO_ROW, NO_ROW, YES,    YES}},
     {"delete a public space", delete_public_space,         {NO_ROW, NO_ROW, YES,    YES}},
-    {"see a fidget in private", see_private_fidget,        {NO_ROW, NO_ROW, YES,    YES}},
-    {"see a fidget in public", see_public_fidget,          {YES,    YES,    YES,    YES}},
-    {"place a fidget", create_fidget,                      {DENIED, DENIED, YES,    YES}},
+    {"read a private fidget", see_private_fidget,        {NO_ROW, NO_ROW, YES,    YES}},
+    {"read a public fidget", see_public_fidget,          {YES,    YES,    YES,    YES}},
+    {"create a fidget", create_fidget,                      {DENIED, DENIED, YES,    YES}},
     {"update a fidget", change_fidget,                     {NO_ROW, NO_ROW, YES,    YES}},
     {"move a fidget", move_fidget,                         {NO_ROW, NO_ROW, YES,    YES}},
     {"delete a fidget", delete_fidget,                     {NO_ROW, NO_ROW, YES,    YES}},
-    {"delete a user", delete_a_user,                       {WHO,    DENIED, DENIED, YES}},
-    {"save a community", save_config,                      {WHO,    DENIED, DENIED, YES}},
-    {"set its navigation", set_navigation,                 {WHO,    DENIED, DENIED, YES}},
-    {"save a domain", save_domain,                         {WHO,    DENIED, DENIED, YES}},
-    {"delete a domain", delete_domain,                     {WHO,    DENIED, DENIED, YES}},
+    {"delete a user", delete_a_user,                       {SIGN_IN, DENIED, DENIED, YES}},
+    {"save a community", save_config,                      {SIGN_IN, DENIED, DENIED, YES}},
+    {"set its navigation", set_navigation,                 {SIGN_IN, DENIED, DENIED, YES}},
+    {"save a domain", save_domain,                         {SIGN_IN, DENIED, DENIED, YES}},
+    {"delete a domain", delete_domain,                     {SIGN_IN, DENIED, DENIED, YES}},
     {"register a space", register_space,                   {DENIED, DENIED, YES,    YES}},
 };
 
-static void every_cell_of_the_table_holds(void) {
+static void every_permission_matches_the_table(void) {
     for (size_t row = 0; row < sizeof table / sizeof table[0]; row++) {
         for (int who = 0; who < CALLERS; who++) {
             const int status = (int)table[row].attempt(callers[who]);
@@ -230,8 +230,7 @@ static void every_cell_of_the_table_holds(void) {
     }
 }
 
-/* Lists show what may be seen, and who owns it. */
-static void lists_leave_out_what_is_hidden(void) {
+static void lists_contain_visible_spaces_only(void) {
     const size_t shown[CALLERS] = {1, 1, 2, 2};
     tsq_session *session = meet(callers[SERVICE], "ida@town.example");
     const kept ida = keep(id_of(session));
@@ -252,15 +251,15 @@ static void lists_leave_out_what_is_hidden(void) {
         CHECK(tsq_space_list_len(list) == shown[who]);
         tsq_space_list_free(list);
         WORKS(tsq_spaces_get_public_spaces(asking[who], 1, 0, &list, &err));
-        CHECK(is(tsq_space_name(tsq_space_list_at(list, 0)), "shown"));
-        CHECK(is(tsq_owner_id(tsq_space_owner(tsq_space_list_at(list, 0))), ida.text));
-        CHECK(is(tsq_owner_email(tsq_space_owner(tsq_space_list_at(list, 0))), "ida@town.example"));
+        CHECK(is(tsq_space_list_at(list, 0)->name, "shown"));
+        CHECK(is(tsq_space_list_at(list, 0)->owner->id, ida.text));
+        CHECK(is(tsq_space_list_at(list, 0)->owner->email, "ida@town.example"));
         tsq_space_list_free(list);
     }
     tsq_client_free(as_ida);
 }
 
-static void communities_are_everyones_to_read_once_published(void) {
+static void published_communities_are_readable_by_every_caller(void) {
     fresh_community("open", true);
     fresh_community("shut", false);
     for (int who = 0; who < CALLERS; who++) {
@@ -292,7 +291,7 @@ static tsq_string *claim_for(const kept *user, int64_t timestamp) {
     return claim;
 }
 
-static void who_holds_a_communitys_key_sets_its_navigation(void) {
+static void a_linked_identity_key_allows_setting_the_navigation(void) {
     kept key;
     tsq_str keys[1];
     tsq_community_config *config = NULL;
@@ -312,27 +311,27 @@ static void who_holds_a_communitys_key_sets_its_navigation(void) {
     WORKS(tsq_auth_link_identity(callers[OWNER], tsq_string_view(claim), &err));
     WORKS(tsq_auth_link_identity(callers[OWNER], tsq_string_view(claim), &err));
     WORKS(tsq_communities_update_navigation(callers[OWNER], TSQ_STR("keyed"), TSQ_STR("[1]"), &config, &err));
-    CHECK(is(tsq_community_config_navigation_config(config), "[1]"));
+    CHECK(is(config->navigation_config, "[1]"));
     tsq_community_config_free(config);
     config = NULL;
-    /* That, and nothing else of it; and nobody else. */
+    /* The key allows nothing else, and no other user. */
     REFUSED(tsq_communities_save_community_config(callers[OWNER], TSQ_STR("keyed"), &keep_community, &config, &err), TSQ_FORBIDDEN,
             config, "Save community config failed: Database error: permission denied for table community_configs", "42501");
     REFUSED(tsq_communities_update_navigation(callers[OWNER], TSQ_STR("open"), TSQ_STR("[1]"), &config, &err), TSQ_FORBIDDEN, config,
             "Update navigation failed: Database error: permission denied for table community_configs", "42501");
     REFUSED(tsq_communities_update_navigation(callers[STRANGER], TSQ_STR("keyed"), TSQ_STR("[2]"), &config, &err), TSQ_FORBIDDEN,
             config, "Update navigation failed: Database error: permission denied for table community_configs", "42501");
-    REFUSED(tsq_communities_update_navigation(callers[ANYBODY], TSQ_STR("keyed"), TSQ_STR("[2]"), &config, &err), TSQ_UNAUTHORIZED,
+    REFUSED(tsq_communities_update_navigation(callers[ANONYMOUS], TSQ_STR("keyed"), TSQ_STR("[2]"), &config, &err), TSQ_UNAUTHORIZED,
             config, "Update navigation failed: Database error: permission denied for table community_configs", "42501");
     tsq_string_free(claim);
 }
 
-static void a_claim_counts_for_its_user_and_for_five_minutes(void) {
+static void a_claim_is_valid_for_its_user_and_five_minutes(void) {
     tsq_string *claim = claim_for(&owner, now());
     tsq_string *none = NULL;
     FAILS(tsq_auth_link_identity(callers[STRANGER], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
           "Link identity failed: The identity claim is for another user");
-    FAILS(tsq_auth_link_identity(callers[ANYBODY], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
+    FAILS(tsq_auth_link_identity(callers[ANONYMOUS], tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
           "Link identity failed: Nobody is signed in");
     tsq_string_free(claim);
     claim = claim_for(&stranger, now() - (int64_t)6 * 60 * 1000000);
@@ -363,22 +362,22 @@ int main(int argc, char **argv) {
     }
     folder = argv[2];
     tsq_session *session = NULL;
-    callers[ANYBODY] = open_client("town");
-    WORKS(tsq_client_as_service(callers[ANYBODY], &callers[SERVICE], &err));
+    callers[ANONYMOUS] = open_client("town");
+    WORKS(tsq_client_as_service(callers[ANONYMOUS], &callers[SERVICE], &err));
     session = meet(callers[SERVICE], "owner@town.example");
     owner = keep(id_of(session));
-    callers[OWNER] = act_as(callers[ANYBODY], session);
+    callers[OWNER] = act_as(callers[ANONYMOUS], session);
     tsq_session_free(session);
     session = meet(callers[SERVICE], "stranger@town.example");
     stranger = keep(id_of(session));
-    callers[STRANGER] = act_as(callers[ANYBODY], session);
+    callers[STRANGER] = act_as(callers[ANONYMOUS], session);
     tsq_session_free(session);
 
-    every_cell_of_the_table_holds();
-    lists_leave_out_what_is_hidden();
-    communities_are_everyones_to_read_once_published();
-    who_holds_a_communitys_key_sets_its_navigation();
-    a_claim_counts_for_its_user_and_for_five_minutes();
+    every_permission_matches_the_table();
+    lists_contain_visible_spaces_only();
+    published_communities_are_readable_by_every_caller();
+    a_linked_identity_key_allows_setting_the_navigation();
+    a_claim_is_valid_for_its_user_and_five_minutes();
     for (int who = 0; who < CALLERS; who++) {
         tsq_client_free(callers[who]);
     }

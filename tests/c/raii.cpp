@@ -1,6 +1,6 @@
-// townsquare.hpp: ownership, exceptions, views and iteration (DESIGN 10).
+// The clients and discovery of townsquare.hpp: ownership, exceptions, views and iteration (DESIGN 10).
 //
-// raii CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty and belongs to this program.
+// raii CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty.
 
 #include <townsquare.hpp>
 
@@ -9,7 +9,13 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <vector>
+#if __cplusplus >= 202002L
+#include <ranges>
+#endif
 
 using townsquare::Client;
 using townsquare::Config;
@@ -23,12 +29,24 @@ static_assert(!std::is_copy_constructible_v<MiniApps> && std::is_nothrow_move_co
 static_assert(std::is_nothrow_copy_constructible_v<Error>, "an exception must not throw when it is copied");
 static_assert(sizeof(MiniApp) == sizeof(void *), "a view is a pointer");
 
+// A temporary client has no services to view.
+template <typename T, typename = void>
+constexpr bool has_services = false;
+template <typename T>
+constexpr bool has_services<T, std::void_t<decltype(std::declval<T>().discovery())>> = true;
+static_assert(has_services<const Client &> && !has_services<Client> && !has_services<const Client>);
+
+#if __cplusplus >= 202002L
+static_assert(std::ranges::random_access_range<const MiniApps> && std::ranges::sized_range<const MiniApps>);
+static_assert(std::ranges::random_access_range<MiniApp::Tags>);
+#endif
+
 namespace {
 
 template <typename Call>
 int throws(tsq_status kind, std::string_view words, Call call) {
     try {
-        call();
+        static_cast<void>(call());
     } catch (const Error &error) {
         if (error.kind() == kind && std::string_view(error.what()).find(words) != std::string_view::npos) return 1;
         std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
@@ -82,38 +100,96 @@ void discovery(const Client &client) {
     CHECK(apps.json().front() == '[');
     CHECK(!apps[2].author() && !apps[2].description() && !apps[2].category());
 
-    const townsquare::DiscoveryStats stats = client.discovery().refresh();
-    CHECK(stats.total() == 4 && stats.received() == 6 && stats.skipped() == 1 && stats.duplicates() == 1);
-    CHECK(stats.source() == "file" && stats.fetched_at() && !stats.is_stale() && !stats.is_refreshing());
-    CHECK(!stats.last_error());
-    CHECK(client.discovery().force_refresh().total() == 4);
-    CHECK(client.discovery().stats().total() == 4);
+    const auto by_name = std::find_if(apps.begin(), apps.end(), [](MiniApp one) { return one.name() == "Tip Jar"; });
+    CHECK(by_name - apps.begin() == 1 && apps.begin()[1].name() == "Tip Jar");
+
+    const auto stats = client.discovery().refresh();
+    CHECK(stats->total() == 4 && stats->received() == 6 && stats->skipped() == 1 && stats->duplicates() == 1);
+    CHECK(stats->source() == "file" && stats->fetched_at() && !stats->is_stale() && !stats->is_refreshing());
+    CHECK(!stats->last_error());
+    const auto forced = client.discovery().force_refresh();
+    const auto now = client.discovery().stats();
+    CHECK(forced->total() == 4 && now->total() == 4);
 
     const auto response = client.discovery().handle("GET", "/api/miniapp-discovery?limit=1");
-    CHECK(response.status() == 200 && response.body().find("\"success\":true") != std::string_view::npos);
-    CHECK(!response.headers().empty());
-    CHECK(client.discovery().handle("PUT", "/api/miniapp-discovery").status() == 405);
+    CHECK(response->status() == 200 && response->body().find("\"success\":true") != std::string_view::npos);
+    CHECK(!response->headers().empty());
+    const auto refused = client.discovery().handle("PUT", "/api/miniapp-discovery");
+    CHECK(refused->status() == 405);
 }
 
 void failures(const Client &client) {
     CHECK(throws(TSQ_INVALID_INPUT, "Get trending mini apps failed: Unknown timeframe",
-                 [&] { client.discovery().get_trending_mini_apps("2h"); }));
-    CHECK(throws(TSQ_INVALID_INPUT, "Search mini apps failed: ", [&] { client.discovery().search_mini_apps("x", {0}); }));
-    CHECK(throws(TSQ_INVALID_INPUT, "categories[0]", [&] { client.discovery().get_mini_apps_by_category({"\xff"}); }));
+                 [&] { return client.discovery().get_trending_mini_apps("2h"); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Search mini apps failed: ", [&] { return client.discovery().search_mini_apps("x", {0}); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "categories[0]", [&] { return client.discovery().get_mini_apps_by_category({"\xff"}); }));
     CHECK(throws(TSQ_CONFIG, "colour", [] { Config().set("colour", "red"); }));
-    CHECK(throws(TSQ_CONFIG, "URL", [] { Config::from_url("ftp://x"); }));
+    CHECK(throws(TSQ_CONFIG, "URL", [] { return Config::from_url("ftp://x"); }));
     CHECK(Config::from_env().get() != nullptr);
     try {
-        client.discovery().search_mini_apps("\xff");
+        (void)client.discovery().search_mini_apps("\xff");
         CHECK(false);
     } catch (const std::exception &caught) {
         const auto &error = dynamic_cast<const Error &>(caught);
         CHECK(error.operation() == "search_mini_apps");
         CHECK(error.message() == "Argument query is not UTF-8 at byte 0");
         CHECK(error.code().empty() && !error.status() && !error.retry_after() && !error.is_retryable());
-        const Error copy = error;
+        Error copy = error;
         CHECK(std::string_view(copy.what()) == error.what());
+        // A moved-from error stays usable.
+        const Error moved = std::move(copy);
+        CHECK(std::string_view(moved.what()) == error.what() && std::string_view(copy.what()) == error.what());
+        const Error empty(TSQ_INTERNAL, nullptr);
+        CHECK(std::string_view(empty.what()) == "townsquare: unknown error");
     }
+}
+
+// A value that another thread sets.
+template <typename T>
+class Result {
+public:
+    void set(T value) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        value_ = value;
+        changed_.notify_all();
+    }
+    // Waits at most a minute.
+    std::optional<T> get() {
+        std::unique_lock<std::mutex> guard(lock_);
+        changed_.wait_for(guard, std::chrono::minutes(1), [&] { return value_.has_value(); });
+        return value_;
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::optional<T> value_;
+};
+
+void preload_and_log(const std::string &catalog, const std::string &folder) {
+    Result<tsq_status> loaded, failed;
+    Result<tsq_log_level> logged;
+    {
+        const Client client(configure(catalog, folder + "/preload"));
+        client.discovery().preload([&](const Error *error) {
+            loaded.set(error != nullptr ? error->kind() : TSQ_OK);
+            throw 1;
+        });
+        CHECK(loaded.get() == TSQ_OK);
+        const auto stats = client.discovery().stats();
+        CHECK(stats->total() == 4);
+        CHECK(throws(TSQ_INVALID_INPUT, "callback is NULL", [&] { client.discovery().preload(nullptr); }));
+    }
+    townsquare::set_log([&](tsq_log_level level, std::string_view target, std::string_view message) {
+        if (target.substr(0, 10) == "townsquare" && !message.empty()) logged.set(level);
+    });
+    {
+        const Client client(configure(folder + "/no-such-catalog.json", folder + "/unloaded"));
+        client.discovery().preload([&](const Error *error) { failed.set(error != nullptr ? error->kind() : TSQ_OK); });
+        CHECK(failed.get() == TSQ_UNAVAILABLE);
+        CHECK(logged.get().has_value());
+    }
+    townsquare::set_log({});
 }
 
 }  // namespace
@@ -128,22 +204,24 @@ int main(int argc, char **argv) {
     discovery(client);
     failures(client);
 
+    preload_and_log(argv[1], folder);
+
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; i++) {
         threads.emplace_back([&client] {
-            for (int round = 0; round < 100; round++) client.discovery().search_mini_apps("chess");
+            for (int round = 0; round < 100; round++) (void)client.discovery().search_mini_apps("chess");
         });
     }
     for (std::thread &thread : threads) thread.join();
 
-    // A list outlives its client; a moved client is the same one.
+    // A list outlives its client; a moved client is the same client.
     MiniApps kept = client.discovery().get_trending_mini_apps("24h", {1});
     Client moved = std::move(client);
     CHECK(!moved.is_closed());
     moved.close();
     moved.close();
     CHECK(moved.is_closed());
-    CHECK(throws(TSQ_CLOSED, "", [&] { moved.discovery().search_mini_apps("chess"); }));
+    CHECK(throws(TSQ_CLOSED, "", [&] { return moved.discovery().search_mini_apps("chess"); }));
     moved = Client(configure(argv[1], folder + "/other"));
     CHECK(names(kept) == "Chess Café");
     kept = moved.discovery().search_mini_apps("tip");

@@ -1,6 +1,6 @@
-// townsquare.hpp on sign-in: who owns, who is a view, callbacks, and exceptions (DESIGN 8, 10).
+// Sign-in with townsquare.hpp: ownership, views, callbacks and exceptions (DESIGN 8, 10).
 //
-// raii_auth CATALOG FOLDER: the folder is empty and belongs to this program; the catalog is not looked at.
+// raii_auth CATALOG FOLDER: the folder is empty; the catalog is not read.
 
 #include <townsquare.hpp>
 
@@ -25,8 +25,13 @@ using townsquare::User;
 
 static_assert(!std::is_copy_constructible_v<Owned<Session>> && std::is_nothrow_move_constructible_v<Owned<Session>>);
 static_assert(!std::is_copy_constructible_v<Subscription> && std::is_nothrow_move_assignable_v<Subscription>);
-static_assert(std::is_constructible_v<Session, const Owned<Session> &> && !std::is_constructible_v<Session, Owned<Session>>);
-static_assert(std::is_constructible_v<User, const Owned<User> &> && !std::is_constructible_v<User, Owned<User>>);
+
+// No view of the user of a temporary session.
+template <typename T, typename = void>
+constexpr bool has_user = false;
+template <typename T>
+constexpr bool has_user<T, std::void_t<decltype(std::declval<T>().operator->()->user())>> = true;
+static_assert(has_user<const Owned<Session> &> && !has_user<Owned<Session>>);
 
 namespace {
 
@@ -37,7 +42,7 @@ constexpr const char *KEY = "0102030405060708090a0b0c0d0e0f101112131415161718191
 template <typename Call>
 int throws(tsq_status kind, std::string_view sentence, Call call) {
     try {
-        call();
+        static_cast<void>(call());
     } catch (const Error &error) {
         if (error.kind() == kind && sentence == error.what()) return 1;
         std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
@@ -51,50 +56,54 @@ townsquare::Timestamp now() {
 
 void accounts(const Client &client, const Client &service) {
     Owned<User> user = client.auth().sign_up("Ann@Town.Example", PASSWORD);
-    CHECK(user.email() == EMAIL && user.id().size() == 36 && user.created_at() == user.updated_at() && user.json().front() == '{');
+    CHECK(user->email() == EMAIL && user->id().size() == 36 && user->created_at() == user->updated_at() && user->json().front() == '{');
     CHECK(!client.auth().get_session());
     CHECK(throws(TSQ_UNAUTHORIZED, "Sign in failed: Invalid login credentials",
                  [&] { client.auth().sign_in(EMAIL, "wrong horse"); }));
 
     const Owned<Session> session = client.auth().sign_in(EMAIL, PASSWORD);
-    const Session view = session;
-    CHECK(view.user().id() == user.id() && view.expires_at() > now() && view.json().find("tsa_") != std::string::npos);
-    CHECK(client.auth().get_session()->access_token() == session.access_token());
+    const Session view = *session;
+    CHECK(view.user().id() == user->id() && view.expires_at() > now() && view.json().find("tsa_") != std::string::npos);
+    const std::optional<Owned<Session>> current = client.auth().get_session();
+    CHECK(current && (*current)->access_token() == session->access_token());
     const Owned<townsquare::Space> space = client.spaces().create_space({"Harbour"});
-    CHECK(space.owner_id() == user.id());
-    const Client handle = service.as_user(session.access_token());
-    CHECK(handle.spaces().get_space(space.id()).name() == "Harbour");
+    CHECK(space->owner_id() == user->id());
+    const Client handle = service.as_user(session->access_token());
+    const Owned<townsquare::Space> found = handle.spaces().get_space(space->id());
+    CHECK(found->name() == "Harbour");
     CHECK(throws(TSQ_INVALID_INPUT, "Set session failed: This handle has a fixed caller; open a client, or use as_user",
-                 [&] { handle.auth().set_session(session.refresh_token()); }));
+                 [&] { handle.auth().set_session(session->refresh_token()); }));
 
     const Owned<Session> refreshed = client.auth().refresh_session();
-    CHECK(refreshed.access_token() != session.access_token());
-    const Owned<Session> again = service.auth().refresh_session_of(refreshed.refresh_token());
-    CHECK(client.auth().set_session(again.refresh_token()).user().email() == EMAIL);
+    CHECK(refreshed->access_token() != session->access_token());
+    const Owned<Session> again = service.auth().refresh_session_of(refreshed->refresh_token());
+    const Owned<Session> resumed = client.auth().set_session(again->refresh_token());
+    CHECK(resumed->user().email() == EMAIL);
 
     townsquare::UserPatch patch;
     patch.email = "anna@town.example";
     user = client.auth().update_user(PASSWORD, patch);
-    CHECK(user.email() == "anna@town.example" && user.updated_at() > user.created_at());
-    CHECK(client.auth().update_user(PASSWORD, {EMAIL, "another horse"}).email() == EMAIL);
+    CHECK(user->email() == "anna@town.example" && user->updated_at() > user->created_at());
+    user = client.auth().update_user(PASSWORD, {EMAIL, "another horse"});
+    CHECK(user->email() == EMAIL);
 
-    client.auth().link_identity(townsquare::identity_claim(user.id(), KEY, now()));
+    client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, now()));
     CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is too old, or from the future",
-                 [&] { client.auth().link_identity(townsquare::identity_claim(user.id(), KEY, {})); }));
+                 [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, {})); }));
 
     const Owned<User> other = service.auth().sign_up("bob@town.example", PASSWORD);
     CHECK(throws(TSQ_FORBIDDEN, "Delete user failed: Database error: permission denied for table users",
-                 [&] { client.auth().delete_user(other.id()); }));
-    service.auth().delete_user(other.id());
+                 [&] { client.auth().delete_user(other->id()); }));
+    service.auth().delete_user(other->id());
     client.auth().sign_out();
     CHECK(!client.auth().get_session());
     client.auth().sign_in(EMAIL, "another horse");
     client.auth().delete_own_user("another horse");
     CHECK(!client.auth().get_session());
-    CHECK(throws(TSQ_NOT_FOUND, "Get space failed: Record not found", [&] { service.spaces().get_space(space.id()); }));
+    CHECK(throws(TSQ_NOT_FOUND, "Get space failed: Record not found", [&] { return service.spaces().get_space(space->id()); }));
 }
 
-// What a callback tells the program's own thread.
+// Collects what callbacks received, for the main thread.
 class Heard {
 public:
     void add(std::string_view what) {
@@ -102,7 +111,7 @@ public:
         text_.append(what).append("|");
         changed_.notify_all();
     }
-    // Waits, a minute at most, until this is all that was heard.
+    // Waits at most a minute for exactly this text.
     int becomes(std::string_view text) {
         std::unique_lock<std::mutex> guard(lock_);
         const bool in_time = changed_.wait_for(guard, std::chrono::minutes(1), [&] { return text_ == text; });
@@ -135,7 +144,7 @@ void callbacks(const Client &client) {
     CHECK(held.use_count() == 1);
     client.auth().sign_in(EMAIL, PASSWORD);
 
-    // From inside; the callback, and what it holds, end when it has returned.
+    // Inside the callback; the callback and its captures are destroyed after it returned.
     Heard inside;
     std::mutex lock;
     std::optional<Subscription> own;
@@ -154,11 +163,23 @@ void callbacks(const Client &client) {
     own->unsubscribe();
     CHECK(held.use_count() == 1);
 
-    CHECK(throws(TSQ_INVALID_INPUT, "Argument callback is NULL", [&] { client.auth().on_auth_state_change(AuthCallback()); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Argument callback is NULL", [&] { return client.auth().on_auth_state_change(AuthCallback()); }));
 
-    // Nobody keeps this subscription: it lasts, and ends with the client.
-    client.auth().on_auth_state_change([&heard, held](tsq_auth_event, std::optional<Session>) { heard.add("unnamed"); });
-    CHECK(heard.becomes("INITIAL_SESSION|SIGNED_IN ann@town.example|SIGNED_OUT|unnamed|"));
+    // The destructor and an assignment unsubscribe.
+    {
+        Subscription scoped = client.auth().on_auth_state_change([held](tsq_auth_event, std::optional<Session>) {});
+        CHECK(held.use_count() == 2);
+        scoped = client.auth().on_auth_state_change([held](tsq_auth_event, std::optional<Session>) {});
+        CHECK(held.use_count() == 2);
+        const Subscription moved = std::move(scoped);
+        CHECK(held.use_count() == 2);
+    }
+    CHECK(held.use_count() == 1);
+
+    // A detached subscription lasts and ends with the client.
+    client.auth().on_auth_state_change([&heard, held](tsq_auth_event, std::optional<Session>) { heard.add("detached"); }).detach();
+    CHECK(heard.becomes("INITIAL_SESSION|SIGNED_IN ann@town.example|SIGNED_OUT|detached|"));
+    CHECK(held.use_count() == 2);
 }
 
 }  // namespace

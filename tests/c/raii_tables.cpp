@@ -1,14 +1,18 @@
-// townsquare.hpp on tables: what owns, what is a view, changes, and exceptions (DESIGN 10).
+// The tables of townsquare.hpp: ownership, views, inputs, changes and exceptions (DESIGN 10).
 //
-// raii_tables CATALOG FOLDER: in FOLDER/town lies a database with one user, ADA; the catalog is not looked at.
+// raii_tables CATALOG FOLDER: FOLDER/town contains a database with one user, ADA; the catalog is not read.
 
 #include <townsquare.hpp>
 
 #include "check.h"
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
+#if __cplusplus >= 202002L
+#include <ranges>
+#endif
 
 using townsquare::Client;
 using townsquare::CommunityPatch;
@@ -24,9 +28,34 @@ using townsquare::SpaceList;
 static_assert(!std::is_copy_constructible_v<Owned<Space>> && std::is_nothrow_move_constructible_v<Owned<Space>>);
 static_assert(!std::is_copy_constructible_v<SpaceList> && std::is_nothrow_move_assignable_v<SpaceList>);
 static_assert(sizeof(Space) == sizeof(void *) && sizeof(Fidget) == sizeof(void *), "a view is a pointer");
-static_assert(std::is_constructible_v<Space, const Owned<Space> &>, "a view of what somebody keeps");
-static_assert(!std::is_constructible_v<Space, Owned<Space>>, "no view of what is about to end");
-static_assert(!std::is_constructible_v<townsquare::Change<bool>, const char *>, "a text is no truth value");
+
+// What would dangle does not compile.
+template <typename T, typename = void>
+constexpr bool reads = false;
+template <typename T>
+constexpr bool reads<T, std::void_t<decltype(std::declval<T>().operator->()->id())>> = true;
+static_assert(reads<const Owned<Space> &> && !reads<Owned<Space>> && !reads<const Owned<Space>>, "no view of a temporary record");
+
+template <typename T, typename = void>
+constexpr bool iterates = false;
+template <typename T>
+constexpr bool iterates<T, std::void_t<decltype(std::declval<T>().begin())>> = true;
+static_assert(iterates<const SpaceList &> && !iterates<SpaceList>, "no view of a temporary list");
+static_assert(iterates<townsquare::FidgetListView>, "a view may be a temporary");
+
+// Text is set from string views, optional or not, and not from nullptr.
+using townsquare::Change;
+using townsquare::Text;
+static_assert(std::is_convertible_v<std::string_view, Text> && std::is_convertible_v<std::optional<std::string_view>, Text>);
+static_assert(std::is_convertible_v<std::string_view, Change<std::string>> && std::is_convertible_v<const char *, Change<std::string>>);
+static_assert(!std::is_constructible_v<Text, std::nullptr_t> && !std::is_constructible_v<Change<std::string>, std::nullptr_t>);
+static_assert(!std::is_assignable_v<Change<std::string> &, std::nullptr_t>);
+static_assert(!std::is_constructible_v<Change<bool>, const char *>, "a text is not a bool");
+
+#if __cplusplus >= 202002L
+static_assert(std::ranges::random_access_range<const SpaceList> && std::ranges::sized_range<const SpaceList>);
+static_assert(std::ranges::random_access_range<const FidgetList> && std::ranges::random_access_range<townsquare::FidgetListView>);
+#endif
 
 namespace {
 
@@ -35,7 +64,7 @@ constexpr const char *ADA = "00000000-0000-4000-8000-0000000000ad";
 template <typename Call>
 int throws(tsq_status kind, std::string_view sentence, Call call) {
     try {
-        call();
+        static_cast<void>(call());
     } catch (const Error &error) {
         if (error.kind() == kind && sentence == error.what()) return 1;
         std::fprintf(stderr, "  threw %d: %s\n", static_cast<int>(error.kind()), error.what());
@@ -45,47 +74,55 @@ int throws(tsq_status kind, std::string_view sentence, Call call) {
 
 void spaces(const Client &client, const Client &service) {
     Owned<Space> space = service.spaces().create_space({"Harbour", std::nullopt, ADA});
-    CHECK(space.name() == "Harbour" && !space.description() && space.owner_id() == ADA && !space.is_public());
-    CHECK(space.created_at() == space.updated_at() && space.created_at() <= std::chrono::system_clock::now());
-    const std::string id(space.id());
-    CHECK(throws(TSQ_NOT_FOUND, "Get space failed: Record not found", [&] { client.spaces().get_space(id); }));
+    CHECK(space->name() == "Harbour" && !space->description() && space->owner_id() == ADA && !space->is_public());
+    CHECK(space->created_at() == space->updated_at() && space->created_at() <= std::chrono::system_clock::now());
+    const std::string id(space->id());
+    CHECK(throws(TSQ_NOT_FOUND, "Get space failed: Record not found", [&] { return client.spaces().get_space(id); }));
 
+    // A string_view, also one that is not NUL-terminated.
+    const std::string_view view_of_text = std::string_view("Where ships are, and more").substr(0, 15);
     townsquare::SpacePatch patch;
-    patch.description = "Where ships are";
+    patch.description = view_of_text;
     patch.is_public = true;
     space = service.spaces().update_space(id, patch);
-    CHECK(space.name() == "Harbour" && space.description() == "Where ships are" && space.is_public());
+    CHECK(space->name() == "Harbour" && space->description() == "Where ships are" && space->is_public());
     patch = {};
     patch.description = std::nullopt;
     space = service.spaces().update_space(id, patch);
-    CHECK(!space.description() && space.is_public());
-    CHECK(service.spaces().update_space(id, {}).updated_at() == space.updated_at());
-    CHECK(client.spaces().get_space(id).json().find("\"name\":\"Harbour\"") != std::string::npos);
+    CHECK(!space->description() && space->is_public());
+    const Owned<Space> unchanged = service.spaces().update_space(id, {});
+    CHECK(unchanged->updated_at() == space->updated_at());
+    CHECK(space->json().find("\"name\":\"Harbour\"") != std::string::npos);
+    const Owned<Space> copy = service.spaces().create_space({space->name(), space->description(), space->owner_id()});
+    CHECK(copy->name() == space->name() && !copy->description() && copy->owner_id() == ADA);
+    service.spaces().delete_space(copy->id());
 
     const Owned<Fidget> fidget = service.fidgets().create_fidget(id, {"feed", "{\"of\":1}"});
-    CHECK(fidget.kind() == "feed" && fidget.config() == "{\"of\":1}" && !fidget.position() && fidget.space_id() == id);
-    const Owned<FidgetList> more = service.fidgets().create_fidgets(id, {{"links"}, {"gallery", std::nullopt, "[1]"}});
+    CHECK(fidget->kind() == "feed" && fidget->config() == "{\"of\":1}" && !fidget->position() && fidget->space_id() == id);
+    const FidgetList more = service.fidgets().create_fidgets(id, {{"links"}, {"gallery", std::nullopt, "[1]"}});
     CHECK(more.size() == 2 && more[1].position() == "[1]");
-    CHECK(service.fidgets().save_positions(id, {{std::string(fidget.id()), "[0]"}, {std::string(more[1].id())}}).size() == 2);
-    CHECK(service.fidgets().get_fidget(fidget.id()).position() == "[0]");
+    CHECK(service.fidgets().save_positions(id, {{fidget->id(), "[0]"}, {more[1].id()}}).size() == 2);
+    const Owned<Fidget> saved = service.fidgets().get_fidget(fidget->id());
+    CHECK(saved->position() == "[0]" && fidget->created_at() <= saved->updated_at());
     townsquare::FidgetPatch moved;
     moved.position = "[2]";
-    CHECK(service.fidgets().update_fidget(fidget.id(), moved).config() == "{\"of\":1}");
-    CHECK(fidget.created_at() <= service.fidgets().get_fidget(fidget.id()).updated_at());
+    const Owned<Fidget> updated = service.fidgets().update_fidget(fidget->id(), moved);
+    CHECK(updated->config() == "{\"of\":1}" && updated->position() == "[2]");
     service.fidgets().delete_fidget(more[0].id());
     CHECK(client.fidgets().get_space_fidgets(id).size() == 2 && more.json().front() == '[');
 
-    // Views of what is kept; a moved result is the same one.
+    // Views live as long as their owner, also after it moved.
     Owned<Space> whole = client.spaces().get_space_with_fidgets(id);
     const Owned<Space> kept = std::move(whole);
-    const Space view = kept;
+    const Space view = *kept;
     std::string kinds;
     for (Fidget one : view.fidgets()) kinds.append(one.kind()).append(one.json().empty() ? "?" : "|");
     CHECK(kinds == "feed|gallery|");
-    CHECK(space.fidgets().empty() && !space.owner());
+    CHECK(space->fidgets().empty() && !space->owner());
 
     const SpaceList made = service.spaces().create_spaces({{"one", "1", ADA, true}, {"two"}});
     CHECK(made.size() == 2 && made[0].description() == "1" && !made[1].owner_id());
+    CHECK((made.begin() + 1)[0].name() == "two" && made.end() - made.begin() == 2 && made.begin() < made.end());
     CHECK(service.spaces().get_user_spaces(ADA).size() == 2);
     const SpaceList open = client.spaces().get_public_spaces();
     CHECK(open.size() == 2 && open[0].owner() && open[0].owner()->id() == ADA && open[0].owner()->email() == "ada@example.com");
@@ -94,30 +131,33 @@ void spaces(const Client &client, const Client &service) {
     CHECK(client.spaces().get_public_spaces().empty());
 
     CHECK(throws(TSQ_FIELD_MISSING, "Create space failed: Required field is missing",
-                 [&] { service.spaces().create_space(NewSpace{}); }));
-    CHECK(throws(TSQ_INVALID_INPUT, "Get space failed: Argument id is not a UUID", [&] { service.spaces().get_space("17"); }));
+                 [&] { return service.spaces().create_space(NewSpace{}); }));
+    CHECK(throws(TSQ_INVALID_INPUT, "Get space failed: Argument id is not a UUID", [&] { return service.spaces().get_space("17"); }));
 }
 
 void communities(const Client &client, const Client &service) {
     CommunityPatch patch{"{\"name\":\"Town\"}", "[]", "1", "null"};
     patch.admin_identity_public_keys = std::vector<std::string>{"0xaa", "0xbb"};
     const auto config = service.communities().save_community_config("town", patch);
-    CHECK(config.community_id() == "town" && config.brand_config() == "{\"name\":\"Town\"}" && config.assets_config() == "[]");
-    CHECK(config.community_config() == "1" && config.fidgets_config() == "null" && !config.navigation_config());
-    CHECK(!config.ui_config() && config.is_published() && !config.custom_domain_authorized() && !config.admin_email());
-    CHECK(config.admin_identity_public_keys() == std::vector<std::string_view>({"0xaa", "0xbb"}));
-    CHECK(config.id().size() == 36 && config.updated_at() <= std::chrono::system_clock::now() && config.json().front() == '{');
+    CHECK(config->community_id() == "town" && config->brand_config() == "{\"name\":\"Town\"}" && config->assets_config() == "[]");
+    CHECK(config->community_config() == "1" && config->fidgets_config() == "null" && !config->navigation_config());
+    CHECK(!config->ui_config() && config->is_published() && !config->custom_domain_authorized() && !config->admin_email());
+    CHECK(config->admin_identity_public_keys() == std::vector<std::string_view>({"0xaa", "0xbb"}));
+    CHECK(config->id().size() == 36 && config->updated_at() <= std::chrono::system_clock::now() && config->json().front() == '{');
     patch = {};
     patch.admin_identity_public_keys = std::nullopt;
-    CHECK(!service.communities().save_community_config("town", patch).admin_identity_public_keys());
-    CHECK(service.communities().update_navigation("town", "[7]").navigation_config() == "[7]");
+    const auto without_keys = service.communities().save_community_config("town", patch);
+    CHECK(!without_keys->admin_identity_public_keys());
+    const auto with_navigation = service.communities().update_navigation("town", "[7]");
+    CHECK(with_navigation->navigation_config() == "[7]");
     CHECK(client.communities().get_active_community_config("town")->find("\"navigation\":[7]") != std::string::npos);
-    CHECK(!service.communities().update_navigation("town", std::nullopt).navigation_config());
+    const auto without_navigation = service.communities().update_navigation("town", std::nullopt);
+    CHECK(!without_navigation->navigation_config());
     CHECK(!client.communities().get_active_community_config("village"));
 
     const auto domain = service.communities().save_community_domain("town", "Town.Example", "custom");
-    CHECK(domain.domain() == "town.example" && domain.domain_type() == "custom" && domain.community_id() == "town");
-    CHECK(domain.id().size() == 36 && domain.created_at() == domain.updated_at() && domain.json().front() == '{');
+    CHECK(domain->domain() == "town.example" && domain->domain_type() == "custom" && domain->community_id() == "town");
+    CHECK(domain->id().size() == 36 && domain->created_at() == domain->updated_at() && domain->json().front() == '{');
     CHECK(client.communities().resolve_community("town.example") == "town");
     service.communities().delete_community_domain("town.example");
     CHECK(!client.communities().resolve_community("town.example"));
@@ -127,12 +167,13 @@ void communities(const Client &client, const Client &service) {
 
     CHECK(!client.communities().get_space_registration(ADA));
     const auto registration = service.communities().register_space({ADA, "Harbour", "navPage", 42});
-    CHECK(registration.space_id() == ADA && registration.space_name() == "Harbour" && registration.space_type() == "navPage");
-    CHECK(registration.fid() == 42 && !registration.identity_public_key() && !registration.signature());
-    CHECK(registration.timestamp() <= std::chrono::system_clock::now() && registration.json().front() == '{');
-    CHECK(client.communities().get_space_registration(ADA)->fid() == 42);
+    CHECK(registration->space_id() == ADA && registration->space_name() == "Harbour" && registration->space_type() == "navPage");
+    CHECK(registration->fid() == 42 && !registration->identity_public_key() && !registration->signature());
+    CHECK(registration->timestamp() <= std::chrono::system_clock::now() && registration->json().front() == '{');
+    const auto found = client.communities().get_space_registration(ADA);
+    CHECK(found && (*found)->fid() == 42);
     CHECK(throws(TSQ_ALREADY_EXISTS, "Register space failed: Record already exists",
-                 [&] { service.communities().register_space({ADA, "Harbour", "navPage"}); }));
+                 [&] { return service.communities().register_space({ADA, "Harbour", "navPage"}); }));
 }
 
 }  // namespace
@@ -158,7 +199,7 @@ int main(int argc, char **argv) {
     const Owned<Space> kept = service.spaces().create_space({"Kept"});
     service.close();
     CHECK(client.is_closed());
-    CHECK(throws(TSQ_CLOSED, "Get space failed: The client is closed", [&] { client.spaces().get_space(kept.id()); }));
-    CHECK(kept.name() == "Kept");
+    CHECK(throws(TSQ_CLOSED, "Get space failed: The client is closed", [&] { return client.spaces().get_space(kept->id()); }));
+    CHECK(kept->name() == "Kept");
     return checks_done("raii_tables");
 }

@@ -1,4 +1,4 @@
-/* What the C programs on tables share: the user, refusals to the letter, and a client in the program's folder. */
+/* The user, exact error checks, and a client in the program's folder, for the C programs about tables. */
 #ifndef ROWS_H
 #define ROWS_H
 
@@ -12,7 +12,7 @@
 static const char *folder;
 static const tsq_str absent = NO_STR;
 
-/* Fails with exactly this sentence and this SQLSTATE (NULL: none). Frees the error. */
+/* Whether a call failed with exactly this sentence and this SQLSTATE (NULL: none). Frees the error. */
 static inline int refused(tsq_status got, tsq_status expected, const void *out, const char *sentence, const char *code) {
     int as_expected = got == expected && out == NULL && tsq_error_kind(err) == expected && is(tsq_error_text(err), sentence) &&
                       (code != NULL ? is(tsq_error_code(err), code) : is_absent(tsq_error_code(err)));

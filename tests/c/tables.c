@@ -1,10 +1,10 @@
 /* Spaces, fidgets and communities from C (DESIGN 4, 9, 10; SPEC 2.2 to 2.7, 4.3, 4.5, 7). Also compiled as C++: keep to
  * the common subset.
  *
- * tables CATALOG FOLDER: in FOLDER/town lies a database with one user, ADA; the catalog is not looked at. */
+ * tables CATALOG FOLDER: FOLDER/town contains a database with one user, ADA; the catalog is not read. */
 #include "rows.h"
 
-/* All zeros, so nothing given and nothing changed: C wants {0} for that and C++ {}. */
+/* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
 static tsq_new_space no_space;
 static tsq_space_patch keep_space;
 static tsq_new_fidget no_fidget;
@@ -29,66 +29,66 @@ static tsq_fidget *make_fidget(const tsq_client *client, const tsq_space *space,
     tsq_fidget *fidget = NULL;
     tsq_new_fidget made = no_fidget;
     made.kind = tsq_str_from(kind);
-    WORKS(tsq_fidgets_create_fidget(client, tsq_space_id(space), &made, &fidget, &err));
+    WORKS(tsq_fidgets_create_fidget(client, space->id, &made, &fidget, &err));
     return fidget;
 }
 
-static void the_service_makes_reads_changes_and_deletes_spaces(const tsq_client *service) {
+static void the_service_creates_reads_updates_and_deletes_spaces(const tsq_client *service) {
     tsq_space *found = NULL;
     tsq_space *changed = NULL;
     tsq_string *json = NULL;
     tsq_space_patch patch = keep_space;
     tsq_space *made = make_space(service, "Harbour", false);
-    CHECK(tsq_space_id(made).len == 36 && is(tsq_space_name(made), "Harbour") && is(tsq_space_owner_id(made), ADA));
-    CHECK(is_absent(tsq_space_description(made)) && !tsq_space_is_public(made));
-    CHECK(tsq_space_created_at(made) > INT64_C(1600000000000000) && tsq_space_updated_at(made) == tsq_space_created_at(made));
-    CHECK(tsq_space_fidgets(made) == NULL && tsq_space_owner(made) == NULL);
+    CHECK(made->id.len == 36 && is(made->name, "Harbour") && is(made->owner_id, ADA));
+    CHECK(is_absent(made->description) && !made->is_public);
+    CHECK(made->created_at > INT64_C(1600000000000000) && made->updated_at == made->created_at);
+    CHECK(made->fidgets == NULL && made->owner == NULL);
 
-    WORKS(tsq_spaces_get_space(service, tsq_space_id(made), &found, &err));
-    CHECK(same(tsq_space_id(found), tsq_space_id(made)) && tsq_space_created_at(found) == tsq_space_created_at(made));
+    WORKS(tsq_spaces_get_space(service, made->id, &found, &err));
+    CHECK(same(found->id, made->id) && found->created_at == made->created_at);
     WORKS(tsq_space_json(found, &json, &err));
     CHECK(has(tsq_string_view(json), "\"name\":\"Harbour\"") && has(tsq_string_view(json), "\"description\":null"));
     CHECK(!strstr(tsq_string_view(json).ptr, "fidgets") && !strstr(tsq_string_view(json).ptr, "\"owner\""));
     tsq_string_free(json);
 
-    /* Nothing, one column, and a column to NULL. */
-    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
-    CHECK(tsq_space_updated_at(changed) == tsq_space_updated_at(made));
+    /* A zeroed patch, two columns, and a column set to NULL. */
+    WORKS(tsq_spaces_update_space(service, made->id, &patch, &changed, &err));
+    CHECK(changed->updated_at == made->updated_at);
     tsq_space_free(changed);
     patch.description = set("Where ships are");
     patch.is_public.change = TSQ_SET;
     patch.is_public.value = true;
-    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
-    CHECK(is(tsq_space_name(changed), "Harbour") && is(tsq_space_description(changed), "Where ships are"));
-    CHECK(tsq_space_is_public(changed) && tsq_space_updated_at(changed) >= tsq_space_updated_at(made));
+    WORKS(tsq_spaces_update_space(service, made->id, &patch, &changed, &err));
+    CHECK(is(changed->name, "Harbour") && is(changed->description, "Where ships are"));
+    CHECK(changed->is_public && changed->updated_at >= made->updated_at);
     tsq_space_free(changed);
     patch = keep_space;
     patch.description.change = TSQ_CLEAR;
-    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
-    CHECK(is_absent(tsq_space_description(changed)) && tsq_space_is_public(changed));
+    WORKS(tsq_spaces_update_space(service, made->id, &patch, &changed, &err));
+    CHECK(is_absent(changed->description) && changed->is_public);
     tsq_space_free(changed);
     patch.description = set("again");
-    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, NULL, &err));
+    WORKS(tsq_spaces_update_space(service, made->id, &patch, NULL, &err));
     patch.description.value = absent;
-    WORKS(tsq_spaces_update_space(service, tsq_space_id(made), &patch, &changed, &err));
-    CHECK(is_absent(tsq_space_description(changed)));
+    WORKS(tsq_spaces_update_space(service, made->id, &patch, &changed, &err));
+    CHECK(is_absent(changed->description));
     tsq_space_free(changed);
     patch = keep_space;
     patch.name.change = TSQ_CLEAR;
-    REFUSED(tsq_spaces_update_space(service, tsq_space_id(made), &patch, NULL, &err), TSQ_FIELD_MISSING, NULL,
+    REFUSED(tsq_spaces_update_space(service, made->id, &patch, NULL, &err), TSQ_FIELD_MISSING, NULL,
             "Update space failed: Required field is missing", "23502");
 
-    WORKS(tsq_spaces_delete_space(service, tsq_space_id(made), &err));
-    REFUSED(tsq_spaces_delete_space(service, tsq_space_id(made), &err), TSQ_NOT_FOUND, NULL,
+    WORKS(tsq_spaces_delete_space(service, made->id, &err));
+    REFUSED(tsq_spaces_delete_space(service, made->id, &err), TSQ_NOT_FOUND, NULL,
             "Delete space failed: Record not found", NULL);
     tsq_space_free(found);
     found = NULL;
-    REFUSED(tsq_spaces_get_space(service, tsq_space_id(made), &found, &err), TSQ_NOT_FOUND, found,
+    REFUSED(tsq_spaces_get_space(service, made->id, &found, &err), TSQ_NOT_FOUND, found,
             "Get space failed: Record not found", NULL);
     tsq_space_free(made);
 }
 
-static void fidgets_live_in_spaces(const tsq_client *service) {
+static void fidgets_are_created_moved_changed_and_deleted(const tsq_client *service) {
     tsq_fidget *fidget = NULL;
     tsq_fidget_list *list = NULL;
     tsq_space *whole = NULL;
@@ -97,50 +97,50 @@ static void fidgets_live_in_spaces(const tsq_client *service) {
     tsq_fidget_patch patch = keep_fidget;
     tsq_position positions[2] = {{NO_STR, NO_STR}, {NO_STR, NO_STR}};
     tsq_space *space = make_space(service, "Market", true);
-    REFUSED(tsq_spaces_get_space_with_fidgets(service, tsq_space_id(space), &whole, &err), TSQ_NOT_FOUND, whole,
+    REFUSED(tsq_spaces_get_space_with_fidgets(service, space->id, &whole, &err), TSQ_NOT_FOUND, whole,
             "Get space with fidgets failed: Record not found", NULL);
     made[0].kind = TSQ_STR("feed");
     made[0].config = TSQ_STR("{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}");
     made[0].position = TSQ_STR("[0,0]");
     made[1].kind = TSQ_STR("links");
-    WORKS(tsq_fidgets_create_fidgets(service, tsq_space_id(space), made, 2, &list, &err));
+    WORKS(tsq_fidgets_create_fidgets(service, space->id, made, 2, &list, &err));
     CHECK(tsq_fidget_list_len(list) == 2 && tsq_fidget_list_at(list, 2) == NULL);
-    CHECK(is(tsq_fidget_kind(tsq_fidget_list_at(list, 0)), "feed"));
-    CHECK(is(tsq_fidget_config(tsq_fidget_list_at(list, 0)), "{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}"));
-    CHECK(same(tsq_fidget_space_id(tsq_fidget_list_at(list, 0)), tsq_space_id(space)));
-    CHECK(is_absent(tsq_fidget_config(tsq_fidget_list_at(list, 1))) && is_absent(tsq_fidget_position(tsq_fidget_list_at(list, 1))));
+    CHECK(is(tsq_fidget_list_at(list, 0)->kind, "feed"));
+    CHECK(is(tsq_fidget_list_at(list, 0)->config, "{\"of\":[1,9007199254740993,\"caf\xc3\xa9\"]}"));
+    CHECK(same(tsq_fidget_list_at(list, 0)->space_id, space->id));
+    CHECK(is_absent(tsq_fidget_list_at(list, 1)->config) && is_absent(tsq_fidget_list_at(list, 1)->position));
 
-    WORKS(tsq_fidgets_get_fidget(service, tsq_fidget_id(tsq_fidget_list_at(list, 0)), &fidget, &err));
-    CHECK(is(tsq_fidget_position(fidget), "[0,0]") && tsq_fidget_created_at(fidget) == tsq_fidget_updated_at(fidget));
+    WORKS(tsq_fidgets_get_fidget(service, tsq_fidget_list_at(list, 0)->id, &fidget, &err));
+    CHECK(is(fidget->position, "[0,0]") && fidget->created_at == fidget->updated_at);
     WORKS(tsq_fidget_json(fidget, &json, &err));
     CHECK(has(tsq_string_view(json), "\"type\":\"feed\"") && has(tsq_string_view(json), "\"position\":[0,0]"));
     tsq_string_free(json);
     tsq_fidget_free(fidget);
 
-    positions[0].fidget_id = tsq_fidget_id(tsq_fidget_list_at(list, 0));
-    positions[1].fidget_id = tsq_fidget_id(tsq_fidget_list_at(list, 1));
+    positions[0].fidget_id = tsq_fidget_list_at(list, 0)->id;
+    positions[1].fidget_id = tsq_fidget_list_at(list, 1)->id;
     positions[1].position = TSQ_STR("{\"x\":1.5}");
     {
         tsq_fidget_list *moved = NULL;
-        WORKS(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err));
+        WORKS(tsq_fidgets_save_positions(service, space->id, positions, 2, &moved, &err));
         CHECK(tsq_fidget_list_len(moved) == 2);
         tsq_fidget_list_free(moved);
         moved = NULL;
         positions[1].fidget_id = TSQ_STR(NOBODY);
-        REFUSED(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err), TSQ_NOT_FOUND, moved,
+        REFUSED(tsq_fidgets_save_positions(service, space->id, positions, 2, &moved, &err), TSQ_NOT_FOUND, moved,
                 "Save positions failed: Record not found", NULL);
         positions[1].fidget_id = positions[0].fidget_id;
-        REFUSED(tsq_fidgets_save_positions(service, tsq_space_id(space), positions, 2, &moved, &err), TSQ_INVALID_INPUT, moved,
+        REFUSED(tsq_fidgets_save_positions(service, space->id, positions, 2, &moved, &err), TSQ_INVALID_INPUT, moved,
                 "Save positions failed: Argument positions[1].fidget_id was named before", NULL);
     }
-    WORKS(tsq_spaces_get_space_with_fidgets(service, tsq_space_id(space), &whole, &err));
-    CHECK(tsq_fidget_list_len(tsq_space_fidgets(whole)) == 2);
+    WORKS(tsq_spaces_get_space_with_fidgets(service, space->id, &whole, &err));
+    CHECK(tsq_fidget_list_len(whole->fidgets) == 2);
     for (size_t i = 0; i < 2; i++) {
-        const tsq_fidget *one = tsq_fidget_list_at(tsq_space_fidgets(whole), i);
-        if (is_absent(tsq_fidget_config(one))) {
-            CHECK(is(tsq_fidget_position(one), "{\"x\":1.5}"));
+        const tsq_fidget *one = tsq_fidget_list_at(whole->fidgets, i);
+        if (is_absent(one->config)) {
+            CHECK(is(one->position, "{\"x\":1.5}"));
         } else {
-            CHECK(is_absent(tsq_fidget_position(one)));
+            CHECK(is_absent(one->position));
         }
     }
     WORKS(tsq_space_json(whole, &json, &err));
@@ -151,26 +151,26 @@ static void fidgets_live_in_spaces(const tsq_client *service) {
     patch.kind = set("gallery");
     patch.config = set("null");
     WORKS(tsq_fidgets_update_fidget(service, positions[0].fidget_id, &patch, &fidget, &err));
-    CHECK(is(tsq_fidget_kind(fidget), "gallery") && is(tsq_fidget_config(fidget), "null"));
+    CHECK(is(fidget->kind, "gallery") && is(fidget->config, "null"));
     tsq_fidget_free(fidget);
     patch = keep_fidget;
     patch.config.change = TSQ_CLEAR;
     WORKS(tsq_fidgets_update_fidget(service, positions[0].fidget_id, &patch, &fidget, &err));
-    CHECK(is(tsq_fidget_kind(fidget), "gallery") && is_absent(tsq_fidget_config(fidget)));
+    CHECK(is(fidget->kind, "gallery") && is_absent(fidget->config));
     tsq_fidget_free(fidget);
     WORKS(tsq_fidgets_delete_fidget(service, positions[0].fidget_id, &err));
     tsq_fidget_list_free(list);
-    WORKS(tsq_fidgets_get_space_fidgets(service, tsq_space_id(space), &list, &err));
+    WORKS(tsq_fidgets_get_space_fidgets(service, space->id, &list, &err));
     CHECK(tsq_fidget_list_len(list) == 1);
     WORKS(tsq_fidget_list_json(list, &json, &err));
     CHECK(has(tsq_string_view(json), "[{\"id\":\""));
     tsq_string_free(json);
     tsq_fidget_list_free(list);
-    WORKS(tsq_spaces_delete_space(service, tsq_space_id(space), &err));
+    WORKS(tsq_spaces_delete_space(service, space->id, &err));
     tsq_space_free(space);
 }
 
-static void lists_of_spaces_come_with_what_they_ask_for(const tsq_client *client, const tsq_client *service) {
+static void lists_of_spaces_contain_fidgets_or_owners(const tsq_client *client, const tsq_client *service) {
     tsq_new_space made[3] = {no_space, no_space, no_space};
     tsq_space_list *list = NULL;
     tsq_string *json = NULL;
@@ -191,8 +191,8 @@ static void lists_of_spaces_come_with_what_they_ask_for(const tsq_client *client
     tsq_space_list_free(list);
     made[1].owner_id = absent;
     WORKS(tsq_spaces_create_spaces(service, made, 3, &list, &err));
-    CHECK(tsq_space_list_len(list) == 3 && is(tsq_space_name(tsq_space_list_at(list, 2)), "three"));
-    CHECK(is_absent(tsq_space_owner_id(tsq_space_list_at(list, 1))) && tsq_space_list_at(list, 3) == NULL);
+    CHECK(tsq_space_list_len(list) == 3 && is(tsq_space_list_at(list, 2)->name, "three"));
+    CHECK(is_absent(tsq_space_list_at(list, 1)->owner_id) && tsq_space_list_at(list, 3) == NULL);
     fidget = make_fidget(service, tsq_space_list_at(list, 0), "feed");
     tsq_fidget_free(fidget);
     tsq_space_list_free(list);
@@ -201,19 +201,19 @@ static void lists_of_spaces_come_with_what_they_ask_for(const tsq_client *client
     CHECK(tsq_space_list_len(list) == 2);
     for (size_t i = 0; i < tsq_space_list_len(list); i++) {
         const tsq_space *space = tsq_space_list_at(list, i);
-        CHECK(tsq_fidget_list_len(tsq_space_fidgets(space)) == (tsq_space_is_public(space) ? 1 : 0));
+        CHECK(tsq_fidget_list_len(space->fidgets) == (space->is_public ? 1 : 0));
     }
     tsq_space_list_free(list);
 
-    /* Nobody sees the two that are public. */
+    /* Anonymous callers see the two public spaces. */
     WORKS(tsq_spaces_get_public_spaces(client, TSQ_DEFAULT_PAGE, 0, &list, &err));
-    CHECK(tsq_space_list_len(list) == 2 && tsq_space_fidgets(tsq_space_list_at(list, 0)) == NULL);
+    CHECK(tsq_space_list_len(list) == 2 && tsq_space_list_at(list, 0)->fidgets == NULL);
     for (size_t i = 0; i < tsq_space_list_len(list); i++) {
-        const tsq_owner *owner = tsq_space_owner(tsq_space_list_at(list, i));
-        if (is_absent(tsq_space_owner_id(tsq_space_list_at(list, i)))) {
-            CHECK(owner == NULL && is_absent(tsq_owner_id(owner)));
+        const tsq_owner *owner = tsq_space_list_at(list, i)->owner;
+        if (is_absent(tsq_space_list_at(list, i)->owner_id)) {
+            CHECK(owner == NULL);
         } else {
-            CHECK(is(tsq_owner_id(owner), ADA) && is(tsq_owner_email(owner), "ada@example.com"));
+            CHECK(is(owner->id, ADA) && is(owner->email, "ada@example.com"));
         }
     }
     WORKS(tsq_space_list_json(list, &json, &err));
@@ -228,7 +228,7 @@ static void lists_of_spaces_come_with_what_they_ask_for(const tsq_client *client
     FAILS(tsq_spaces_get_public_spaces(client, 1001, 0, &list, &err), TSQ_INVALID_INPUT, list, "Get public spaces failed: ");
 }
 
-static void nobody_is_refused(const tsq_client *client, const tsq_client *service) {
+static void anonymous_writes_are_refused(const tsq_client *client, const tsq_client *service) {
     tsq_space *none = NULL;
     tsq_fidget *no = NULL;
     tsq_fidget_list *list = NULL;
@@ -242,15 +242,15 @@ static void nobody_is_refused(const tsq_client *client, const tsq_client *servic
     patch.name = set("Taken");
     REFUSED(tsq_spaces_create_space(client, &made, &none, &err), TSQ_FORBIDDEN, none,
             "Create space failed: Database error: new row violates row-level security policy for table \"spaces\"", "42501");
-    REFUSED(tsq_spaces_get_space(client, tsq_space_id(hidden), &none, &err), TSQ_NOT_FOUND, none,
+    REFUSED(tsq_spaces_get_space(client, hidden->id, &none, &err), TSQ_NOT_FOUND, none,
             "Get space failed: Record not found", NULL);
-    REFUSED(tsq_spaces_update_space(client, tsq_space_id(hidden), &patch, &none, &err), TSQ_NOT_FOUND, none,
+    REFUSED(tsq_spaces_update_space(client, hidden->id, &patch, &none, &err), TSQ_NOT_FOUND, none,
             "Update space failed: Record not found", NULL);
-    REFUSED(tsq_spaces_delete_space(client, tsq_space_id(hidden), &err), TSQ_NOT_FOUND, NULL,
+    REFUSED(tsq_spaces_delete_space(client, hidden->id, &err), TSQ_NOT_FOUND, NULL,
             "Delete space failed: Record not found", NULL);
-    FAILS(tsq_fidgets_create_fidget(client, tsq_space_id(hidden), &placed, &no, &err), TSQ_FORBIDDEN, no,
+    FAILS(tsq_fidgets_create_fidget(client, hidden->id, &placed, &no, &err), TSQ_FORBIDDEN, no,
           "Create fidget failed: Database error: new row violates row-level security policy for table \"fidgets\"");
-    WORKS(tsq_fidgets_get_space_fidgets(client, tsq_space_id(hidden), &list, &err));
+    WORKS(tsq_fidgets_get_space_fidgets(client, hidden->id, &list, &err));
     CHECK(tsq_fidget_list_len(list) == 0);
     tsq_fidget_list_free(list);
     REFUSED(tsq_communities_save_community_config(client, TSQ_STR("town"), &keep_community, NULL, &err), TSQ_UNAUTHORIZED, NULL,
@@ -260,11 +260,11 @@ static void nobody_is_refused(const tsq_client *client, const tsq_client *servic
             "Save community domain failed: Database error: permission denied for table community_domains", "42501");
     FAILS(tsq_communities_delete_community_domain(client, TSQ_STR("x.example"), &err), TSQ_UNAUTHORIZED, NULL, "permission denied");
     FAILS(tsq_communities_update_navigation(client, TSQ_STR("town"), absent, NULL, &err), TSQ_UNAUTHORIZED, NULL, "permission denied");
-    WORKS(tsq_spaces_delete_space(service, tsq_space_id(hidden), &err));
+    WORKS(tsq_spaces_delete_space(service, hidden->id, &err));
     tsq_space_free(hidden);
 }
 
-static void mistakes_are_named(const tsq_client *service) {
+static void invalid_arguments_are_named(const tsq_client *service) {
     tsq_space *none = NULL;
     tsq_fidget *no = NULL;
     tsq_new_space made = no_space;
@@ -299,23 +299,50 @@ static void mistakes_are_named(const tsq_client *service) {
           "Create fidget failed: Argument fidget.config is not JSON: EOF");
     FAILS(tsq_communities_update_navigation(service, TSQ_STR("town"), TSQ_STR("'x'"), NULL, &err), TSQ_INVALID_INPUT, NULL,
           "Argument navigation_config is not JSON");
-    CHECK(is_absent(tsq_space_id(NULL)) && tsq_space_created_at(NULL) == 0 && tsq_space_fidgets(NULL) == NULL);
-    CHECK(tsq_space_list_len(NULL) == 0 && tsq_fidget_list_at(NULL, 0) == NULL && !tsq_space_registration_fid(NULL, NULL));
+    CHECK(tsq_space_list_len(NULL) == 0 && tsq_space_list_at(NULL, 0) == NULL);
+    CHECK(tsq_fidget_list_len(NULL) == 0 && tsq_fidget_list_at(NULL, 0) == NULL);
     tsq_space_free(NULL);
     tsq_space_list_free(NULL);
     tsq_fidget_free(NULL);
     tsq_fidget_list_free(NULL);
 }
 
-static void any_text_comes_back_as_it_went_in(const tsq_client *service) {
+/* C may store any byte in a bool. */
+static void any_non_zero_byte_is_true(const tsq_client *service) {
+    tsq_space *space = NULL;
+    tsq_space *found = NULL;
+    tsq_string *json = NULL;
+    tsq_new_space made = no_space;
+    tsq_space_patch patch = keep_space;
+    unsigned char byte = 0;
+    made.name = TSQ_STR("Byte");
+    memset(&made.is_public, 0xff, 1);
+    WORKS(tsq_spaces_create_space(service, &made, &space, &err));
+    memcpy(&byte, &space->is_public, 1);
+    CHECK(byte == 1);
+    patch.is_public.change = TSQ_SET;
+    memset(&patch.is_public.value, 0x80, 1);
+    WORKS(tsq_spaces_update_space(service, space->id, &patch, NULL, &err));
+    WORKS(tsq_spaces_get_space(service, space->id, &found, &err));
+    memcpy(&byte, &found->is_public, 1);
+    CHECK(byte == 1);
+    WORKS(tsq_space_json(found, &json, &err));
+    CHECK(has(tsq_string_view(json), "\"is_public\":true"));
+    WORKS(tsq_spaces_delete_space(service, space->id, &err));
+    tsq_string_free(json);
+    tsq_space_free(found);
+    tsq_space_free(space);
+}
+
+static void any_text_is_read_back_unchanged(const tsq_client *service) {
     static const char *const TEXTS[] = {
         "'; DROP TABLE spaces; --", "\"%_\\$1 ?1 :name @x", "\xf0\x9f\x8f\xa0 \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d\r\n\t", ""};
     for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
         tsq_space *found = NULL;
         tsq_space *space = make_space(service, TEXTS[i], false);
-        WORKS(tsq_spaces_get_space(service, tsq_space_id(space), &found, &err));
-        CHECK(is(tsq_space_name(found), TEXTS[i]));
-        WORKS(tsq_spaces_delete_space(service, tsq_space_id(space), &err));
+        WORKS(tsq_spaces_get_space(service, space->id, &found, &err));
+        CHECK(is(found->name, TEXTS[i]));
+        WORKS(tsq_spaces_delete_space(service, space->id, &err));
         tsq_space_free(found);
         tsq_space_free(space);
     }
@@ -340,17 +367,17 @@ static void a_backup_is_restored(const tsq_client *client) {
     tsq_client_free(restored);
 }
 
-static void both_handles_are_one_client(tsq_client *client, tsq_client *service) {
+static void closing_one_handle_closes_the_client(tsq_client *client, tsq_client *service) {
     tsq_space *none = NULL;
     tsq_client *other = NULL;
     tsq_space *kept = make_space(service, "Kept", false);
     WORKS(tsq_client_close(service, &err));
     CHECK(tsq_client_is_closed(client));
-    FAILS(tsq_spaces_get_space(service, tsq_space_id(kept), &none, &err), TSQ_CLOSED, none, "Get space failed: ");
+    FAILS(tsq_spaces_get_space(service, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: ");
     FAILS(tsq_client_as_service(NULL, &other, &err), TSQ_INVALID_INPUT, other, "Argument client is NULL");
     tsq_client_free(service);
     tsq_client_free(client);
-    CHECK(is(tsq_space_name(kept), "Kept"));
+    CHECK(is(kept->name, "Kept"));
     tsq_space_free(kept);
 }
 
@@ -364,13 +391,14 @@ int main(int argc, char **argv) {
     tsq_client *client = open_client("town");
     WORKS(tsq_client_as_service(client, &service, &err));
 
-    the_service_makes_reads_changes_and_deletes_spaces(service);
-    fidgets_live_in_spaces(service);
-    lists_of_spaces_come_with_what_they_ask_for(client, service);
-    nobody_is_refused(client, service);
-    mistakes_are_named(service);
-    any_text_comes_back_as_it_went_in(service);
+    the_service_creates_reads_updates_and_deletes_spaces(service);
+    fidgets_are_created_moved_changed_and_deleted(service);
+    lists_of_spaces_contain_fidgets_or_owners(client, service);
+    anonymous_writes_are_refused(client, service);
+    invalid_arguments_are_named(service);
+    any_non_zero_byte_is_true(service);
+    any_text_is_read_back_unchanged(service);
     a_backup_is_restored(client);
-    both_handles_are_one_client(client, service);
+    closing_one_handle_closes_the_client(client, service);
     return checks_done("tables");
 }

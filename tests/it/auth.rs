@@ -1,14 +1,14 @@
-//! Sign-in, sessions and what they open (SPEC 5, DESIGN 4 and 8), on both engines.
+//! Accounts, sessions and rights (SPEC 5, DESIGN 4 and 8), on both engines.
 
 mod accounts;
-mod claims;
-mod hidden;
-mod hostile;
-mod keeping;
-mod many;
-mod mixed;
-mod oracle;
-mod people;
+mod concurrent_callers;
+mod hidden_rows;
+mod hostile_input;
+mod identity_claims;
+mod many_users;
 mod postgres;
+mod random_operations;
 mod secrets;
+mod session_file;
 mod sessions;
+mod users;

@@ -1,7 +1,8 @@
-//! The C and C++ face (DESIGN 10): the header tells the truth, the library exports what it says, and programs in C11
-//! and C++17 get from it what this suite expects of the core.
+//! C and C++ (DESIGN 10): the generated header, the exported symbols, and programs in C11, C++17 and C++20.
 
 mod header;
+mod imports;
 mod programs;
+mod races;
 mod symbols;
 mod toolchain;

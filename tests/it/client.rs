@@ -1,4 +1,4 @@
-//! Opening and closing clients (DESIGN 3, 4; issue "The house").
+//! Opening and closing clients (DESIGN 3, 4).
 
 mod closing;
 mod opening;

@@ -1,12 +1,12 @@
-//! The integration tests: a module for each part of the service, and the repository's own rules.
+//! The integration tests: a module for each area of the library, the reference model, and the repository's rules.
 //!
-//! Tests are sentences and cite the section they hold the library to. What needs a process of its own takes one
-//! ([`townsquare_tests::alone`]); time is a clock that the test moves.
+//! Tests that change process-wide state run in a subprocess ([`townsquare_tests::subprocess`]). Time is a manual clock.
 
 mod auth;
 mod c;
 mod client;
 mod discovery;
+mod model;
 mod python;
 mod tables;
 mod tidy;

@@ -1,8 +1,8 @@
-//! The Python package: built, installed into a virtual environment under the target folder, and tested there.
+//! Builds the Python package and runs pytest, mypy and stubtest on it, in a virtual environment under the target folder.
 //!
-//! Invariant: what pytest, mypy and stubtest see is the package as users get it. The extension module is built by the same
-//! cargo, profile and features as this very test, so that nothing is compiled twice; where everything must be shown
-//! (`TOWNSQUARE_REQUIRE_ALL=1`), maturin builds the wheel besides and the suite runs against that too.
+//! Invariant: the tests import the package with the layout that users install. The extension module is built with this test's
+//! profile and features, so that cargo compiles nothing twice. With `TOWNSQUARE_REQUIRE_ALL=1` maturin also builds the wheel,
+//! and the suite runs against it too.
 
 use std::{
     env,
@@ -14,13 +14,13 @@ use std::{
 
 use townsquare_tests::{paths::workspace, skip::skip};
 
-/// The name that Python looks for; `abi3` is the wheel's promise, kept by the crate's features.
+/// The file name that Python imports. The crate's features select the stable ABI, `abi3`.
 const MODULE: &str = if cfg!(windows) { "_native.pyd" } else { "_native.abi3.so" };
 
 #[test]
 fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
-    let build = Build::of_this_test();
-    let Some(environment) = Environment::ready(&build.target.join("python")) else { return };
+    let build = CargoBuild::of_this_test();
+    let Some(environment) = VirtualEnv::prepare(&build.target.join("python")) else { return };
     let staged = build.target.join("python/staged");
     stage(&build.extension_module(), &staged);
     environment.check(&staged);
@@ -31,40 +31,40 @@ fn the_python_package_passes_its_suite_its_types_and_its_stubs() {
     }
 }
 
-/// How this test was built: `TARGET/PROFILE/deps/it-…`.
-struct Build {
+/// The folders and the profile of this test's build, from its path `TARGET/PROFILE/deps/it-…`.
+struct CargoBuild {
     target: PathBuf,
     output: PathBuf,
     profile: String,
 }
 
-impl Build {
-    fn of_this_test() -> Build {
-        let program = env::current_exe().expect("a test knows its own program");
+impl CargoBuild {
+    fn of_this_test() -> CargoBuild {
+        let program = env::current_exe().expect("a test can read its own path");
         let output = program.ancestors().nth(2).expect("cargo puts tests into TARGET/PROFILE/deps").to_owned();
         let target = output.parent().expect("cargo puts tests into TARGET/PROFILE/deps").to_owned();
         let folder = output.file_name().and_then(OsStr::to_str).expect("a profile's name is text");
         let profile = if folder == "debug" { "dev" } else { folder }.to_owned();
-        Build { target, output, profile }
+        CargoBuild { target, output, profile }
     }
 
-    /// The extension module, built with the whole workspace selected: then cargo unites the features of all crates as
-    /// it did for this test, and only the module itself is left to build.
+    /// Builds the extension module. Selects the whole workspace, so that cargo unifies the features as for this test and
+    /// compiles no dependency again.
     fn extension_module(&self) -> PathBuf {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        as_from_a_shell(&mut cargo);
+        remove_cargo_variables(&mut cargo);
         cargo.current_dir(workspace()).args(["build", "--workspace", "--lib", "--profile", &self.profile]);
         run(cargo.arg("--target-dir").arg(&self.target));
         let (prefix, suffix) = (env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
         self.output.join(format!("{prefix}townsquare_native{suffix}"))
     }
 
-    /// The wheel, unpacked, as an installer would leave it.
-    fn wheel(&self, environment: &Environment, unpacked: &Path) {
+    /// Builds the wheel and unpacks it, as an installer does.
+    fn wheel(&self, environment: &VirtualEnv, unpacked: &Path) {
         let wheels = self.target.join("python/wheels");
         let _ = fs::remove_dir_all(&wheels);
         let mut maturin = environment.python(&["-m", "maturin", "build", "--profile", &self.profile, "--out"]);
-        as_from_a_shell(&mut maturin);
+        remove_cargo_variables(&mut maturin);
         maturin.arg(&wheels).arg("--target-dir").arg(&self.target);
         run(maturin.arg("--manifest-path").arg(workspace().join("python/Cargo.toml")));
         let wheel =
@@ -75,21 +75,21 @@ impl Build {
     }
 }
 
-/// Takes away what cargo tells a test about its crate: build scripts look at it, and would run again each time it changes.
-fn as_from_a_shell(command: &mut Command) {
+/// Removes the variables that cargo sets for a test. Build scripts depend on them and would run again.
+fn remove_cargo_variables(command: &mut Command) {
     for (name, _) in env::vars_os() {
-        let told = name.to_str().is_some_and(|name| {
+        let is_set_by_cargo = name.to_str().is_some_and(|name| {
             ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"]
                 .iter()
-                .any(|told| name.starts_with(told))
+                .any(|prefix| name.starts_with(prefix))
         });
-        if told {
+        if is_set_by_cargo {
             command.env_remove(name);
         }
     }
 }
 
-/// The package's folder beside its extension module, as in `site-packages`.
+/// Copies the package and its extension module into one folder, as in `site-packages`.
 fn stage(module: &Path, staged: &Path) {
     let _ = fs::remove_dir_all(staged);
     let package = staged.join("townsquare");
@@ -103,18 +103,19 @@ fn stage(module: &Path, staged: &Path) {
 }
 
 /// A virtual environment with the tools that `requirements.txt` pins.
-struct Environment {
+struct VirtualEnv {
     python: PathBuf,
 }
 
-impl Environment {
-    /// Makes it, or takes the one that was made for these very requirements.
-    fn ready(folder: &Path) -> Option<Environment> {
+impl VirtualEnv {
+    /// Creates the environment, unless one with the same requirements exists. Returns `None`, which skips the test, without
+    /// Python or a package index.
+    fn prepare(folder: &Path) -> Option<VirtualEnv> {
         let requirements = workspace().join("tests/python/requirements.txt");
         let wanted = fs::read_to_string(&requirements).expect("tests/python/requirements.txt is there");
         let (venv, stamp) = (folder.join("venv"), folder.join("venv/requirements.txt"));
         let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-        let environment = Environment { python };
+        let environment = VirtualEnv { python };
         let works = || environment.python(&["-c", ""]).status().is_ok_and(|status| status.success());
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) && works() {
             return Some(environment);
@@ -138,14 +139,14 @@ impl Environment {
 
     fn python(&self, arguments: &[&str]) -> Command {
         let mut python = Command::new(&self.python);
-        // Without a trace in the source tree, and without what the person at this machine has set.
+        // Writes no bytecode into the source tree and ignores the user's settings.
         python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONHOME").env_remove("PYTHONPATH");
         python.env("VIRTUAL_ENV", self.python.ancestors().nth(2).unwrap_or(Path::new("")));
         python.args(arguments);
         python
     }
 
-    /// Runs the suite, the type checker over suite and package, and the stubs against the package in `site`.
+    /// Runs pytest, mypy on the suite, and stubtest on the package in the folder `site`.
     fn check(&self, site: &Path) {
         let cache = site.with_extension("mypy");
         let tests = workspace().join("tests/python");
@@ -163,7 +164,7 @@ impl Environment {
 }
 
 /// # Panics
-/// With everything it wrote, when the command fails.
+/// When the command fails, with its output.
 fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,7 @@
-"""What the tests share: a catalog in the upstream's body format, a loopback upstream, and waiting with a deadline.
+"""Fixtures and functions of all tests: a catalog in the upstream's format, a loopback upstream, child processes, deadlines.
 
-Invariant: no test sleeps or reaches beyond this machine, and none sees the environment of the person who runs it.
+Invariant: no test opens a connection beyond this machine, reads the caller's environment variables or sleeps, except to poll
+with a deadline.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ FRAMES = [
     frame("Slow Chess Club", category="social"),
     {"version": "next", "image": "", "frames_url": "javascript:alert(1)"},
 ]
-"""Four apps and one row that is none."""
+"""Four mini apps and one malformed row."""
 
 
 def body(frames: list[dict[str, Any]]) -> bytes:
+    """A response body of the upstream."""
     return json.dumps({"frames": frames, "next": {"cursor": None}}).encode()
 
 
@@ -83,20 +85,22 @@ def client(tmp_path: Path, catalog: str) -> Iterator[townsquare.Client]:
 
 
 @pytest.fixture
-def town(tmp_path: Path) -> Path:
-    """The folder of `client` and `service`."""
+def data_dir(tmp_path: Path) -> Path:
+    """The data folder of `client` and `service`."""
     return tmp_path / "data"
 
 
 @pytest.fixture
 def service(client: townsquare.Client) -> townsquare.Client:
-    """The same store past every policy."""
+    """A handle to the database of `client` that bypasses every policy."""
     return client.as_service()
 
 
 def add_user(folder: Path, email: str) -> UUID:
-    """A row of `users`, written as somebody's own tools would: by a process of their own, because two SQLite libraries
-    in one process drop each other's file locks."""
+    """Inserts a row into `users` with Python's own `sqlite3`, as other tools do, and returns its id.
+
+    In a child process: two SQLite libraries in one process drop each other's file locks.
+    """
     program = (
         "import sqlite3, sys\n"
         "database = sqlite3.connect(sys.argv[1], timeout=20)\n"
@@ -104,12 +108,23 @@ def add_user(folder: Path, email: str) -> UUID:
         "    rows = database.execute('INSERT INTO users (email) VALUES (?) RETURNING id', sys.argv[2:]).fetchall()\n"
         "print(rows[0][0])\n"
     )
-    command = [sys.executable, "-c", program, str(folder / "townsquare.db"), email]
-    return UUID(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout.strip())
+    child = run_python(program, folder / "townsquare.db", email)
+    assert child.returncode == 0, child.stderr
+    return UUID(child.stdout.strip())
+
+
+ENABLE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""The first line of a program that is sent SIGINT. A shell script's background jobs ignore SIGINT, and so do their children."""
+
+
+def run_python(program: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a Python process of its own. `-W ignore` hides the warning of newer Pythons about `fork`."""
+    command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
 class Upstream:
-    """A catalog server on the loopback. While `gate` is clear, requests wait."""
+    """A catalog server on the loopback interface. Requests wait while `gate` is cleared."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -137,7 +152,7 @@ class Upstream:
                 try:
                     super().handle()
                 except ConnectionError:
-                    pass  # a client that gave up
+                    pass  # the client has closed the connection
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -166,18 +181,18 @@ def upstream() -> Iterator[Upstream]:
 
 
 def wait_until(condition: Callable[[], T], seconds: float = 20) -> T:
-    """What `condition` returns once it is true; fails after the deadline."""
+    """Polls `condition` until it is true and returns its value. Fails after the deadline."""
     deadline = time.monotonic() + seconds
     while True:
         result = condition()
         if result:
             return result
-        assert time.monotonic() < deadline, "it did not come to pass in time"
+        assert time.monotonic() < deadline, f"the condition was not true within {seconds} s"
         time.sleep(0.005)
 
 
 def run(coroutine: Coroutine[Any, Any, T], seconds: float = 30) -> T:
-    """Runs a coroutine in an event loop of its own, with a deadline."""
+    """Runs a coroutine in a new event loop, with a deadline."""
 
     async def bounded() -> T:
         return await asyncio.wait_for(coroutine, seconds)

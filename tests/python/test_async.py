@@ -1,25 +1,23 @@
-"""AsyncClient: coroutines over the same core, ready answers at once, cancellation, closing."""
+"""AsyncClient: coroutines, ready answers, cancellation and closing."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 import townsquare
-from conftest import Upstream, run
+from conftest import Upstream, run, run_python
 from townsquare import AsyncClient, Client, ClosedError
 
 
-def test_every_method_of_the_client_is_a_coroutine_here() -> None:
-    def methods(face: type) -> set[str]:
-        return {name for name in dir(face) if not name.startswith("_")}
+def test_the_async_classes_have_the_methods_of_the_blocking_ones() -> None:
+    def methods(owner: type) -> set[str]:
+        return {name for name in dir(owner) if not name.startswith("_")}
 
     assert methods(AsyncClient) == methods(Client)
     for area in ("Discovery", "Spaces", "Fidgets", "Communities", "Auth"):
@@ -30,7 +28,7 @@ def names(apps: list[townsquare.MiniApp]) -> list[str]:
     return [app.name for app in apps]
 
 
-def test_answers_are_those_of_the_blocking_client(tmp_path: Path, client: Client, catalog: str) -> None:
+def test_async_results_equal_blocking_results(tmp_path: Path, client: Client, catalog: str) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "async", catalog_url=catalog) as other:
             here, there = client.discovery, other.discovery
@@ -47,7 +45,7 @@ def test_answers_are_those_of_the_blocking_client(tmp_path: Path, client: Client
     run(main())
 
 
-def test_what_is_called_is_a_coroutine_that_tasks_and_gather_take(tmp_path: Path, catalog: str) -> None:
+def test_methods_return_coroutines_for_tasks_and_gather(tmp_path: Path, catalog: str) -> None:
     async def main() -> None:
         opening = AsyncClient.open(tmp_path / "data", catalog_url=catalog)
         assert asyncio.iscoroutine(opening) and inspect.isawaitable(opening) and isinstance(opening, Coroutine)
@@ -80,7 +78,7 @@ def test_one_client_serves_one_event_loop_after_another(tmp_path: Path, upstream
     run(client.close())
 
 
-def test_failures_are_raised_where_it_is_awaited(tmp_path: Path, catalog: str) -> None:
+def test_failures_are_raised_at_the_await(tmp_path: Path, catalog: str) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "data", catalog_url=catalog) as client:
             for wrong in (-1, 0, 10**30):
@@ -93,7 +91,7 @@ def test_failures_are_raised_where_it_is_awaited(tmp_path: Path, catalog: str) -
     run(main())
 
 
-def test_a_config_error_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_config_error_creates_no_folder(tmp_path: Path) -> None:
     async def main() -> None:
         with pytest.raises(townsquare.ConfigError, match="durability"):
             await AsyncClient.open(tmp_path / "data", durability="maybe")  # type: ignore[arg-type]
@@ -102,12 +100,12 @@ def test_a_config_error_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_the_event_loop_goes_on_while_the_upstream_is_slow(tmp_path: Path, upstream: Upstream) -> None:
+def test_a_slow_upstream_does_not_block_the_event_loop(tmp_path: Path, upstream: Upstream) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client:
             upstream.hold()
             first = asyncio.create_task(client.discovery.get_trending_mini_apps(limit=1))
-            await turn_until(lambda: upstream.requests)
+            await wait_until(lambda: upstream.requests)
             assert not first.done()
             upstream.release()
             assert len(await first) == 1
@@ -115,13 +113,13 @@ def test_the_event_loop_goes_on_while_the_upstream_is_slow(tmp_path: Path, upstr
     run(main())
 
 
-def test_cancelling_a_task_is_felt_at_once_and_harms_nobody_else(tmp_path: Path, upstream: Upstream) -> None:
+def test_cancelling_a_task_leaves_other_tasks_running(tmp_path: Path, upstream: Upstream) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client:
             upstream.hold()
             patient = asyncio.create_task(client.discovery.get_trending_mini_apps())
             hasty = asyncio.create_task(client.discovery.get_trending_mini_apps())
-            await turn_until(lambda: upstream.requests)
+            await wait_until(lambda: upstream.requests)
             hasty.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await hasty
@@ -133,12 +131,12 @@ def test_cancelling_a_task_is_felt_at_once_and_harms_nobody_else(tmp_path: Path,
     run(main())
 
 
-def test_closing_ends_those_who_wait(tmp_path: Path, upstream: Upstream) -> None:
+def test_close_ends_waiting_tasks(tmp_path: Path, upstream: Upstream) -> None:
     async def main() -> None:
         client = await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
         upstream.hold()
         waiting = asyncio.create_task(client.discovery.get_trending_mini_apps())
-        await turn_until(lambda: upstream.requests)
+        await wait_until(lambda: upstream.requests)
         await client.close()
         with pytest.raises(townsquare.Error) as caught:
             await waiting
@@ -147,12 +145,12 @@ def test_closing_ends_those_who_wait(tmp_path: Path, upstream: Upstream) -> None
     run(main())
 
 
-def test_a_client_dropped_under_a_waiting_task_lives_until_it_is_answered(tmp_path: Path, upstream: Upstream) -> None:
+def test_a_waiting_task_keeps_a_dropped_client_open(tmp_path: Path, upstream: Upstream) -> None:
     async def main() -> None:
         client = await AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
         upstream.hold()
         waiting = asyncio.create_task(client.discovery.get_trending_mini_apps())
-        await turn_until(lambda: upstream.requests)
+        await wait_until(lambda: upstream.requests)
         del client
         gc.collect()
         upstream.release()
@@ -161,7 +159,7 @@ def test_a_client_dropped_under_a_waiting_task_lives_until_it_is_answered(tmp_pa
     run(main())
 
 
-def test_an_event_loop_that_ends_early_harms_nobody(tmp_path: Path, upstream: Upstream) -> None:
+def test_a_client_outlives_an_event_loop_that_ends_early(tmp_path: Path, upstream: Upstream) -> None:
     client = run(AsyncClient.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k"))
     upstream.hold()
     with pytest.raises(asyncio.TimeoutError):
@@ -191,7 +189,7 @@ def test_a_coroutine_can_be_awaited_once(client: Client, tmp_path: Path) -> None
     run(main())
 
 
-def test_a_forgotten_await_is_warned_of(tmp_path: Path) -> None:
+def test_a_coroutine_without_await_warns(tmp_path: Path) -> None:
     client = run(AsyncClient.open(tmp_path / "data"))
     with pytest.warns(RuntimeWarning, match="coroutine 'refresh' was never awaited"):
         client.discovery.refresh()  # type: ignore[unused-coroutine]
@@ -199,12 +197,12 @@ def test_a_forgotten_await_is_warned_of(tmp_path: Path) -> None:
     run(client.close())
 
 
-def test_an_answer_that_must_be_waited_for_needs_a_running_loop(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_ready_needs_a_running_loop(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no running event loop"):
         AsyncClient.open(tmp_path / "data").send(None)
 
 
-def test_the_interpreter_ends_with_tasks_under_way(tmp_path: Path, upstream: Upstream) -> None:
+def test_the_interpreter_exits_while_tasks_wait(tmp_path: Path, upstream: Upstream) -> None:
     upstream.hold()
     program = f"""
 import asyncio, townsquare
@@ -217,13 +215,13 @@ async def main():
 loop = asyncio.new_event_loop()
 loop.run_until_complete(main())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "panicked" not in done.stderr, done.stderr
+    child = run_python(program)
+    assert child.returncode == 0 and "panicked" not in child.stderr, child.stderr
 
 
-async def turn_until(condition: Callable[[], object], seconds: float = 20) -> None:
-    """`wait_until` that lets the event loop go round."""
+async def wait_until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """`conftest.wait_until` for coroutines."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "it did not come to pass in time"
+        assert asyncio.get_running_loop().time() < deadline, f"the condition was not true within {seconds} s"
         await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Listeners of sign-in: the order of events, ending a subscription, threads, the log, fork and exit (SPEC 5.3, 6.4)."""
+"""Auth event listeners: order of events, unsubscribe, threads, logging, fork and exit (SPEC 5.3, 6.4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import gc
 import logging
 import os
 import queue
-import subprocess
 import sys
 import threading
 import time
@@ -18,15 +17,15 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pytest
-from conftest import run, wait_until
+from conftest import ENABLE_CTRL_C, run, run_python, wait_until
 from townsquare import AsyncClient, Client, ClosedError, Session, Subscription
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
 
-class Heard:
-    """A listener that writes down what it is told."""
+class Recorder:
+    """A listener that queues its events."""
 
     def __init__(self) -> None:
         self.queue: queue.Queue[tuple[str, Optional[Session]]] = queue.Queue()
@@ -41,8 +40,8 @@ class Heard:
         return [self.next()[0] for _ in range(count)]
 
 
-def test_events_come_in_order_with_their_session(client: Client) -> None:
-    heard = Heard()
+def test_events_arrive_in_order_with_their_session(client: Client) -> None:
+    heard = Recorder()
     subscription = client.auth.on_auth_state_change(heard)
     assert type(subscription) is Subscription and repr(subscription) == "<townsquare.Subscription>"
     assert heard.next() == ("INITIAL_SESSION", None)
@@ -57,23 +56,23 @@ def test_events_come_in_order_with_their_session(client: Client) -> None:
     client.auth.sign_out()
     assert heard.next() == ("SIGNED_OUT", None)
     client.auth.sign_out()
-    late = Heard()
+    late = Recorder()
     client.auth.on_auth_state_change(late)
     assert late.next() == ("INITIAL_SESSION", None)
-    assert heard.queue.empty(), "nobody left twice"
+    assert heard.queue.empty(), "a second sign_out sends no event"
 
 
-def test_the_first_event_has_the_session_there_is(client: Client) -> None:
+def test_the_initial_event_has_the_current_session(client: Client) -> None:
     client.auth.sign_up(EMAIL, PASSWORD)
     session = client.auth.sign_in(EMAIL, PASSWORD)
-    heard = Heard()
+    heard = Recorder()
     client.auth.on_auth_state_change(heard)
     assert heard.next() == ("INITIAL_SESSION", session)
 
 
-def test_a_subscription_outlives_its_object_and_ends_when_told(client: Client) -> None:
+def test_a_subscription_outlives_its_object_until_unsubscribe(client: Client) -> None:
     client.auth.sign_up(EMAIL, PASSWORD)
-    heard, other = Heard(), Heard()
+    heard, other = Recorder(), Recorder()
     client.auth.on_auth_state_change(other)
     subscription = client.auth.on_auth_state_change(heard)
     gc.collect()
@@ -86,7 +85,7 @@ def test_a_subscription_outlives_its_object_and_ends_when_told(client: Client) -
     assert heard.queue.empty()
 
 
-def test_unsubscribing_waits_for_the_callback_and_lets_other_threads_run(client: Client) -> None:
+def test_unsubscribe_waits_for_the_callback_while_other_threads_run(client: Client) -> None:
     inside, release, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(event: str, session: Optional[Session]) -> None:
@@ -104,7 +103,7 @@ def test_unsubscribing_waits_for_the_callback_and_lets_other_threads_run(client:
         assert ended.is_set()
 
 
-def test_a_callback_may_end_its_own_subscription(client: Client) -> None:
+def test_a_callback_may_unsubscribe_itself(client: Client) -> None:
     heard: list[str] = []
     given: queue.Queue[Subscription] = queue.Queue()
 
@@ -113,7 +112,7 @@ def test_a_callback_may_end_its_own_subscription(client: Client) -> None:
         heard.append(event)
 
     given.put(client.auth.on_auth_state_change(once))
-    other = Heard()
+    other = Recorder()
     client.auth.on_auth_state_change(other)
     client.auth.sign_up(EMAIL, PASSWORD)
     client.auth.sign_in(EMAIL, PASSWORD)
@@ -122,9 +121,9 @@ def test_a_callback_may_end_its_own_subscription(client: Client) -> None:
     assert heard == ["INITIAL_SESSION"]
 
 
-def test_many_callbacks_at_once_may_wait_for_the_library(client: Client) -> None:
+def test_many_concurrent_callbacks_may_call_the_library(client: Client) -> None:
     count = 24
-    together, heard = threading.Barrier(count), Heard()
+    together, heard = threading.Barrier(count), Recorder()
 
     def busy(number: int, event: str, session: Optional[Session]) -> None:
         together.wait(20)
@@ -137,8 +136,8 @@ def test_many_callbacks_at_once_may_wait_for_the_library(client: Client) -> None
     assert sorted(heard.names(count), key=int) == [str(number) for number in range(count)]
 
 
-def test_what_a_callback_raises_goes_to_the_log_and_harms_nobody(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    heard = Heard()
+def test_exceptions_in_callbacks_are_logged_and_the_subscription_goes_on(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    heard = Recorder()
 
     def broken(event: str, session: Optional[Session]) -> None:
         heard(event, session)
@@ -157,10 +156,10 @@ def test_what_a_callback_raises_goes_to_the_log_and_harms_nobody(client: Client,
     assert "in broken" in caplog.text
 
 
-def test_what_cannot_be_logged_ends_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_that_cannot_be_logged_goes_to_unraisablehook(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
-    heard = Heard()
+    heard = Recorder()
 
     def broken(event: str, session: Optional[Session]) -> None:
         heard(event, session)
@@ -195,29 +194,29 @@ def test_a_callback_may_close_the_client(tmp_path: Path) -> None:
     started = time.monotonic()
     client.auth.on_auth_state_change(close)
     assert closed.wait(20) and client.closed
-    assert time.monotonic() - started < 5, "it did not wait for itself"
+    assert time.monotonic() - started < 5, "close does not wait for its own callback"
     client.close()
 
 
-def test_closing_lets_go_of_callbacks(tmp_path: Path) -> None:
-    heard = Heard()
-    kept = weakref.ref(heard)
+def test_close_releases_callbacks(tmp_path: Path) -> None:
+    heard = Recorder()
+    reference = weakref.ref(heard)
     with Client.open(tmp_path / "data") as client:
         client.auth.on_auth_state_change(heard)
         heard.next()
         del heard
         gc.collect()
-        assert kept() is not None
+        assert reference() is not None
 
-    def gone() -> bool:
-        client.closed  # noqa: B018 - any call takes back what other threads have dropped
+    def is_released() -> bool:
+        client.closed  # noqa: B018 - any call frees the objects that other threads have dropped
         gc.collect()
-        return kept() is None
+        return reference() is None
 
-    wait_until(gone)
+    wait_until(is_released)
 
 
-def test_a_plain_function_reaches_the_event_loop(tmp_path: Path) -> None:
+def test_a_plain_function_can_hand_events_to_the_event_loop(tmp_path: Path) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "data") as client:
             events: asyncio.Queue[str] = asyncio.Queue()
@@ -239,7 +238,7 @@ def test_a_plain_function_reaches_the_event_loop(tmp_path: Path) -> None:
     run(main())
 
 
-def test_signing_in_lets_other_threads_run(client: Client) -> None:
+def test_other_threads_run_during_sign_in(client: Client) -> None:
     client.auth.sign_up(EMAIL, PASSWORD)
     turns, ended = 0, threading.Event()
 
@@ -257,7 +256,7 @@ def test_signing_in_lets_other_threads_run(client: Client) -> None:
     assert turns > 5
 
 
-UNSUBSCRIBING = """
+UNSUBSCRIBING = ENABLE_CTRL_C + """
 import signal, sys, threading, townsquare
 client, inside, release = townsquare.Client.open(sys.argv[1]), threading.Event(), threading.Event()
 def stuck(event, session):
@@ -274,13 +273,13 @@ release.set()
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
-def test_ctrl_c_interrupts_unsubscribing(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", UNSUBSCRIBING, str(tmp_path)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
+def test_ctrl_c_interrupts_unsubscribe(tmp_path: Path) -> None:
+    child = run_python(UNSUBSCRIBING, tmp_path)
+    assert (child.returncode, child.stdout, child.stderr) == (0, "interrupted\n", "")
 
 
-ENDING = """
+EXITING = """
 import sys, threading, time, townsquare
 client, inside = townsquare.Client.open(sys.argv[1]), threading.Event()
 def callback(event, session):
@@ -297,9 +296,9 @@ inside.wait(20)
 
 
 @pytest.mark.parametrize("what", ["is idle", "runs", "sleeps", "calls"])
-def test_the_interpreter_ends_whatever_a_callback_does(tmp_path: Path, what: str) -> None:
-    done = subprocess.run([sys.executable, "-c", ENDING, str(tmp_path), what], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_the_interpreter_exits_whatever_a_callback_does(tmp_path: Path, what: str) -> None:
+    child = run_python(EXITING, tmp_path, what)
+    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
 FORKING = """
@@ -337,12 +336,12 @@ assert set(heard) <= {"INITIAL_SESSION", "SIGNED_OUT"}, heard
 
 
 @needs_fork
-def test_after_a_fork_the_child_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_after_a_fork_auth_is_refused_in_the_child(tmp_path: Path) -> None:
+    child = run_python(FORKING, tmp_path)
+    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
-def test_a_closed_client_takes_no_listener(client: Client) -> None:
+def test_a_closed_client_refuses_a_listener(client: Client) -> None:
     client.close()
     with pytest.raises(ClosedError):
         client.auth.on_auth_state_change(print)

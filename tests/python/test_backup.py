@@ -1,4 +1,4 @@
-"""Backup and restore from Python: whole copies under writers, and nothing overwritten."""
+"""Backup and restore: consistent copies under concurrent writes, nothing overwritten (DESIGN 3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conftest import run
 from townsquare import Client, ConfigError, InvalidInputError
 
 
-def test_a_copy_is_put_back_into_a_folder_of_its_own(service: Client, tmp_path: Path) -> None:
+def test_a_backup_is_restored_into_a_new_folder(service: Client, tmp_path: Path) -> None:
     space = service.spaces.create_space("Harbor", is_public=True)
     fidget = service.fidgets.create_fidget(space.id, "clock", config={"a": [1, 2.5, None]})
     copy = tmp_path / "copy.db"
@@ -23,7 +23,7 @@ def test_a_copy_is_put_back_into_a_folder_of_its_own(service: Client, tmp_path: 
         assert restored.fidgets.get_space_fidgets(space.id) == [fidget]
 
 
-def test_a_copy_is_whole_while_writers_go_on(service: Client, tmp_path: Path) -> None:
+def test_a_backup_is_consistent_under_concurrent_writes(service: Client, tmp_path: Path) -> None:
     stop = threading.Event()
     failures: list[Exception] = []
 
@@ -50,17 +50,17 @@ def test_a_copy_is_whole_while_writers_go_on(service: Client, tmp_path: Path) ->
         Client.open(tmp_path / str(number)).close()
 
 
-def test_nothing_is_overwritten(service: Client, tmp_path: Path, town: Path) -> None:
+def test_backup_and_restore_overwrite_nothing(service: Client, tmp_path: Path, data_dir: Path) -> None:
     copy = tmp_path / "copy.db"
     service.backup(copy)
     with pytest.raises(InvalidInputError, match="^Backup failed: .*copy.db exists") as caught:
         service.backup(copy)
     assert caught.value.operation == "backup"
     with pytest.raises(ConfigError, match="^Restore failed: .*townsquare.db exists"):
-        Client.restore(copy, town)
+        Client.restore(copy, data_dir)
 
 
-def test_what_is_no_copy_is_refused(tmp_path: Path) -> None:
+def test_restore_refuses_a_file_that_is_not_a_backup(tmp_path: Path) -> None:
     noise = tmp_path / "noise.db"
     noise.write_bytes(b"no database" * 1000)
     for source in (noise, tmp_path / "missing.db", tmp_path):
@@ -72,7 +72,7 @@ def test_what_is_no_copy_is_refused(tmp_path: Path) -> None:
         Client.restore(5, tmp_path)  # type: ignore[arg-type]
 
 
-def test_the_same_through_coroutines(tmp_path: Path) -> None:
+def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
     async def main() -> None:
         async with await townsquare.AsyncClient.open(tmp_path / "data") as client:
             space = await (await client.as_service()).spaces.create_space("Harbor", is_public=True)

@@ -1,28 +1,26 @@
-"""Opening, options, closing, and the client of the process."""
+"""Opening, options, closing and the shared client."""
 
 from __future__ import annotations
 
 import gc
-import inspect
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import townsquare
+from conftest import run_python
 from townsquare import Client, ClosedError, ConfigError
 
 
-def test_open_makes_its_folder_and_a_with_block_closes_it(tmp_path: Path) -> None:
+def test_open_creates_its_folder_and_a_with_block_closes_the_client(tmp_path: Path) -> None:
     with Client.open(tmp_path / "deep" / "town") as client:
         assert not client.closed and repr(client) == "<townsquare.Client open>"
         assert (tmp_path / "deep" / "town" / "townsquare.db").exists()
     assert client.closed and repr(client) == "<townsquare.Client closed>"
 
 
-def test_the_default_folder_is_townsquare_data_or_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_folder_is_townsquare_data_or_the_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Client.open().close()
     assert (tmp_path / "townsquare-data").is_dir()
     monkeypatch.setenv("TOWNSQUARE_DATA_DIR", str(tmp_path / "named"))
@@ -30,7 +28,7 @@ def test_the_default_folder_is_townsquare_data_or_the_variable(tmp_path: Path, m
     assert (tmp_path / "named").is_dir()
 
 
-def test_a_closed_client_refuses_by_name_and_closing_twice_is_fine(client: Client) -> None:
+def test_a_closed_client_raises_closed_error_and_may_be_closed_again(client: Client) -> None:
     client.close()
     client.close()
     for call in (
@@ -45,25 +43,25 @@ def test_a_closed_client_refuses_by_name_and_closing_twice_is_fine(client: Clien
         assert caught.value.kind == "closed" and not caught.value.is_retryable
 
 
-def test_an_exception_passes_through_the_with_block(tmp_path: Path) -> None:
+def test_a_with_block_propagates_exceptions(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         with Client.open(tmp_path / "data") as client:
             raise ZeroDivisionError
     assert client.closed
 
 
-def test_an_area_outlives_the_clients_name(tmp_path: Path, catalog: str) -> None:
+def test_an_area_keeps_its_client_open(tmp_path: Path, catalog: str) -> None:
     discovery = Client.open(tmp_path / "data", catalog_url=catalog).discovery
     gc.collect()
     assert len(discovery.get_trending_mini_apps()) == 4
 
 
-def test_the_area_is_one_object(client: Client) -> None:
+def test_an_area_is_the_same_object_each_time(client: Client) -> None:
     assert client.discovery is client.discovery
 
 
 @pytest.mark.parametrize("interval", [60, 60.5, timedelta(minutes=1), "60", None])
-def test_seconds_may_be_a_number_a_timedelta_or_text(tmp_path: Path, interval: Any) -> None:
+def test_durations_are_numbers_timedeltas_or_text(tmp_path: Path, interval: Any) -> None:
     Client.open(tmp_path / "data", refresh_interval=interval, catalog_timeout=timedelta(milliseconds=1500)).close()
 
 
@@ -89,7 +87,7 @@ def test_seconds_may_be_a_number_a_timedelta_or_text(tmp_path: Path, interval: A
         {"catalog_url": "gopher://x"},
     ],
 )
-def test_an_option_that_does_not_fit_is_a_config_error_that_names_it(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_an_invalid_option_is_a_config_error_that_names_it(tmp_path: Path, options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(ConfigError, match=name) as caught:
         Client.open(tmp_path / "data", **options)
@@ -98,7 +96,7 @@ def test_an_option_that_does_not_fit_is_a_config_error_that_names_it(tmp_path: P
     assert not (tmp_path / "data").exists()
 
 
-def test_none_is_an_option_not_given(tmp_path: Path) -> None:
+def test_none_means_the_default_of_an_option(tmp_path: Path) -> None:
     Client.open(tmp_path / "data", database_url=None, catalog_api_key=None, durability=None, catalog_tries=None).close()
 
 
@@ -107,31 +105,14 @@ def test_options_are_keyword_only(tmp_path: Path) -> None:
         Client.open(tmp_path / "data", "sqlite:x")  # type: ignore[call-arg]
 
 
-def test_the_signature_of_open_says_the_contracts_defaults() -> None:
-    for face in (Client, townsquare.AsyncClient):
-        parameters = inspect.signature(face.open).parameters
-        defaults = {name: each.default for name, each in parameters.items() if each.default is not each.empty}
-        assert defaults == {
-            "data_dir": None,
-            "database_url": None,
-            "catalog_url": None,
-            "catalog_api_key": None,
-            "refresh_interval": 900,
-            "catalog_timeout": 10,
-            "durability": "full",
-            "persist_session": False,
-            "expose_owner_email": True,
-        }
-
-
-def test_a_folder_may_be_text_or_a_path_but_not_a_number(tmp_path: Path) -> None:
+def test_data_dir_is_a_string_or_a_path(tmp_path: Path) -> None:
     Client.open(str(tmp_path / "text")).close()
     Client.open(tmp_path / "ünïcode path").close()
     with pytest.raises(TypeError):
         Client.open(5)  # type: ignore[arg-type]
 
 
-def test_a_key_never_shows(tmp_path: Path) -> None:
+def test_the_catalog_key_is_never_shown(tmp_path: Path) -> None:
     with Client.open(tmp_path / "data", catalog_api_key="MARKED", catalog_url="http://127.0.0.1:9", catalog_tries=1) as client:
         assert "MARKED" not in repr(client)
         with pytest.raises(townsquare.UnavailableError) as caught:
@@ -139,7 +120,7 @@ def test_a_key_never_shows(tmp_path: Path) -> None:
         assert "MARKED" not in str(caught.value) + repr(caught.value.__dict__)
 
 
-def test_there_is_one_shared_client_until_it_is_closed(tmp_path: Path) -> None:
+def test_shared_returns_one_client_until_it_is_closed(tmp_path: Path) -> None:
     first = townsquare.shared(tmp_path / "data", refresh_interval=60)
     try:
         assert townsquare.shared(tmp_path / "data", refresh_interval=60) is first
@@ -157,17 +138,17 @@ def test_there_is_one_shared_client_until_it_is_closed(tmp_path: Path) -> None:
         second.close()
 
 
-def test_classes_can_be_neither_made_nor_subclassed() -> None:
-    for face in (Client, townsquare.AsyncClient, townsquare.Discovery, townsquare.DiscoveryStats):
+def test_classes_can_be_neither_instantiated_nor_subclassed() -> None:
+    for each in (Client, townsquare.AsyncClient, townsquare.Discovery, townsquare.DiscoveryStats):
         with pytest.raises(TypeError):
-            face()
+            each()
         with pytest.raises(TypeError):
-            type("Sub", (face,), {})
-        assert face.__module__ == "townsquare"
+            type("Sub", (each,), {})
+        assert each.__module__ == "townsquare"
 
 
 @pytest.mark.parametrize("ending", ["pass", "del client", "client.discovery.get_trending_mini_apps()", "raise SystemExit(0)"])
-def test_the_interpreter_ends_with_a_client_open(tmp_path: Path, catalog: str, ending: str) -> None:
+def test_the_interpreter_exits_with_an_open_client(tmp_path: Path, catalog: str, ending: str) -> None:
     program = f"import townsquare; client = townsquare.Client.open({str(tmp_path / 'data')!r}, catalog_url={catalog!r}); {ending}"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
+    child = run_python(program)
+    assert (child.returncode, child.stderr) == (0, "")

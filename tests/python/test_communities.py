@@ -1,8 +1,7 @@
-"""Communities from Python: configuration, domains, registrations, and who may not (SPEC 2.2 to 2.4, 4.3, 7, 8)."""
+"""Communities: configurations, domains, registrations and refusals (SPEC 2.2 to 2.4, 4.3, 7, 8)."""
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -24,27 +23,7 @@ def save(service: Client, community_id: str = "town", **given: Any) -> Community
     return service.communities.save_community_config(community_id, **{**REQUIRED, **given})
 
 
-def test_the_signatures_say_the_contracts_defaults() -> None:
-    columns = "brand_config assets_config community_config fidgets_config navigation_config ui_config "
-    columns += "admin_identity_public_keys is_published custom_domain_authorized admin_email"
-    kept = ", ".join(f"{name}=Ellipsis" for name in columns.split())
-    expected = {
-        "save_community_config": f"(community_id, *, {kept})",
-        "get_active_community_config": "(community_id)",
-        "save_community_domain": "(community_id, domain, domain_type)",
-        "delete_community_domain": "(domain)",
-        "update_navigation": "(community_id, navigation_config)",
-        "resolve_community": "(host)",
-        "register_space": "(space_id, space_name, space_type, *, fid=None, identity_public_key=None, signature=None)",
-        "get_space_registration": "(space_id)",
-    }
-    for area in (townsquare.Communities, townsquare.AsyncCommunities):
-        for name, signature in expected.items():
-            shown = str(inspect.signature(getattr(area, name))).replace("(self, /, ", "(").replace("(self, ", "(")
-            assert shown == signature, name
-
-
-def test_a_new_row_takes_the_defaults_of_the_table(service: Client) -> None:
+def test_a_new_configuration_takes_the_defaults_of_the_table(service: Client) -> None:
     config = save(service)
     assert type(config) is CommunityConfig and isinstance(config.id, UUID) and config.community_id == "town"
     assert {name: getattr(config, name) for name in REQUIRED} == REQUIRED
@@ -55,7 +34,7 @@ def test_a_new_row_takes_the_defaults_of_the_table(service: Client) -> None:
     assert len(config.to_dict()) == 13
 
 
-def test_what_is_not_given_stays_and_none_clears(service: Client) -> None:
+def test_missing_columns_are_kept_and_none_clears(service: Client) -> None:
     first = save(service, navigation_config=["home"], admin_identity_public_keys=("k1", "k2"), admin_email="a@b.example")
     assert first.admin_identity_public_keys == ["k1", "k2"]
     second = service.communities.save_community_config("town", ui_config={"dark": True}, is_published=False)
@@ -75,7 +54,7 @@ def test_what_is_not_given_stays_and_none_clears(service: Client) -> None:
         service.communities.save_community_config("new", brand_config={})
 
 
-def test_what_does_not_fit_is_refused_by_its_name(service: Client) -> None:
+def test_invalid_columns_are_refused_by_name(service: Client) -> None:
     for name in ("brand_config", "assets_config", "community_config", "fidgets_config", "navigation_config", "ui_config"):
         with pytest.raises(InvalidInputError, match=f"^Save community config failed: {name} has a number"):
             save(service, "town", **{name: [float("nan")]})
@@ -95,7 +74,7 @@ def test_what_does_not_fit_is_refused_by_its_name(service: Client) -> None:
     assert (str(caught.value), caught.value.code) == (sentence, "22001")
 
 
-def test_clients_read_what_is_published(service: Client, client: Client) -> None:
+def test_only_published_configurations_are_active(service: Client, client: Client) -> None:
     assert client.communities.get_active_community_config("town") is None
     save(service, ui_config={"dark": True})
     expected: dict[str, Any] = {
@@ -104,11 +83,11 @@ def test_clients_read_what_is_published(service: Client, client: Client) -> None
     }  # fmt: skip
     assert client.communities.get_active_community_config("town") == expected
     save(service, is_published=False)
-    for face in (client, service):
-        assert face.communities.get_active_community_config("town") is None
+    for handle in (client, service):
+        assert handle.communities.get_active_community_config("town") is None
 
 
-def test_domains_are_normalised_taken_once_and_resolved(service: Client, client: Client) -> None:
+def test_domains_are_normalised_unique_and_resolved(service: Client, client: Client) -> None:
     save(service)
     save(service, "other")
     domain = service.communities.save_community_domain("town", " HTTPS://www.Town.Example:8443/a ", "custom")
@@ -135,7 +114,7 @@ def test_domains_are_normalised_taken_once_and_resolved(service: Client, client:
         service.communities.delete_community_domain("new.example")
 
 
-def test_navigation_changes_alone(service: Client) -> None:
+def test_update_navigation_changes_no_other_column(service: Client) -> None:
     first = save(service)
     second = service.communities.update_navigation("town", [{"href": "/"}])
     assert second.navigation_config == [{"href": "/"}] and second.brand_config == first.brand_config
@@ -168,7 +147,7 @@ def test_a_space_is_registered_once_with_one_of_five_types(service: Client, clie
         client.communities.get_space_registration("x")
 
 
-def test_nobody_writes(service: Client, client: Client) -> None:
+def test_anonymous_writes_are_refused(service: Client, client: Client) -> None:
     save(service)
     space = service.spaces.create_space("shown", is_public=True)
     calls: list[tuple[str, str, Any]] = [
@@ -186,7 +165,7 @@ def test_nobody_writes(service: Client, client: Client) -> None:
         client.communities.register_space(space.id, "mine", "profile")
 
 
-def test_the_same_through_coroutines(tmp_path: Path) -> None:
+def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
     async def main() -> None:
         async with await townsquare.AsyncClient.open(tmp_path / "data") as client:
             service = await client.as_service()

@@ -1,4 +1,4 @@
-"""The exceptions: one base, builtin co-bases, attributes, pickling (SPEC 7)."""
+"""The exceptions: base classes, attributes and pickling (SPEC 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import townsquare
 from townsquare import exceptions
 
-CO_BASES = {
+BUILTIN_BASES = {
     "ConfigError": ValueError,
     "InvalidInputError": ValueError,
     "NotFoundError": LookupError,
@@ -28,23 +28,23 @@ KINDS = set(
 )
 
 
-def test_the_list_of_all_errors_is_the_contracts() -> None:
-    assert {each.__name__ for each in exceptions.ALL} == {"Error", *CO_BASES} == set(exceptions.__all__)
+def test_every_kind_has_its_exception_class() -> None:
+    assert {each.__name__ for each in exceptions.ALL} == {"Error", *BUILTIN_BASES} == set(exceptions.__all__)
     assert set(exceptions.BY_KIND) == KINDS
     assert all(getattr(townsquare, each.__name__) is each for each in exceptions.ALL)
 
 
 @pytest.mark.parametrize("error", exceptions.ALL, ids=lambda error: error.__name__)
-def test_every_error_has_the_base_and_its_builtin_and_no_other(error: type[townsquare.Error]) -> None:
+def test_every_error_has_its_builtin_base_class(error: type[townsquare.Error]) -> None:
     assert issubclass(error, townsquare.Error) and error.__module__ == "townsquare"
-    expected = CO_BASES.get(error.__name__)
+    expected = BUILTIN_BASES.get(error.__name__)
     for builtin in (ValueError, LookupError, PermissionError, ConnectionError):
         assert issubclass(error, builtin) == (builtin is expected)
     assert not hasattr(builtins, error.__name__)
 
 
 @pytest.mark.parametrize("error", exceptions.ALL, ids=lambda error: error.__name__)
-def test_every_error_says_its_sentence_and_survives_pickling(error: type[townsquare.Error]) -> None:
+def test_every_error_survives_pickling(error: type[townsquare.Error]) -> None:
     raised = error(
         "Update space failed: It is so", kind="internal", message="It is so", operation="update_space", code="23505",
         status=409, is_retryable=True, retry_after=1.5,
@@ -55,13 +55,13 @@ def test_every_error_says_its_sentence_and_survives_pickling(error: type[townsqu
         assert (each.code, each.status, each.is_retryable, each.retry_after) == ("23505", 409, True, 1.5)
 
 
-def test_an_error_made_by_hand_needs_no_more_than_words() -> None:
+def test_an_error_can_be_made_from_a_sentence_alone() -> None:
     error = townsquare.NotFoundError("gone")
     assert (str(error), error.message, error.code, error.status, error.operation) == ("gone", "gone", None, None, None)
     assert townsquare.RateLimitedError("slow down").retry_after == 0.0
 
 
-def test_errors_of_the_core_arrive_whole(client: townsquare.Client) -> None:
+def test_errors_of_the_core_keep_their_attributes(client: townsquare.Client) -> None:
     with pytest.raises(townsquare.Error) as caught:
         client.discovery.search_mini_apps("chess", 0)
     error = caught.value

@@ -1,15 +1,15 @@
-"""What may befall a database, as Python hears of it (SPEC 7): the same kinds and SQLSTATEs as in Rust."""
+"""Database faults: the exceptions have the kinds and SQLSTATEs of the Rust errors (SPEC 7)."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import townsquare
+from conftest import run_python
 from townsquare import Client
 
 IN_SQLITE = """
@@ -21,15 +21,16 @@ database.commit()
 """
 
 
-def run(program: str, *arguments: object) -> str:
-    """What a Python of its own prints: it may be limited, and two SQLite libraries in one process drop each other's locks."""
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout.strip()
+def output(program: str, *arguments: object) -> str:
+    """What a child process prints. A child may be limited, and may use another SQLite library without harm to file locks."""
+    child = run_python(program, *arguments)
+    assert child.returncode == 0, child.stderr
+    return child.stdout.strip()
 
 
-def test_a_dropped_table_is_named_so(service: Client, client: Client, town: Path) -> None:
+def test_a_dropped_table_is_table_missing(service: Client, client: Client, data_dir: Path) -> None:
     space = service.spaces.create_space("Harbor")
-    run(IN_SQLITE, town / "townsquare.db", "DROP TABLE fidgets", "DROP TABLE spaces")
+    output(IN_SQLITE, data_dir / "townsquare.db", "DROP TABLE fidgets", "DROP TABLE spaces")
     for call, prefix in (
         (lambda: service.spaces.get_space(space.id), "Get space"),
         (lambda: service.spaces.create_space("x"), "Create space"),
@@ -42,12 +43,12 @@ def test_a_dropped_table_is_named_so(service: Client, client: Client, town: Path
         assert (type(caught.value), caught.value.kind, caught.value.code) == (townsquare.Error, "table_missing", "42P01")
 
 
-def test_what_a_suite_leaves_behind_is_sound(service: Client, client: Client, town: Path) -> None:
+def test_a_closed_database_passes_its_integrity_check(service: Client, client: Client, data_dir: Path) -> None:
     space = service.spaces.create_space("Harbor")
     service.fidgets.create_fidget(space.id, "clock")
     service.spaces.delete_space(space.id)
     client.close()
-    assert run(IN_SQLITE, town / "townsquare.db", "PRAGMA integrity_check", "PRAGMA foreign_key_check") == "[('ok',)]\n[]"
+    assert output(IN_SQLITE, data_dir / "townsquare.db", "PRAGMA integrity_check", "PRAGMA foreign_key_check") == "[('ok',)]\n[]"
 
 
 FILLING = """
@@ -67,15 +68,15 @@ with townsquare.Client.open(sys.argv[1]) as client:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
-def test_a_file_that_may_not_grow_is_unavailable_and_reads_go_on(tmp_path: Path) -> None:
-    assert run(FILLING, tmp_path / "small") == "unavailable 58030 True"
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no RLIMIT_FSIZE")
+def test_a_full_disk_is_unavailable_for_writes_and_reads_go_on(tmp_path: Path) -> None:
+    assert output(FILLING, tmp_path / "small") == "unavailable 58030 True"
 
 
 OPENING = """
 import os, sys, townsquare
 if os.geteuid() == 0:
-    os.setuid(65534)  # nothing is read-only to root
+    os.setuid(65534)  # root may write read-only files
 try:
     townsquare.Client.open(sys.argv[1])
 except townsquare.ConfigError as error:
@@ -84,15 +85,15 @@ except townsquare.ConfigError as error:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="this system has no modes of files")
-def test_a_read_only_file_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
+def test_a_read_only_database_is_a_config_error_that_names_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "closed"
     Client.open(folder).close()
-    for closed in (*folder.iterdir(), folder):
-        closed.chmod(0o555)
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555)
     for above in tmp_path.parents:
         if above.stat().st_uid == os.geteuid() and above != Path("/"):
             above.chmod(above.stat().st_mode | 0o011)
     tmp_path.chmod(0o755)
-    assert run(OPENING, folder) in ("25006", "58030")
+    assert output(OPENING, folder) in ("25006", "58030")
     folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""JSON columns from Python: what goes in comes back equal, what is no JSON is refused, and nothing overflows."""
+"""JSON columns: values come back equal, other values are refused, and no stack overflows."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ VALUES: list[Any] = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
-def test_a_value_comes_back_equal_and_of_its_type(service: Client, space: Space, value: Any) -> None:
+def test_a_value_comes_back_with_its_value_and_type(service: Client, space: Space, value: Any) -> None:
     back = round_trip(service, space, value)
     assert back == value and type(back) is type(value) and json.dumps(back, sort_keys=True) == json.dumps(value, sort_keys=True)
 
 
-def test_ten_thousand_random_numbers_come_back_to_the_last_bit(service: Client, space: Space) -> None:
+def test_ten_thousand_random_numbers_come_back_exactly(service: Client, space: Space) -> None:
     chance = random.Random(7)
     numbers = [chance.uniform(-1, 1) * 10.0 ** chance.randint(-300, 300) for _ in range(10_000)]
     numbers += [chance.randint(-(2**63), 2**64 - 1) for _ in range(1000)]
@@ -59,7 +59,7 @@ def test_none_is_sql_null_and_none_within_is_json_null(service: Client, space: S
     assert round_trip(service, space, [None, {"a": None}]) == [None, {"a": None}]
 
 
-def test_kinds_of_the_json_types_are_taken_as_those(service: Client, space: Space) -> None:
+def test_subclasses_of_json_types_are_stored_as_json_types(service: Client, space: Space) -> None:
     class Colour(enum.IntEnum):
         RED = 3
 
@@ -78,14 +78,14 @@ def test_kinds_of_the_json_types_are_taken_as_those(service: Client, space: Spac
 
 
 @pytest.mark.parametrize("kind", [list, dict])
-def test_a_hundred_deep_is_taken_and_no_deeper(service: Client, space: Space, kind: type) -> None:
+def test_json_may_be_nested_one_hundred_deep(service: Client, space: Space, kind: type) -> None:
     assert round_trip(service, space, nested(100, kind)) == nested(100, kind)
     limit = sys.getrecursionlimit()
     for depth in (101, 1_000, 100_000):
         deep = nested(depth, kind)
         with pytest.raises(InvalidInputError, match="^Create fidget failed: config is JSON nested deeper than 100$"):
             service.fidgets.create_fidget(space.id, "x", config=deep)
-        while depth > 0:  # taken apart by hand: some Pythons free a deep value by recursion
+        while depth > 0:  # some Pythons free a nested value by recursion and overflow the stack
             deep, depth = (deep[0] if kind is list else deep["a"]), depth - 1
     assert sys.getrecursionlimit() == limit
 
@@ -143,7 +143,7 @@ class Nasty:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_json_is_an_invalid_input(service: Client, space: Space, value: Any, complaint: str) -> None:
+def test_a_value_that_is_not_json_is_an_invalid_input(service: Client, space: Space, value: Any, complaint: str) -> None:
     for within in (value, [value], {"a": [1, {"b": value}]}):
         for name in ("config", "position"):
             with pytest.raises(InvalidInputError) as caught:

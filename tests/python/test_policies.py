@@ -1,4 +1,4 @@
-"""Who may do what, cell by cell: nobody, the owner, another user, the service (SPEC 5.4, DESIGN 4)."""
+"""Row-level security for each caller: anonymous, the owner, another user, the service (SPEC 5.4, DESIGN 4)."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ import townsquare
 from townsquare import Client, Fidget, Space, User, identity_claim
 
 KEY, OTHER_KEY = "01" * 32, "02" * 32
-CALLERS = ["nobody", "owner", "other", "service"]
+CALLERS = ["anonymous", "owner", "other", "service"]
 CONFIG: dict[str, Any] = {"brand_config": {"name": "Town"}, "assets_config": [], "community_config": {}, "fidgets_config": {}}
 
 
-class Town:
-    """A store with every caller, and rows of the owner's: hidden and shown."""
+class Fixture:
+    """A handle for each caller, and a private and a public space of the owner, each with a fidget."""
 
     def __init__(self, client: Client) -> None:
         service = client.as_service()
         self.users: dict[str, User] = {}
-        self.callers: dict[str, Client] = {"nobody": client, "service": service}
+        self.callers: dict[str, Client] = {"anonymous": client, "service": service}
         for name in ("owner", "other"):
             self.users[name] = service.auth.sign_up(f"{name}@town.example", "correct horse")
             session = service.auth.sign_in(f"{name}@town.example", "correct horse")
             self.callers[name] = client.as_user(session.access_token)
         owner = self.callers["owner"]
-        self.hidden: Space = owner.spaces.create_space("hidden")
-        self.shown: Space = owner.spaces.create_space("shown", is_public=True)
-        self.inside: Fidget = owner.fidgets.create_fidget(self.hidden.id, "clock")
-        self.outside: Fidget = owner.fidgets.create_fidget(self.shown.id, "clock")
+        self.private: Space = owner.spaces.create_space("private")
+        self.public: Space = owner.spaces.create_space("public", is_public=True)
+        self.private_fidget: Fidget = owner.fidgets.create_fidget(self.private.id, "clock")
+        self.public_fidget: Fidget = owner.fidgets.create_fidget(self.public.id, "clock")
 
     def __getitem__(self, caller: str) -> Client:
         return self.callers[caller]
 
 
 @pytest.fixture
-def square(client: Client) -> Town:
-    return Town(client)
+def fixture(client: Client) -> Fixture:
+    return Fixture(client)
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call answers, or all that its failure tells."""
+    """What `call` returns, or the attributes of its error."""
     try:
         return call()
     except townsquare.Error as error:
@@ -50,7 +50,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def kind(call: Callable[[], Any]) -> str:
-    """`ok`, or the kind of the failure."""
+    """`ok`, or the kind of the error."""
     result = outcome(call)
     return str(result[1]) if isinstance(result, tuple) else "ok"
 
@@ -61,74 +61,74 @@ def row_policy(operation: str, table: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_spaces_are_seen_by_their_owner_and_by_everyone_when_public(square: Town, caller: str) -> None:
-    spaces, sees = square[caller].spaces, caller in ("owner", "service")
-    assert spaces.get_space(square.shown.id) == square.shown
-    assert spaces.get_space_with_fidgets(square.shown.id).fidgets == [square.outside]
-    assert [space.id for space in spaces.get_public_spaces()] == [square.shown.id]
-    listed = {space.id for space in spaces.get_user_spaces(square.users["owner"].id)}
-    assert listed == ({square.shown.id, square.hidden.id} if sees else {square.shown.id})
+def test_spaces_are_visible_to_their_owner_or_when_public(fixture: Fixture, caller: str) -> None:
+    spaces, sees = fixture[caller].spaces, caller in ("owner", "service")
+    assert spaces.get_space(fixture.public.id) == fixture.public
+    assert spaces.get_space_with_fidgets(fixture.public.id).fidgets == [fixture.public_fidget]
+    assert [space.id for space in spaces.get_public_spaces()] == [fixture.public.id]
+    listed = {space.id for space in spaces.get_user_spaces(fixture.users["owner"].id)}
+    assert listed == ({fixture.public.id, fixture.private.id} if sees else {fixture.public.id})
     for get in (spaces.get_space, spaces.get_space_with_fidgets):
-        assert kind(lambda: get(square.hidden.id)) == ("ok" if sees else "not_found")
+        assert kind(lambda: get(fixture.private.id)) == ("ok" if sees else "not_found")
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_spaces_are_made_by_users_for_themselves_and_by_the_service_for_anyone(square: Town, caller: str) -> None:
-    spaces = square[caller].spaces
+def test_users_create_own_spaces_and_the_service_creates_any(fixture: Fixture, caller: str) -> None:
+    spaces = fixture[caller].spaces
     refused = row_policy("Create space", "spaces")
-    if caller == "nobody":
+    if caller == "anonymous":
         assert outcome(lambda: spaces.create_space("x")) == refused
     else:
-        own = None if caller == "service" else square.users[caller].id
+        own = None if caller == "service" else fixture.users[caller].id
         assert spaces.create_space("x").owner_id == own
         assert spaces.create_space("x", owner_id=own).owner_id == own
     for owner in ("owner", "other"):
         may = caller in (owner, "service")
-        result = outcome(lambda: spaces.create_space("x", owner_id=square.users[owner].id))
-        assert result.owner_id == square.users[owner].id if may else result == refused
-    both: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "owner_id": square.users["owner"].id}]
+        result = outcome(lambda: spaces.create_space("x", owner_id=fixture.users[owner].id))
+        assert result.owner_id == fixture.users[owner].id if may else result == refused
+    both: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "owner_id": fixture.users["owner"].id}]
     assert kind(lambda: spaces.create_spaces(both)) == ("ok" if caller in ("owner", "service") else "forbidden")
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_spaces_are_changed_and_deleted_by_their_owner(square: Town, caller: str) -> None:
-    spaces, expected = square[caller].spaces, "ok" if caller in ("owner", "service") else "not_found"
-    for space in (square.hidden, square.shown):
+def test_only_owner_and_service_change_and_delete_spaces(fixture: Fixture, caller: str) -> None:
+    spaces, expected = fixture[caller].spaces, "ok" if caller in ("owner", "service") else "not_found"
+    for space in (fixture.private, fixture.public):
         assert kind(lambda: spaces.update_space(space.id)) == expected
         assert kind(lambda: spaces.update_space(space.id, name="renamed")) == expected
-        assert square["service"].spaces.get_space(space.id).name == ("renamed" if expected == "ok" else space.name)
+        assert fixture["service"].spaces.get_space(space.id).name == ("renamed" if expected == "ok" else space.name)
         assert kind(lambda: spaces.delete_space(space.id)) == expected
-        assert kind(lambda: square["service"].spaces.get_space(space.id)) == ("not_found" if expected == "ok" else "ok")
+        assert kind(lambda: fixture["service"].spaces.get_space(space.id)) == ("not_found" if expected == "ok" else "ok")
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_fidgets_are_seen_by_who_sees_their_space(square: Town, caller: str) -> None:
-    fidgets, sees = square[caller].fidgets, caller in ("owner", "service")
-    assert fidgets.get_fidget(square.outside.id) == square.outside
-    assert fidgets.get_space_fidgets(square.shown.id) == [square.outside]
-    assert kind(lambda: fidgets.get_fidget(square.inside.id)) == ("ok" if sees else "not_found")
-    assert fidgets.get_space_fidgets(square.hidden.id) == ([square.inside] if sees else [])
+def test_fidgets_are_visible_where_their_space_is(fixture: Fixture, caller: str) -> None:
+    fidgets, sees = fixture[caller].fidgets, caller in ("owner", "service")
+    assert fidgets.get_fidget(fixture.public_fidget.id) == fixture.public_fidget
+    assert fidgets.get_space_fidgets(fixture.public.id) == [fixture.public_fidget]
+    assert kind(lambda: fidgets.get_fidget(fixture.private_fidget.id)) == ("ok" if sees else "not_found")
+    assert fidgets.get_space_fidgets(fixture.private.id) == ([fixture.private_fidget] if sees else [])
     assert fidgets.get_space_fidgets(uuid4()) == []
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_fidgets_are_placed_changed_and_deleted_by_the_owner_of_their_space(square: Town, caller: str) -> None:
-    fidgets, may = square[caller].fidgets, caller in ("owner", "service")
-    for space, fidget in ((square.hidden, square.inside), (square.shown, square.outside)):
+def test_only_the_spaces_owner_and_the_service_write_fidgets(fixture: Fixture, caller: str) -> None:
+    fidgets, may = fixture[caller].fidgets, caller in ("owner", "service")
+    for space, fidget in ((fixture.private, fixture.private_fidget), (fixture.public, fixture.public_fidget)):
         created = outcome(lambda: fidgets.create_fidget(space.id, "text"))
         assert isinstance(created, Fidget) if may else created == row_policy("Create fidget", "fidgets")
         assert kind(lambda: fidgets.create_fidgets(space.id, [{"type": "text"}])) == ("ok" if may else "forbidden")
         expected = "ok" if may else "not_found"
         assert kind(lambda: fidgets.save_positions(space.id, {fidget.id: {"x": 1}})) == expected
         assert kind(lambda: fidgets.update_fidget(fidget.id, config={"a": 1})) == expected
-        now = square["service"].fidgets.get_fidget(fidget.id)
+        now = fixture["service"].fidgets.get_fidget(fidget.id)
         assert (now.position, now.config) == (({"x": 1}, {"a": 1}) if may else (None, None))
         assert kind(lambda: fidgets.delete_fidget(fidget.id)) == expected
 
 
-@pytest.mark.parametrize("caller", ["nobody", "other"])
-def test_a_hidden_row_answers_like_a_missing_one(square: Town, caller: str) -> None:
-    spaces, fidgets, nowhere = square[caller].spaces, square[caller].fidgets, uuid4()
+@pytest.mark.parametrize("caller", ["anonymous", "other"])
+def test_a_hidden_row_fails_like_a_missing_one(fixture: Fixture, caller: str) -> None:
+    spaces, fidgets, nowhere = fixture[caller].spaces, fixture[caller].fidgets, uuid4()
     for call in (
         lambda id: spaces.get_space(id),
         lambda id: spaces.get_space_with_fidgets(id),
@@ -138,45 +138,45 @@ def test_a_hidden_row_answers_like_a_missing_one(square: Town, caller: str) -> N
         lambda id: fidgets.get_space_fidgets(id),
         lambda id: fidgets.create_fidget(id, "text"),
     ):
-        assert outcome(lambda: call(square.hidden.id)) == outcome(lambda: call(nowhere))
+        assert outcome(lambda: call(fixture.private.id)) == outcome(lambda: call(nowhere))
     for call in (
         lambda id: fidgets.get_fidget(id),
         lambda id: fidgets.update_fidget(id, type="x"),
         lambda id: fidgets.delete_fidget(id),
-        lambda id: fidgets.save_positions(square.hidden.id, {id: None}),
+        lambda id: fidgets.save_positions(fixture.private.id, {id: None}),
     ):
-        assert outcome(lambda: call(square.inside.id)) == outcome(lambda: call(nowhere))
+        assert outcome(lambda: call(fixture.private_fidget.id)) == outcome(lambda: call(nowhere))
     missing = (townsquare.NotFoundError, "not_found", "Get space failed: Record not found", None, None, False)
-    assert outcome(lambda: spaces.get_space(square.hidden.id)) == missing
+    assert outcome(lambda: spaces.get_space(fixture.private.id)) == missing
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_users_are_known_as_owners_of_public_spaces_and_deleted_by_themselves(square: Town, caller: str) -> None:
-    owner = square[caller].spaces.get_public_spaces()[0].owner
-    assert owner is not None and (owner.id, owner.email) == (square.users["owner"].id, "owner@town.example")
-    stranger = square["service"].auth.sign_up("stranger@town.example", "correct horse")
+def test_users_appear_as_owners_and_delete_only_themselves(fixture: Fixture, caller: str) -> None:
+    owner = fixture[caller].spaces.get_public_spaces()[0].owner
+    assert owner is not None and (owner.id, owner.email) == (fixture.users["owner"].id, "owner@town.example")
+    stranger = fixture["service"].auth.sign_up("stranger@town.example", "correct horse")
     sentence = "Delete user failed: Database error: permission denied for table users"
-    refusal = (townsquare.AuthError, "unauthorized" if caller == "nobody" else "forbidden", sentence, "42501", None, False)
-    result = outcome(lambda: square[caller].auth.delete_user(stranger.id))
+    refusal = (townsquare.AuthError, "unauthorized" if caller == "anonymous" else "forbidden", sentence, "42501", None, False)
+    result = outcome(lambda: fixture[caller].auth.delete_user(stranger.id))
     assert result is None if caller == "service" else result == refusal
-    update = outcome(lambda: square[caller].auth.update_user(current_password="correct horse", email=f"new-{caller}@town.example"))
-    if caller in square.users:
-        assert (update.id, update.email) == (square.users[caller].id, f"new-{caller}@town.example")
-        square[caller].auth.delete_user(current_password="correct horse")
-        assert kind(lambda: square[caller].spaces.get_public_spaces()) == "unauthorized"
+    update = outcome(lambda: fixture[caller].auth.update_user(current_password="correct horse", email=f"new-{caller}@town.example"))
+    if caller in fixture.users:
+        assert (update.id, update.email) == (fixture.users[caller].id, f"new-{caller}@town.example")
+        fixture[caller].auth.delete_user(current_password="correct horse")
+        assert kind(lambda: fixture[caller].spaces.get_public_spaces()) == "unauthorized"
     else:
         assert update[1:3] == ("unauthorized", "Update user failed: Nobody is signed in")
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_communities_are_read_by_everyone_and_written_by_the_service(square: Town, caller: str) -> None:
-    service, communities, may = square["service"].communities, square[caller].communities, caller == "service"
+def test_every_caller_reads_communities_and_only_the_service_writes_them(fixture: Fixture, caller: str) -> None:
+    service, communities, may = fixture["service"].communities, fixture[caller].communities, caller == "service"
     service.save_community_config("town", **CONFIG)
     service.save_community_domain("town", "town.example", "custom")
     active = communities.get_active_community_config("town")
     assert active is not None and active["brand"] == {"name": "Town"}
     assert communities.resolve_community("town.example") == "town"
-    denied = "unauthorized" if caller == "nobody" else "forbidden"
+    denied = "unauthorized" if caller == "anonymous" else "forbidden"
     for operation, table, call in (
         ("Save community config", "community_configs", lambda: communities.save_community_config("town", **CONFIG)),
         ("Save community config", "community_configs", lambda: communities.save_community_config("new", **CONFIG)),
@@ -193,37 +193,37 @@ def test_communities_are_read_by_everyone_and_written_by_the_service(square: Tow
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_spaces_are_registered_by_their_owner_and_the_service_and_read_by_everyone(square: Town, caller: str) -> None:
-    communities, may = square[caller].communities, caller in ("owner", "service")
-    for space in (square.hidden, square.shown):
+def test_only_owner_and_service_register_a_space(fixture: Fixture, caller: str) -> None:
+    communities, may = fixture[caller].communities, caller in ("owner", "service")
+    for space in (fixture.private, fixture.public):
         made = outcome(lambda: communities.register_space(space.id, "Harbor", "profile"))
         if may:
             assert communities.get_space_registration(space.id) == made
         else:
             assert made == row_policy("Register space", "spaceRegistrations")
-            registered = square["service"].communities.register_space(space.id, "Harbor", "profile")
+            registered = fixture["service"].communities.register_space(space.id, "Harbor", "profile")
             assert communities.get_space_registration(space.id) == registered
     missing = kind(lambda: communities.register_space(uuid4(), "Harbor", "profile"))
     assert missing == ("ok" if caller == "service" else "forbidden")
 
 
-def test_who_linked_an_admin_key_sets_the_navigation_and_nothing_else(square: Town) -> None:
-    service, key = square["service"].communities, identity_claim(uuid4(), KEY)["publicKey"]
+def test_a_linked_admin_key_permits_update_navigation_only(fixture: Fixture) -> None:
+    service, key = fixture["service"].communities, identity_claim(uuid4(), KEY)["publicKey"]
     before = service.save_community_config("town", admin_identity_public_keys=[key], **CONFIG)
     service.save_community_config("elsewhere", admin_identity_public_keys=["ab" * 32], **CONFIG)
-    owner, other = square["owner"], square["other"]
+    owner, other = fixture["owner"], fixture["other"]
     sentence = "Update navigation failed: Database error: permission denied for table community_configs"
     refused = (townsquare.AuthError, "forbidden", sentence, "42501", None, False)
     assert outcome(lambda: owner.communities.update_navigation("town", ["home"])) == refused
-    owner.auth.link_identity(identity_claim(square.users["owner"].id, KEY))
-    other.auth.link_identity(identity_claim(square.users["other"].id, OTHER_KEY))
+    owner.auth.link_identity(identity_claim(fixture.users["owner"].id, KEY))
+    other.auth.link_identity(identity_claim(fixture.users["other"].id, OTHER_KEY))
     after = owner.communities.update_navigation("town", ["home"])
     assert after.navigation_config == ["home"] and after.updated_at > before.updated_at
     changed = {name for name, value in after.to_dict().items() if value != before.to_dict()[name]}
     assert changed == {"navigation_config", "updated_at"}
     for handle, community in ((other, "town"), (owner, "elsewhere"), (other, "nowhere")):
         assert outcome(lambda: handle.communities.update_navigation(community, [])) == refused
-    assert kind(lambda: square["nobody"].communities.update_navigation("town", [])) == "unauthorized"
+    assert kind(lambda: fixture["anonymous"].communities.update_navigation("town", [])) == "unauthorized"
     assert kind(lambda: owner.communities.save_community_config("town", ui_config={})) == "forbidden"
     now = service.save_community_config("town")
     assert now.navigation_config == ["home"]

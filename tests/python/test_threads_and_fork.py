@@ -1,4 +1,4 @@
-"""Threads, signals, fork and the end of the interpreter: a blocked call blocks nobody, and nothing hangs."""
+"""Threads, signals, fork and interpreter exit: a blocked call blocks no other thread, and no exit hangs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 import townsquare
-from conftest import Upstream, wait_until
+from conftest import ENABLE_CTRL_C, Upstream, run_python, wait_until
 from townsquare import Client, ClosedError
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
 
-def test_a_waiting_call_lets_other_threads_run(tmp_path: Path, upstream: Upstream) -> None:
+def test_other_threads_run_during_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
     with Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k") as client, ThreadPoolExecutor(4) as pool:
         upstream.hold()
         waiting = [pool.submit(client.discovery.get_trending_mini_apps, "24h", 1) for _ in range(4)]
-        # The upstream is Python too: that it was asked at all shows that the GIL was let go.
+        # The upstream runs in this process: a request shows that the waiting call has released the GIL.
         wait_until(lambda: upstream.requests)
         assert not any(each.done() for each in waiting)
         upstream.release()
@@ -42,7 +42,7 @@ def test_many_threads_use_one_client(client: Client) -> None:
         assert all(pool.map(work, range(16)))
 
 
-def test_closing_from_another_thread_ends_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
+def test_close_on_another_thread_ends_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
     client = Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
     upstream.hold()
     with ThreadPoolExecutor(1) as pool:
@@ -53,7 +53,7 @@ def test_closing_from_another_thread_ends_a_waiting_call(tmp_path: Path, upstrea
             waiting.result(30)
 
 
-def test_dropping_the_last_name_of_a_client_under_a_refresh_does_not_hang(tmp_path: Path, upstream: Upstream) -> None:
+def test_dropping_a_client_during_a_refresh_does_not_hang(tmp_path: Path, upstream: Upstream) -> None:
     upstream.hold()
     client = Client.open(tmp_path / "data", catalog_url=upstream.url, catalog_api_key="k")
     thread = threading.Thread(target=client.discovery.get_trending_mini_apps, daemon=True)
@@ -68,7 +68,7 @@ def test_dropping_the_last_name_of_a_client_under_a_refresh_does_not_hang(tmp_pa
 
 def test_ctrl_c_interrupts_a_waiting_call(tmp_path: Path, upstream: Upstream) -> None:
     upstream.hold()
-    program = f"""
+    program = f"""{ENABLE_CTRL_C}
 import townsquare
 client = townsquare.Client.open({str(tmp_path / "data")!r}, catalog_url={upstream.url!r}, catalog_api_key="k")
 try:
@@ -88,7 +88,7 @@ except KeyboardInterrupt:
         child.kill()
 
 
-def test_the_interpreter_ends_while_a_daemon_thread_waits(tmp_path: Path, upstream: Upstream) -> None:
+def test_the_interpreter_exits_while_a_daemon_thread_waits(tmp_path: Path, upstream: Upstream) -> None:
     upstream.hold()
     program = f"""
 import threading, time, townsquare, sys
@@ -168,14 +168,12 @@ assert townsquare.shared() is shared
 
 
 @needs_fork
-def test_after_a_fork_the_child_is_refused_and_the_parent_goes_on(tmp_path: Path, catalog: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), catalog], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+def test_after_a_fork_the_child_is_refused_and_the_parent_continues(tmp_path: Path, catalog: str) -> None:
+    child = run_python(FORKING, tmp_path, catalog, timeout=120)
+    assert (child.returncode, child.stderr) == (0, "")
 
 
-def test_many_threads_write_and_read_one_store(service: Client) -> None:
+def test_many_threads_write_and_read_one_database(service: Client) -> None:
     space = service.spaces.create_space("Harbor", is_public=True)
 
     def work(number: int) -> bool:

@@ -1,4 +1,4 @@
-"""A program as its author would type it: mypy --strict must find nothing. It is checked, never run."""
+"""A typed program that mypy --strict accepts. It is never run."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def signing_in(folder: Path, key: str) -> Optional[User]:
         return current.user if current is not None else None
 
 
-def heard(event: str, session: Optional[Session]) -> None:
+def listener(event: str, session: Optional[Session]) -> None:
     print(event, session.user.id if session is not None else None)
 
 
 async def awaiting_sign_in(client: AsyncClient) -> None:
     session: Session = await client.auth.sign_in("ann@town.example", "correct horse")
     handle: AsyncClient = await client.as_user(session.access_token)
-    subscription: Subscription = await handle.auth.on_auth_state_change(heard)
+    subscription: Subscription = await handle.auth.on_auth_state_change(listener)
     await asyncio.to_thread(subscription.unsubscribe)
     await client.auth.sign_out()
 

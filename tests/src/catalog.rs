@@ -1,8 +1,11 @@
-//! Synthetic catalogs in the upstream's body format (UPSTREAM 1): any size, the same for the same seed.
+//! Invented catalogs of any size in the upstream's body format (UPSTREAM 1), for tests and benches.
 //!
-//! Invariant: an app follows from the seed and its index alone, so the millionth costs no more than the first.
+//! Invariant: an app follows from seed and index alone. Without a seed, names and texts never change: the benches'
+//! figures are comparable between versions. A row takes about 780 bytes and has tags, category and description as often
+//! as a row of the real catalog.
 
-mod oddities;
+mod malformed_rows;
+mod splitmix;
 mod words;
 
 use std::{
@@ -13,10 +16,13 @@ use std::{
 
 use serde_json::{Value, json};
 
-pub use self::oddities::{Oddity, full_frame, oddities};
-use crate::{random::Random, upstream::CATEGORIES};
+pub use self::{
+    malformed_rows::{MalformedRow, full_frame, malformed_rows},
+    splitmix::SplitMix,
+};
+use crate::upstream::CATEGORIES;
 
-/// CAIP-2 ids with the network's name (UPSTREAM 1).
+/// CAIP-2 chain ids with their network names (UPSTREAM 1).
 pub const CHAINS: [(&str, &str); 17] = [
     ("eip155:1", "ethereum"),
     ("eip155:8453", "base"),
@@ -37,26 +43,26 @@ pub const CHAINS: [(&str, &str); 17] = [
     ("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "solana"),
 ];
 
-/// A row as upstream keeps it: the text it sends, and what it filters by.
+/// A row of the upstream: the JSON text it sends, and the values it filters by.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The frame as JSON text; may be malformed on purpose.
+    /// The frame as JSON text; malformed in some tests.
     pub body: String,
-    /// The category that upstream files it under.
+    /// The category by which the upstream filters.
     pub category: Option<String>,
-    /// The networks that upstream knows it to need, whether or not the row says so.
+    /// The networks by which the upstream filters, whether or not the body names them.
     pub networks: Vec<String>,
 }
 
 impl Row {
-    /// A row of raw text, without category and networks.
+    /// Makes a row of raw text without category and networks.
     pub fn raw(body: impl Into<String>) -> Row {
         Row { body: body.into(), category: None, networks: Vec::new() }
     }
 }
 
 impl From<Value> for Row {
-    /// Filed under what the frame itself says.
+    /// Takes category and networks from the frame.
     fn from(frame: Value) -> Row {
         let manifest = match &frame["manifest"]["miniapp"] {
             Value::Null => &frame["manifest"]["frame"],
@@ -72,31 +78,32 @@ impl From<Value> for Row {
     }
 }
 
+/// A word in the texts of about a quarter of the invented apps.
+pub const FREQUENT_WORD: &str = "pliox";
+
 /// An invented mini app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct App {
-    /// Its place in the 24h order, from 0.
+    /// Position in the 24h order, from 0.
     pub index: usize,
+    /// The id that the library derives: the host of the home URL, unique by the index in it.
+    pub id: String,
     /// Display name.
     pub name: String,
-    /// Home URL; its host carries the index, so every app has its own.
-    pub home_url: String,
-    /// The id the library gives it.
-    pub id: String,
-    /// One of upstream's, or none.
-    pub category: Option<&'static str>,
-    /// What it needs; empty for most.
-    pub networks: Vec<&'static str>,
-    /// Up to five.
+    /// At most five.
     pub tags: Vec<String>,
-    /// A sentence or two.
-    pub description: Option<String>,
-    /// A few words.
+    /// One of the upstream's categories; absent in 18 percent.
+    pub category: Option<&'static str>,
+    /// Four words; absent in half.
     pub subtitle: Option<String>,
-    /// A few words.
+    /// Four words; absent in most.
     pub tagline: Option<String>,
-    /// Farcaster id, handle, followers, score.
-    pub author: (u64, String, u64, f64),
+    /// User name of the author.
+    pub author: String,
+    /// 6 to 19 words; absent in 11 percent.
+    pub description: Option<String>,
+    /// The networks it requires; empty in 70 percent.
+    pub networks: Vec<&'static str>,
 }
 
 /// A catalog of invented apps.
@@ -104,154 +111,151 @@ pub struct App {
 pub struct Catalog {
     seed: u64,
     size: usize,
-    says_chains: bool,
+    names_chains: bool,
 }
 
 impl Catalog {
-    /// `size` apps of the default seed, with bodies that carry no chains, as Neynar's.
+    /// Makes a catalog of `size` apps whose bodies have no `required_chains`, as Neynar's bodies have none.
     pub fn of(size: usize) -> Catalog {
-        Catalog { seed: 2835, size, says_chains: false }
+        Catalog { seed: 0, size, names_chains: false }
     }
 
-    /// Of another seed.
+    /// Changes every app to that of another seed.
     pub fn seeded(self, seed: u64) -> Catalog {
         Catalog { seed, ..self }
     }
 
-    /// With `required_chains` in the bodies.
-    pub fn saying_chains(self) -> Catalog {
-        Catalog { says_chains: true, ..self }
+    /// Adds `required_chains` to the bodies.
+    pub fn with_chains(self) -> Catalog {
+        Catalog { names_chains: true, ..self }
     }
 
-    /// The app at this place.
+    /// Returns the app at this position.
     pub fn app(&self, index: usize) -> App {
-        let mut random = Random::seeded(self.seed ^ (index as u64).wrapping_mul(0xD134_2543_DE82_EF95));
-        let name = words::name(&mut random);
-        let handle = words::handle(&mut random);
-        let host = words::slug(&name);
-        let path = if random.percent(15) { "/app/Start" } else { "" };
-        let id = format!("{host}{}{index}.example{path}", if host.is_empty() { "" } else { "-" });
-        let category = (!random.percent(18)).then(|| random.pick(&CATEGORIES));
-        let mut networks = Vec::new();
-        if random.percent(30) {
-            for _ in 0..=random.below(3) {
-                let (_, network) = random.pick(&CHAINS);
-                // Upstream's own list has no hyperevm.
-                if network != "hyperevm" && !networks.contains(&network) {
-                    networks.push(network);
-                }
-            }
-        }
+        let seed = (self.seed << 32) + index as u64 + 1;
+        let random = &mut SplitMix::new(seed);
+        let own = words::capitalised(&words::invented(random));
+        let mut distinctive = || words::capitalised(&words::distinctive(random));
+        let (first, second) = (distinctive(), distinctive());
+        let name = match random.below(100) {
+            0..40 => own,
+            40..58 => format!("{own} {first}"),
+            58..73 => format!("{first} {second}"),
+            73..88 => format!("{first} {own} {second}"),
+            88..94 => format!("{own}{first}"),
+            _ => own.to_uppercase(),
+        };
+        let slug: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        let author = words::invented(random);
+        let tags = if random.percent(60) { 1 + random.below(5) } else { 0 };
         App {
             index,
-            home_url: format!("https://{id}"),
-            id,
-            category,
-            networks,
-            tags: words::tags(&mut random),
-            description: (!random.percent(11)).then(|| words::sentence(&mut random)),
-            subtitle: random.percent(52).then(|| words::phrase(&mut random)),
-            tagline: random.percent(20).then(|| words::phrase(&mut random)),
-            author: (
-                1000 + random.below(1_500_000) as u64,
-                handle,
-                random.below(30_000) as u64,
-                random.below(101) as f64 / 100.0,
-            ),
+            id: format!("{slug}-{index}.example"),
             name,
+            tags: (0..tags).map(|_| words::distinctive(random)).collect(),
+            category: random.percent(82).then(|| random.pick(&CATEGORIES)),
+            subtitle: random.percent(52).then(|| words::text(4, random)),
+            tagline: random.percent(20).then(|| words::text(4, random)),
+            author,
+            description: random.percent(89).then(|| {
+                let length = 6 + random.below(14);
+                words::text(length, random)
+            }),
+            networks: networks(&mut SplitMix::new(!seed)),
         }
     }
 
-    /// All apps, most trending first.
+    /// Returns all apps, most trending first.
     pub fn apps(self) -> impl Iterator<Item = App> {
         (0..self.size).map(move |index| self.app(index))
     }
 
-    /// The frame of an app.
+    /// Returns the frame of an app.
     pub fn frame(&self, app: &App) -> Value {
-        let (fid, username, followers, score) = &app.author;
+        let (domain, fid) = (&app.id, 1_000 + app.index);
         let mut manifest = json!({
             "version": "1",
             "name": app.name,
-            "home_url": app.home_url,
-            "icon_url": format!("https://{}/icon.png", app.id),
-            "image_url": format!("https://{}/card.png", app.id),
+            "home_url": format!("https://{domain}"),
+            "icon_url": format!("https://{domain}/icon.png"),
+            "image_url": format!("https://{domain}/image.png"),
             "button_title": "Open",
-            "splash_image_url": format!("https://{}/splash.png", app.id),
+            "splash_image_url": format!("https://{domain}/splash.png"),
             "splash_background_color": "#1a2b3c",
             "tags": app.tags,
-            "screenshot_urls": [format!("https://{}/1.png", app.id)],
         });
         let optional = [
-            ("primary_category", app.category.map(str::to_owned)),
-            ("description", app.description.clone()),
-            ("subtitle", app.subtitle.clone()),
-            ("tagline", app.tagline.clone()),
+            ("primary_category", app.category),
+            ("description", app.description.as_deref()),
+            ("subtitle", app.subtitle.as_deref()),
+            ("tagline", app.tagline.as_deref()),
         ];
         for (part, text) in optional {
             if let Some(text) = text {
                 manifest[part] = text.into();
             }
         }
-        if self.says_chains && !app.networks.is_empty() {
+        if self.names_chains && !app.networks.is_empty() {
             let chain = |name: &&str| CHAINS.iter().find(|(_, known)| known == name).map(|(id, _)| *id);
             manifest["required_chains"] = app.networks.iter().filter_map(chain).collect::<Vec<_>>().into();
         }
         json!({
             "version": "next",
-            "image": format!("https://{}/image.png", app.id),
-            "frames_url": app.home_url,
-            "title": "Launch",
+            "image": format!("https://{domain}/image.png"),
+            "frames_url": format!("https://{domain}"),
             "manifest": { "frame": manifest },
             "author": {
                 "object": "user",
                 "fid": fid,
-                "username": username,
-                "display_name": words::capitalised(username),
+                "username": app.author,
+                "display_name": words::capitalised(&app.author),
                 "pfp_url": format!("https://pictures.example/{fid}.png"),
-                "follower_count": followers,
-                "following_count": 12,
-                "score": score,
+                "follower_count": 30_000 / (1 + app.index % 997),
+                "score": 0.5,
             },
             "metadata": { "html": {} },
         })
     }
 
-    /// The row of an app.
-    pub fn row(&self, app: &App) -> Row {
-        Row {
-            body: self.frame(app).to_string(),
+    /// Returns all rows, most trending first.
+    pub fn rows(self) -> impl Iterator<Item = Row> {
+        self.apps().map(move |app| Row {
+            body: self.frame(&app).to_string(),
             category: app.category.map(str::to_owned),
             networks: app.networks.iter().map(|name| (*name).to_owned()).collect(),
-        }
+        })
     }
 
-    /// All rows, most trending first.
-    pub fn rows(self) -> impl Iterator<Item = Row> {
-        self.apps().map(move |app| self.row(&app))
-    }
-
-    /// Writes a `file:` catalog: one page without a next one. Streams, so a million apps need no memory.
+    /// Writes a `file:` catalog: one page without a next one. Streams the rows, so a million apps need no memory.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The file system's error.
     pub fn write(self, path: &Path) -> io::Result<()> {
-        write_rows(path, self.rows())
+        write_rows(path, self.rows().map(|row| row.body))
     }
+}
+
+/// Up to three networks for three apps of ten. The upstream's list has no hyperevm.
+fn networks(random: &mut SplitMix) -> Vec<&'static str> {
+    let count = if random.percent(30) { 1 + random.below(3) } else { 0 };
+    let mut networks: Vec<_> = (0..count).map(|_| random.pick(&CHAINS).1).filter(|name| *name != "hyperevm").collect();
+    networks.sort_unstable();
+    networks.dedup();
+    networks
 }
 
 /// Writes a `file:` catalog of these rows.
 ///
 /// # Errors
-/// What the file system says.
-pub fn write_rows(path: &Path, rows: impl IntoIterator<Item = Row>) -> io::Result<()> {
+/// The file system's error.
+pub fn write_rows(path: &Path, rows: impl IntoIterator<Item = String>) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     file.write_all(br#"{"frames":["#)?;
     for (index, row) in rows.into_iter().enumerate() {
         if index > 0 {
-            file.write_all(b",\n")?;
+            file.write_all(b",")?;
         }
-        file.write_all(row.body.as_bytes())?;
+        file.write_all(row.as_bytes())?;
     }
     file.write_all(br#"],"next":{"cursor":null}}"#)?;
     file.into_inner()?.sync_all()
@@ -259,10 +263,12 @@ pub fn write_rows(path: &Path, rows: impl IntoIterator<Item = Row>) -> io::Resul
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
-    fn the_same_seed_makes_the_same_catalog() {
+    fn a_seed_always_makes_the_same_catalog() {
         let catalog = Catalog::of(50);
         assert!(catalog.apps().eq(catalog.apps()));
         assert_ne!(catalog.app(7), catalog.seeded(1).app(7));
@@ -270,12 +276,28 @@ mod tests {
     }
 
     #[test]
-    fn names_are_varied_and_ids_unique() {
-        let apps: Vec<_> = Catalog::of(2_490).apps().collect();
-        let names: std::collections::HashSet<_> = apps.iter().map(|app| &app.name).collect();
-        let ids: std::collections::HashSet<_> = apps.iter().map(|app| &app.id).collect();
+    fn the_catalog_of_the_benches_never_changes() {
+        let folder = crate::temp_dir();
+        let file = folder.path().join("catalog.json");
+        Catalog::of(5_000).write(&file).expect("the temporary folder is writable");
+        let bytes = std::fs::read(&file).expect("the catalog");
+        // FNV-1a
+        let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        assert_eq!(bytes.len(), 4152012);
+        assert_eq!(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold), 0xe386f7d4899f8e6d);
+    }
+
+    #[test]
+    fn names_are_varied_ids_unique_and_rows_as_long_as_real_ones() {
+        let catalog = Catalog::of(2_490);
+        let apps: Vec<_> = catalog.apps().collect();
+        let names: HashSet<_> = apps.iter().map(|app| &app.name).collect();
+        let ids: HashSet<_> = apps.iter().map(|app| &app.id).collect();
         assert!(names.len() > 2_400, "{}", names.len());
         assert_eq!(ids.len(), apps.len());
-        assert!(apps.iter().any(|app| !app.name.is_ascii()));
+        let mean = catalog.rows().map(|row| row.body.len()).sum::<usize>() / apps.len();
+        assert!((700..860).contains(&mean), "{mean} bytes a row");
+        let frequent = catalog.rows().filter(|row| row.body.contains(FREQUENT_WORD)).count();
+        assert!(frequent > apps.len() / 5, "{frequent} rows contain {FREQUENT_WORD}");
     }
 }

@@ -1,22 +1,33 @@
-//! Fixtures of the integration tests: an upstream that misbehaves on command, catalogs of any size, and small aids.
+//! Fixtures of the integration tests and the benches: databases of both engines, an upstream on the loopback, invented
+//! catalogs.
 //!
-//! Invariant: everything here is deterministic but for ports and temporary folders; what a fixture starts ends when
-//! it is dropped, and nothing sleeps except to poll until a deadline.
+//! Invariant: everything is deterministic except ports and temporary folders; what a fixture starts ends when the
+//! fixture is dropped.
 
 #![forbid(unsafe_code)]
+#![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
-pub mod alone;
-pub mod asker;
 pub mod catalog;
-pub mod outside;
+pub mod fixture;
+pub mod http_client;
 pub mod paths;
 pub mod postgres;
-pub mod random;
+pub mod raw_sql;
 pub mod setting;
 pub mod skip;
-pub mod store;
-pub mod temp;
+pub mod subprocess;
+pub mod test_database;
 pub mod threads;
-pub mod town;
 pub mod upstream;
 pub mod wait;
+
+pub use fastrand::Rng;
+pub use tempfile::TempDir;
+
+/// Creates a temporary folder that is removed on drop.
+///
+/// # Panics
+/// When the system's temporary folder is not writable.
+pub fn temp_dir() -> TempDir {
+    tempfile::Builder::new().prefix("townsquare-").tempdir().expect("the temporary folder is writable")
+}

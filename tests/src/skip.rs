@@ -1,12 +1,12 @@
-//! Skipping aloud: a test that cannot run here says so, and where everything must run it fails.
+//! Skips: a test that cannot run on this machine reports it, and fails where no test may be skipped.
 
-/// Says that `what` was not tested.
+/// Reports that `what` was not tested.
 ///
 /// # Panics
-/// With `TOWNSQUARE_REQUIRE_ALL=1`, as continuous integration sets it.
+/// With `TOWNSQUARE_REQUIRE_ALL=1`, which continuous integration sets.
 pub fn skip(what: &str) {
     assert!(std::env::var_os("TOWNSQUARE_REQUIRE_ALL").is_none_or(|all| all != "1"), "nothing may be skipped: {what}");
-    #[allow(clippy::print_stderr, reason = "a skip that nobody sees is a test that nobody runs")]
+    #[allow(clippy::print_stderr, reason = "a skipped test must be visible")]
     {
         eprintln!("SKIPPED: {what}");
     }

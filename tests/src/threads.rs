@@ -1,11 +1,11 @@
-//! The threads of this process, by name (Linux).
+//! Names and number of this process's threads (Linux).
 
 use std::fs;
 
-/// The names of this process's threads that begin with `prefix`, sorted; `None` where `/proc` does not tell.
+/// Returns the sorted names of the threads whose name begins with `prefix`; `None` without `/proc`.
 pub fn named(prefix: &str) -> Option<Vec<String>> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
-    // A thread that ends while we look has no name any more.
+    // A thread that ended meanwhile has no name.
     let names = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
     let mut names: Vec<_> =
         names.map(|name| name.trim_end().to_owned()).filter(|name| name.starts_with(prefix)).collect();
@@ -13,12 +13,12 @@ pub fn named(prefix: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The library's threads that live now; none where they cannot be counted.
+/// Returns the names of the library's threads; empty where threads cannot be counted.
 pub fn of_townsquare() -> Vec<String> {
     named("townsquare").unwrap_or_default()
 }
 
-/// How many threads this process has, of any name.
+/// Returns the number of this process's threads.
 pub fn count() -> Option<usize> {
     named("").map(|names| names.len())
 }

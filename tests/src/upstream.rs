@@ -1,11 +1,11 @@
-//! A catalog API on the loopback (UPSTREAM 1): honest by default, and as bad as a test wants it.
+//! A fake upstream: a catalog API on the loopback (UPSTREAM 1) that serves its rows, or fails as a test demands.
 //!
-//! Invariant: it records every request before it answers, and when it is dropped its port is closed and its threads
-//! end. Each connection serves one request, so that no answer depends on an earlier one.
+//! Invariant: it records every request before it replies; dropping it closes its port and ends its threads. Each
+//! connection serves one request, so that replies are independent.
 
 mod reply;
 mod request;
-mod shelf;
+mod upstream_data;
 
 use std::{
     net::SocketAddr,
@@ -25,11 +25,11 @@ use tokio::{
 pub use self::{
     reply::{Gate, Reply},
     request::Request,
-    shelf::{CATEGORIES, NETWORKS, PATH, Shelf, WINDOWS, in_order_of},
+    upstream_data::{CATEGORIES, NETWORKS, PATH, UpstreamData, WINDOWS, in_order_of},
 };
 use crate::{catalog::Row, wait::wait_until};
 
-/// The key that the upstream wants to see in `x-api-key`.
+/// The API key that the upstream expects in `x-api-key`.
 pub const KEY: &str = "MARKED-key-of-the-tests";
 
 type Behaviour = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
@@ -39,27 +39,28 @@ pub struct Upstream {
     address: SocketAddr,
     shared: Arc<Shared>,
     runtime: Option<Runtime>,
-    /// Either a task that accepts, or the port held without listening.
-    door: Mutex<Door>,
+    listener: Mutex<Listener>,
 }
 
-enum Door {
-    Open(JoinHandle<()>),
-    Shut(Option<TcpSocket>),
+enum Listener {
+    /// The task that accepts connections.
+    Accepting(JoinHandle<()>),
+    /// A socket that is bound but does not listen.
+    Refusing(Option<TcpSocket>),
 }
 
 struct Shared {
-    shelf: RwLock<Arc<Shelf>>,
+    upstream_data: RwLock<Arc<UpstreamData>>,
     behaviour: RwLock<Behaviour>,
     requests: Mutex<Vec<Request>>,
     sent: Arc<AtomicU64>,
 }
 
 impl Upstream {
-    /// An honest upstream with these rows, first is most trending.
+    /// Starts an upstream with these rows, most trending first.
     ///
     /// # Panics
-    /// When there is no loopback to listen on.
+    /// When there is no free port on the loopback.
     pub fn of(rows: impl IntoIterator<Item = Row>) -> Upstream {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -68,8 +69,8 @@ impl Upstream {
             .build()
             .expect("a runtime for the fake upstream");
         let shared = Arc::new(Shared {
-            shelf: RwLock::new(Arc::new(Shelf::of(rows))),
-            behaviour: RwLock::new(Arc::new(|_: &Request| Reply::Honest)),
+            upstream_data: RwLock::new(Arc::new(UpstreamData::of(rows))),
+            behaviour: RwLock::new(Arc::new(|_: &Request| Reply::Page)),
             requests: Mutex::default(),
             sent: Arc::default(),
         });
@@ -81,89 +82,89 @@ impl Upstream {
                 .expect("a port on the loopback")
         };
         let address = listener.local_addr().expect("a bound socket has an address");
-        let door = Door::Open(runtime.spawn(accept(listener, Arc::clone(&shared))));
-        Upstream { address, shared, runtime: Some(runtime), door: Mutex::new(door) }
+        let listener = Listener::Accepting(runtime.spawn(accept(listener, Arc::clone(&shared))));
+        Upstream { address, shared, runtime: Some(runtime), listener: Mutex::new(listener) }
     }
 
-    /// Its base URL.
+    /// Returns the base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its address.
+    /// Returns the address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Replaces the rows.
     pub fn serve(&self, rows: impl IntoIterator<Item = Row>) {
-        *self.shared.shelf.write() = Arc::new(Shelf::of(rows));
+        *self.shared.upstream_data.write() = Arc::new(UpstreamData::of(rows));
     }
 
-    /// The rows it serves now.
-    pub fn shelf(&self) -> Arc<Shelf> {
-        Arc::clone(&self.shared.shelf.read())
+    /// Returns the rows it serves.
+    pub fn upstream_data(&self) -> Arc<UpstreamData> {
+        Arc::clone(&self.shared.upstream_data.read())
     }
 
-    /// From now on answers as `behaviour` says.
-    pub fn behave(&self, behaviour: impl Fn(&Request) -> Reply + Send + Sync + 'static) {
+    /// Replies to every later request as `behaviour` returns.
+    pub fn reply_with(&self, behaviour: impl Fn(&Request) -> Reply + Send + Sync + 'static) {
         *self.shared.behaviour.write() = Arc::new(behaviour);
     }
 
-    /// From now on is honest, and listens.
+    /// Accepts connections and serves its rows again.
     pub fn recover(&self) {
-        self.behave(|_| Reply::Honest);
+        self.reply_with(|_| Reply::Page);
         self.listen();
     }
 
-    /// From now on refuses connections, and cuts those it has.
+    /// Closes its connections and refuses new ones until [`Upstream::recover`].
     ///
     /// # Panics
-    /// When the port is lost to somebody else.
-    pub fn refuse(&self) {
-        let mut door = self.door.lock();
-        let Door::Open(task) = &*door else { return };
+    /// When another process takes the port.
+    pub fn refuse_connections(&self) {
+        let mut listener = self.listener.lock();
+        let Listener::Accepting(task) = &*listener else { return };
         task.abort();
         wait_until("the fake upstream has stopped listening", || task.is_finished());
-        // Bound but not listening: connections are refused, and nobody else gets the port.
+        // A bound socket that does not listen refuses connections and keeps the port.
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_reuseaddr(true).expect("an option of every socket");
-        socket.bind(self.address).expect("the port that was just left");
-        *door = Door::Shut(Some(socket));
+        socket.bind(self.address).expect("the port that this upstream had");
+        *listener = Listener::Refusing(Some(socket));
     }
 
     fn listen(&self) {
-        let mut door = self.door.lock();
-        if let (Door::Shut(socket), Some(runtime)) = (&mut *door, &self.runtime) {
+        let mut state = self.listener.lock();
+        if let (Listener::Refusing(socket), Some(runtime)) = (&mut *state, &self.runtime) {
             let _context = runtime.enter();
-            let socket = socket.take().expect("a shut door holds its port");
+            let socket = socket.take().expect("a refusing upstream holds its port");
             let listener = socket.listen(1024).expect("a bound socket listens");
-            *door = Door::Open(runtime.spawn(accept(listener, Arc::clone(&self.shared))));
+            *state = Listener::Accepting(runtime.spawn(accept(listener, Arc::clone(&self.shared))));
         }
     }
 
-    /// Every request so far, in the order they came.
+    /// Returns all requests since the start or the last [`Upstream::clear_requests`].
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().clone()
     }
 
-    /// How many requests have come.
-    pub fn count(&self) -> usize {
+    /// Counts these requests.
+    pub fn request_count(&self) -> usize {
         self.shared.requests.lock().len()
     }
 
-    /// How many lists were begun: requests for a first page.
-    pub fn lists(&self) -> usize {
+    /// Counts these requests that ask for the first page of a list.
+    pub fn list_count(&self) -> usize {
         self.shared.requests.lock().iter().filter(|request| request.page() == 0).count()
     }
 
-    /// Forgets the requests so far.
-    pub fn forget(&self) {
+    /// Deletes the recorded requests.
+    pub fn clear_requests(&self) {
         self.shared.requests.lock().clear();
     }
 
-    /// Bytes of bodies handed to the network so far.
-    pub fn sent(&self) -> u64 {
+    /// Returns the number of body bytes written so far.
+    pub fn sent_bytes(&self) -> u64 {
         self.shared.sent.load(Ordering::Relaxed)
     }
 }
@@ -194,7 +195,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     shared.requests.lock().push(request.clone());
     let behaviour = Arc::clone(&shared.behaviour.read());
     let reply = behaviour(&request);
-    let shelf = Arc::clone(&shared.shelf.read());
-    // A client that hangs up has its reasons.
-    let _ = reply.send(&request, &shelf, &mut stream, &shared.sent).await;
+    let upstream_data = Arc::clone(&shared.upstream_data.read());
+    // A client may close the connection early.
+    let _ = reply.send(&request, &upstream_data, &mut stream, &shared.sent).await;
 }

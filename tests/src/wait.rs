@@ -1,4 +1,4 @@
-//! Waiting for something to become true, with a deadline instead of a guess.
+//! Waiting for a condition, by polling it until a deadline.
 
 use std::{
     thread,
@@ -6,37 +6,39 @@ use std::{
 };
 
 const PACE: Duration = Duration::from_millis(5);
-/// Long enough for a loaded machine; reached only by a test that fails.
+/// Long enough for a loaded machine; only a failing test reaches it.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Blocks until `ready` says so.
+/// Blocks until `ready` returns true.
 ///
 /// # Panics
-/// Naming `what`, when it has not become true in time.
+/// With `what`, when `ready` does not return true before [`DEADLINE`].
 pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !ready() {
         assert!(Instant::now() < end, "waited {DEADLINE:?} until {what}");
+        #[allow(clippy::disallowed_methods, reason = "polls until a deadline")]
         thread::sleep(PACE);
     }
 }
 
-/// The same without blocking the thread.
+/// Waits until `ready` returns true, without blocking the thread.
 ///
 /// # Panics
-/// Naming `what`, when it has not become true in time.
+/// With `what`, when `ready` does not return true before [`DEADLINE`].
 pub async fn until(what: &str, mut ready: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !ready() {
         assert!(Instant::now() < end, "waited {DEADLINE:?} until {what}");
+        #[allow(clippy::disallowed_methods, reason = "polls until a deadline")]
         tokio::time::sleep(PACE).await;
     }
 }
 
-/// The value of a future that must not hang.
+/// Returns the value of a future that must finish within `limit`.
 ///
 /// # Panics
-/// Naming `what`, when it takes too long.
+/// With `what`, when it takes longer.
 pub async fn within<F: Future>(what: &str, limit: Duration, future: F) -> F::Output {
     match tokio::time::timeout(limit, future).await {
         Ok(value) => value,

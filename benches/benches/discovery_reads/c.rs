@@ -5,17 +5,17 @@
 
 use std::{ffi::c_char, hint::black_box, path::Path, ptr};
 
-use townsquare_benches::town::Folder;
 use townsquare_ffi::{
     tsq_client, tsq_client_free, tsq_client_open, tsq_config_free, tsq_config_new, tsq_config_set,
     tsq_discovery_get_mini_apps_by_category, tsq_discovery_get_trending_mini_apps, tsq_error, tsq_mini_app_name,
     tsq_mini_apps, tsq_mini_apps_at, tsq_mini_apps_free, tsq_mini_apps_len, tsq_selection_first, tsq_status, tsq_str,
 };
+use townsquare_tests::{TempDir, temp_dir};
 
 /// A client of the C interface.
 pub(crate) struct Client {
     client: *mut tsq_client,
-    _folder: Folder,
+    _folder: TempDir,
 }
 
 fn text(text: &str) -> tsq_str {
@@ -29,9 +29,9 @@ fn check(status: tsq_status) {
 impl Client {
     /// On a catalog file.
     pub(crate) fn on(file: &Path) -> Client {
-        let folder = Folder::new();
+        let folder = temp_dir();
         let options = [
-            ("data_dir", folder.join("data").display().to_string()),
+            ("data_dir", folder.path().join("data").display().to_string()),
             ("catalog_url", format!("file://{}", file.display())),
             ("catalog_max_page_bytes", (16u64 << 30).to_string()),
             ("refresh_interval", "86400".to_owned()),

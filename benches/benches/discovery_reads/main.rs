@@ -1,12 +1,11 @@
-//! What does a list of 20 cost, at any size of the catalog?
+//! Cost of a list of 20 apps at several sizes of the catalog.
 //!
-//! Every contestant does the same: asks for 20 apps, reads the name of each, lets go of the list. The floor is what a
-//! list costs that nobody has to ask for: 20 `Arc`s cloned out of a vector into another. C has a client of its own on
-//! the same file, after the other was closed.
+//! Each contender requests 20 apps, reads their names and drops the list. The floor clones 20 `Arc`s out of a vector. C
+//! has a client of its own on the same file, after the Rust client was closed.
 
 #![deny(unsafe_code)]
 
-// The callers of a C interface are unsafe by nature; here they stand in for a C program.
+// Calls the C functions as a C program would.
 #[allow(unsafe_code)]
 mod c;
 
@@ -19,23 +18,26 @@ use std::{
 };
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use townsquare::{MiniApps, Result, Timeframe};
-use townsquare_benches::{sized, town::Town};
+use townsquare::{
+    Result,
+    discovery::{MiniApps, Timeframe},
+};
+use townsquare_benches::{fixture::Fixture, sized};
 
 const LIMIT: u32 = 20;
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     for size in sized([1_000, 100_000, 1_000_000], [100, 200, 300]) {
-        let town = Town::of(size);
+        let fixture = Fixture::of(size);
         let mut group = criterion.benchmark_group(format!("trending/{size}"));
-        reads(&mut group, &town);
+        reads(&mut group, &fixture);
         group.finish();
         let mut group = criterion.benchmark_group(format!("category/{size}"));
-        categories(&mut group, &town);
+        categories(&mut group, &fixture);
         group.finish();
-        town.client.close();
-        let client = c::Client::on(&town.file);
+        fixture.client.close();
+        let client = c::Client::on(&fixture.file);
         let mut group = criterion.benchmark_group(format!("trending/{size}"));
         group.bench_function("C", |bencher| bencher.iter(|| client.trending(LIMIT)));
         group.finish();
@@ -46,8 +48,8 @@ fn main() {
     criterion.final_summary();
 }
 
-fn reads(group: &mut BenchmarkGroup<'_, WallTime>, town: &Town) {
-    let (blocking, discovery) = (town.client.discovery(), town.client.inner().discovery());
+fn reads(group: &mut BenchmarkGroup<'_, WallTime>, fixture: &Fixture) {
+    let (blocking, discovery) = (fixture.client.discovery(), fixture.client.inner().discovery());
     group.bench_function("blocking", |bencher| {
         bencher.iter(|| names(&blocking.get_trending_mini_apps(Timeframe::Hours24, LIMIT)));
     });
@@ -57,8 +59,8 @@ fn reads(group: &mut BenchmarkGroup<'_, WallTime>, town: &Town) {
     floor(group, &blocking.get_trending_mini_apps(Timeframe::Hours24, LIMIT));
 }
 
-fn categories(group: &mut BenchmarkGroup<'_, WallTime>, town: &Town) {
-    let (blocking, discovery) = (town.client.discovery(), town.client.inner().discovery());
+fn categories(group: &mut BenchmarkGroup<'_, WallTime>, fixture: &Fixture) {
+    let (blocking, discovery) = (fixture.client.discovery(), fixture.client.inner().discovery());
     group.bench_function("blocking", |bencher| {
         bencher.iter(|| names(&blocking.get_mini_apps_by_category(["games"], LIMIT)));
     });
@@ -77,15 +79,15 @@ fn floor(group: &mut BenchmarkGroup<'_, WallTime>, apps: &Result<MiniApps>) {
     });
 }
 
-/// Reads the name of each.
+/// Reads the names and returns their total length.
 fn names(apps: &Result<MiniApps>) -> usize {
     apps.as_ref().expect("the catalog answers").iter().map(|app| black_box(app.name()).len()).sum()
 }
 
-/// Polls a future that memory can answer: the first poll is the whole of it.
+/// Polls a future that is ready at its first poll.
 fn once<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => panic!("an answer in memory takes one poll"),
+        Poll::Pending => panic!("a read from memory is ready at its first poll"),
     }
 }

@@ -8,7 +8,7 @@ use std::{ffi::c_char, hint::black_box, path::Path, ptr};
 use townsquare::Uuid;
 use townsquare_ffi::{
     tsq_client, tsq_client_as_service, tsq_client_free, tsq_client_open, tsq_config_free, tsq_config_new,
-    tsq_config_set, tsq_space_free, tsq_space_list_at, tsq_space_list_free, tsq_space_list_len, tsq_space_name,
+    tsq_config_set, tsq_space_free, tsq_space_list_at, tsq_space_list_free, tsq_space_list_len,
     tsq_spaces_get_public_spaces, tsq_spaces_get_space, tsq_status, tsq_str,
 };
 
@@ -51,7 +51,7 @@ impl Client {
         // SAFETY: the client is open, the id lives through the call; `space` is owned, and freed after its view was used.
         unsafe {
             check(tsq_spaces_get_space(self.service, id, &raw mut space, &raw mut error));
-            let bytes = black_box(tsq_space_name(space)).len;
+            let bytes = black_box((*space).name).len;
             tsq_space_free(space);
             bytes
         }
@@ -63,8 +63,8 @@ impl Client {
         // SAFETY: the client is open; `list` is owned, its views are used before it is freed, once.
         unsafe {
             check(tsq_spaces_get_public_spaces(self.client, limit, 0, &raw mut list, &raw mut error));
-            let names = (0..tsq_space_list_len(list))
-                .map(|index| black_box(tsq_space_name(tsq_space_list_at(list, index))).len);
+            let names =
+                (0..tsq_space_list_len(list)).map(|index| black_box((*tsq_space_list_at(list, index)).name).len);
             let bytes = names.sum();
             tsq_space_list_free(list);
             bytes

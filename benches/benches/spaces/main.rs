@@ -1,12 +1,11 @@
-//! What do the tables cost on SQLite, next to rusqlite on the same file, with the same durability?
+//! Cost of the tables on SQLite, compared with rusqlite on the same file with the same durability.
 //!
-//! Reads: one space by id, and the first page of the public ones, at three sizes that should agree; in Rust and C.
-//! Writes: one durable insert at a time, then 32 threads that insert at once. The floor writes to a database of its
-//! own that the library made.
+//! Reads: one space by id and the first page of public spaces, at three sizes, in Rust and C. Writes: one durable insert
+//! at a time, then 32 concurrent threads. The floor writes to a database of its own that the library created.
 
 #![deny(unsafe_code)]
 
-// The callers of a C interface are unsafe by nature; here they stand in for a C program.
+// Calls the C functions as a C program would.
 #[allow(unsafe_code)]
 mod c;
 
@@ -18,12 +17,12 @@ use std::{
 };
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use townsquare::{NewSpace, Uuid};
+use townsquare::{Uuid, spaces::NewSpace};
 use townsquare_benches::{
     raw, sized,
-    spaces::{open, sqlite_url, town},
-    town::Folder,
+    spaces::{database_of, open, sqlite_url},
 };
+use townsquare_tests::temp_dir;
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -34,9 +33,9 @@ fn main() {
 
 fn reading(criterion: &mut Criterion) {
     for size in sized([1_000, 100_000, 1_000_000], [100, 200, 300]) {
-        let folder = Folder::new();
-        let file = folder.join("town.db");
-        let (client, ids) = town(&file, size);
+        let folder = temp_dir();
+        let file = folder.path().join("town.db");
+        let (client, ids) = database_of(&file, size);
         let (service, spaces, raw) = (client.as_service(), client.spaces(), raw::reader(&file));
         let c = c::Client::on(&file);
         let mut group = criterion.benchmark_group(format!("sqlite/{size}/get_space"));
@@ -63,11 +62,11 @@ fn of_each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, ids: &[Uuid], r
 }
 
 fn writing(criterion: &mut Criterion) {
-    let folder = Folder::new();
-    let client = open(&sqlite_url(&folder.join("town.db")));
+    let folder = temp_dir();
+    let client = open(&sqlite_url(&folder.path().join("town.db")));
     let service = client.as_service();
-    open(&sqlite_url(&folder.join("raw.db"))).close();
-    let raw = Mutex::new(raw::writer(&folder.join("raw.db")));
+    open(&sqlite_url(&folder.path().join("raw.db"))).close();
+    let raw = Mutex::new(raw::writer(&folder.path().join("raw.db")));
     let insert = || drop(service.spaces().create_space(NewSpace::named("A space")).expect("a space"));
     let raw_insert = || drop(raw::create_space(&raw.lock().expect("whole")));
     let mut group = criterion.benchmark_group("sqlite/durable insert");

@@ -10,7 +10,7 @@ use tantivy::{
     schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
     tokenizer::{AsciiFoldingFilter, LowerCaser, SimpleTokenizer, TextAnalyzer},
 };
-use townsquare_benches::{catalog::App, contest::Engine, queries::Kind};
+use townsquare_benches::{catalog::App, comparison::Engine, queries::Kind};
 
 /// Fields and weights, as FTS5 has them.
 const FIELDS: [(&str, Score); 8] = [

@@ -1,7 +1,7 @@
-//! How long does a large SQLite database take to open, and how much memory does a client of it take?
+//! Time to open a large SQLite database, and memory of a client on it.
 //!
-//! `opening [SPACES]`, 1,000,000 by default. Memory is resident size over the same process before it opens a client, on
-//! Linux, at rest after each step: open, one reader, 16 readers at once, writers. Each run has a process of its own.
+//! `opening [SPACES]`, 1,000,000 by default. Memory is resident bytes minus those of the same process before it opened a
+//! client (Linux), after each step: open, one reader, 16 concurrent readers, writers. Each run is a process of its own.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a bench reports on the terminal")]
@@ -14,16 +14,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use townsquare::{NewSpace, SpacePatch, Uuid, blocking::Client};
-use townsquare_benches::{
-    contest::percentile,
-    random::Random,
-    raw, resident,
-    spaces::{open, sqlite_url, town},
-    town::Folder,
+use townsquare::{
+    Uuid,
+    blocking::Client,
+    spaces::{NewSpace, SpacePatch},
 };
+use townsquare_benches::{
+    comparison::percentile,
+    process_memory, raw,
+    spaces::{database_of, open, sqlite_url},
+};
+use townsquare_tests::{catalog::SplitMix, temp_dir};
 
-/// As many as the client keeps connections for.
+/// The number of connections that the client keeps open.
 const READERS: usize = 16;
 
 fn main() {
@@ -35,9 +38,9 @@ fn main() {
 }
 
 fn run(size: usize) {
-    let folder = Folder::new();
-    let file = folder.join("town.db");
-    town(&file, size).0.close();
+    let folder = temp_dir();
+    let file = folder.path().join("town.db");
+    database_of(&file, size).0.close();
     println!("{size} spaces, {} MB on the disk", fs::metadata(&file).expect("the file").len() / 1_000_000);
     for _ in 0..3 {
         let program = env::current_exe().expect("a path of its own");
@@ -48,22 +51,22 @@ fn run(size: usize) {
 
 fn measure(file: &Path) {
     let ids = some_ids(file);
-    let bare = resident::now();
+    let bare = process_memory::now();
     let mut steps = Vec::new();
     let started = Instant::now();
     let client = open(&sqlite_url(file));
     let first = started.elapsed();
-    steps.push(("open", resident::now()));
+    steps.push(("open", process_memory::now()));
     read(&client, &ids, 1);
-    steps.push(("one reader", resident::now()));
+    steps.push(("one reader", process_memory::now()));
     thread::scope(|scope| {
         for number in 0..READERS {
             let (client, ids) = (&client, &ids);
             scope.spawn(move || read(client, ids, number as u64));
         }
     });
-    steps.push(("16 readers", resident::now()));
-    let mut random = Random::seeded(3);
+    steps.push(("16 readers", process_memory::now()));
+    let mut random = SplitMix::new(3);
     let service = client.as_service();
     for _ in 0..20 {
         service.spaces().create_spaces(vec![NewSpace::named("A space").public(); 100]).expect("spaces");
@@ -71,9 +74,9 @@ fn measure(file: &Path) {
             service.spaces().update_space(random.pick(&ids), SpacePatch::new().name("Renamed")).expect("a space");
         }
     }
-    steps.push(("and writers", resident::now()));
+    steps.push(("and writers", process_memory::now()));
     thread::sleep(Duration::from_secs(7));
-    steps.push(("at rest", resident::now()));
+    steps.push(("at rest", process_memory::now()));
     client.close();
     let mut again: Vec<_> = (0..21).map(|_| opened_in(file)).collect();
     again.sort_unstable();
@@ -85,7 +88,7 @@ fn measure(file: &Path) {
         milliseconds(again[20])
     );
     print!(" MB over a bare process of {:.1}:", bare as f64 / 1e6);
-    for (step, bytes) in steps.into_iter().chain([("peak", resident::peak())]) {
+    for (step, bytes) in steps.into_iter().chain([("peak", process_memory::peak())]) {
         print!(" {step} {:.1},", bytes.saturating_sub(bare) as f64 / 1e6);
     }
     println!();
@@ -99,7 +102,7 @@ fn opened_in(file: &Path) -> u64 {
     taken.as_nanos() as u64
 }
 
-/// Ids from all over the table.
+/// Returns every 20th id of the table.
 fn some_ids(file: &Path) -> Vec<Uuid> {
     let raw = raw::reader(file);
     let mut statement = raw.prepare("SELECT id FROM spaces WHERE rowid % 20 = 0").expect("prepares");
@@ -108,7 +111,7 @@ fn some_ids(file: &Path) -> Vec<Uuid> {
 }
 
 fn read(client: &Client, ids: &[Uuid], seed: u64) {
-    let mut random = Random::seeded(seed);
+    let mut random = SplitMix::new(seed);
     let service = client.as_service();
     for _ in 0..20_000 {
         service.spaces().get_space(random.pick(ids)).expect("a space");

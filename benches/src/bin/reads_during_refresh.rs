@@ -1,6 +1,7 @@
-//! Do readers notice a refresh? Percentiles of single reads at rest and during refreshes, in turns.
+//! Latency of reads during a refresh: percentiles of single reads with and without one.
 //!
-//! `reads_during_refresh [APPS] [ROUNDS]`, 100,000 and 5 by default. A plain program: criterion has no percentiles.
+//! `reads_during_refresh [APPS] [ROUNDS]`, 100,000 and 5 by default. Not a criterion bench, because criterion has no
+//! percentiles.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a bench reports on the terminal")]
@@ -12,15 +13,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use townsquare::Timeframe;
+use townsquare::discovery::Timeframe;
 use townsquare_benches::{
     catalog,
-    contest::percentile,
+    comparison::percentile,
+    fixture::Fixture,
     queries::{self, Kind},
-    town::Town,
 };
 
-/// A read, and its timings at rest and during refreshes.
+/// A kind of read, with its durations without and during a refresh.
 struct Read<'a> {
     name: &'static str,
     call: Box<dyn Fn(usize) -> usize + 'a>,
@@ -32,10 +33,10 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().expect("a number"));
     let size: usize = arguments.next().unwrap_or(100_000);
     let rounds: usize = arguments.next().unwrap_or(5);
-    let town = Town::of(size);
-    let apps: Vec<_> = (0..size).map(catalog::app).collect();
+    let fixture = Fixture::of(size);
+    let apps = catalog::read(&fixture.file).expect("the catalog is readable");
     let words = queries::queries(Kind::OneWord, &apps, 500);
-    let discovery = town.client.discovery();
+    let discovery = fixture.client.discovery();
     let new = |name, call| Read { name, call, rest: Vec::new(), refresh: Vec::new() };
     let mut reads = [
         new(
@@ -58,7 +59,7 @@ fn main() {
                 sample(&read.call, &mut read.refresh, || refreshing.load(Ordering::Acquire));
                 refreshes += start.elapsed();
             });
-            // As long at rest as a refresh took, once the threads of the refresh are quiet.
+            // Without a refresh: as long as a refresh took, after its threads became idle.
             thread::sleep(Duration::from_millis(100));
             let end = Instant::now() + refreshes / (rounds * 3) as u32;
             sample(&read.call, &mut read.rest, || Instant::now() < end);
@@ -86,12 +87,12 @@ fn main() {
         });
         println!("{:<10} p99 during a refresh is {:.2} times that at rest", read.name, refresh / rest);
     }
-    town.client.close();
+    fixture.client.close();
 }
 
-/// Reads while `goes_on`, at most a few thousand times a millisecond.
+/// Measures reads while `goes_on` returns true.
 fn sample(call: &dyn Fn(usize) -> usize, timings: &mut Vec<u64>, goes_on: impl Fn() -> bool) {
-    // Before the clock starts: a vector that grows would be measured too.
+    // Reserved first: growing the vector would be measured too.
     timings.reserve(1 << 22);
     let most = timings.len() + (1 << 22);
     let mut turn = 0;
@@ -102,7 +103,7 @@ fn sample(call: &dyn Fn(usize) -> usize, timings: &mut Vec<u64>, goes_on: impl F
             timings.push(start.elapsed().as_nanos() as u64);
             turn += 1;
         }
-        // A reader that leaves the core now and then, as readers do.
+        // A real reader yields the core now and then.
         thread::sleep(Duration::from_micros(20));
     }
 }

@@ -1,4 +1,4 @@
-//! How long does a durable write take when 32 threads write without end? The library, then rusqlite behind a mutex.
+//! Latency of durable writes by 32 threads: the library, then rusqlite behind a mutex.
 //!
 //! `writers [SECONDS]`, 60 by default, for each of the two.
 
@@ -12,28 +12,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use townsquare::NewSpace;
+use townsquare::spaces::NewSpace;
 use townsquare_benches::{
-    contest::percentile,
+    comparison::percentile,
     raw,
     spaces::{open, sqlite_url},
-    town::Folder,
 };
+use townsquare_tests::temp_dir;
 
 const WRITERS: usize = 32;
 
 fn main() {
     let seconds = env::args().nth(1).map_or(60, |seconds| seconds.parse().expect("a number of seconds"));
     let span = Duration::from_secs(seconds);
-    let folder = Folder::new();
+    let folder = temp_dir();
     println!("{WRITERS} writers for {seconds} s, synchronous=FULL; milliseconds a write");
     println!("{:<26} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "writes", "a second", "p50", "p99", "p99.9", "slowest");
-    let client = open(&sqlite_url(&folder.join("town.db")));
+    let client = open(&sqlite_url(&folder.path().join("town.db")));
     let service = client.as_service();
     report("townsquare", span, || drop(service.spaces().create_space(NewSpace::named("A space")).expect("a space")));
     client.close();
-    open(&sqlite_url(&folder.join("raw.db"))).close();
-    let raw = Mutex::new(raw::writer(&folder.join("raw.db")));
+    open(&sqlite_url(&folder.path().join("raw.db"))).close();
+    let raw = Mutex::new(raw::writer(&folder.path().join("raw.db")));
     report("rusqlite behind a mutex", span, || drop(raw::create_space(&raw.lock().expect("whole"))));
 }
 

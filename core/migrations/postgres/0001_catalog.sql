@@ -1,12 +1,12 @@
--- The fetched catalog, for the fallback and for other processes (SPEC 1.3, DESIGN 6).
--- One header for each source; its records lie in parts, under the generation that the header names, so that a
--- large catalog can be written in short transactions and still changes hands in one.
+-- The stored catalog: the fallback if the upstream fails, and shared by all processes on this database (SPEC 1.3,
+-- DESIGN 6). One header row per source. Its records lie in parts, under the generation that the header names: the
+-- parts of a large catalog are written in short transactions, and the header row replaces the whole catalog in one.
 CREATE TABLE townsquare.catalog (
     source     TEXT PRIMARY KEY,
     generation TEXT NOT NULL,
     parts      BIGINT NOT NULL,
     fetched_at TIMESTAMPTZ NOT NULL,
-    -- Text, not JSONB: it is read whole and must come back as it went in.
+    -- TEXT, not JSONB: it is only read whole, and its text must not change.
     header     TEXT NOT NULL
 );
 
@@ -19,7 +19,7 @@ CREATE TABLE townsquare.catalog_parts (
 );
 CREATE INDEX catalog_parts_source ON townsquare.catalog_parts (source);
 
--- Who of several processes does a piece of work that all would do, and until when the others leave it alone.
+-- Leases: which process does a task that only one should do, and until when.
 CREATE TABLE townsquare.leases (
     name       TEXT PRIMARY KEY,
     holder     TEXT NOT NULL,

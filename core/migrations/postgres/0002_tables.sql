@@ -1,4 +1,4 @@
--- The public tables: SPEC 2.2 to 2.7 to the letter, and the function of SPEC 4.3.
+-- The public tables (SPEC 2.2 to 2.7, verbatim) and the function get_active_community_config (SPEC 4.3).
 
 CREATE TABLE public.community_configs (
     id                         UUID PRIMARY KEY DEFAULT gen_random_uuid(),

@@ -1,5 +1,6 @@
--- The public tables of SPEC 2.2 to 2.7. Uuids and times (RFC 3339, UTC, microseconds) are text, JSON is checked text,
--- booleans are 0 and 1: a person with the sqlite3 shell can read every row, and defaults work there too.
+-- The public tables (SPEC 2.2 to 2.7). Uuids are text, timestamps are RFC 3339 text in UTC with microseconds, JSON is text
+-- with a CHECK, and booleans are 0 or 1. So the sqlite3 shell shows every row as readable text, and its inserts get the
+-- same defaults.
 
 CREATE TABLE community_configs (
     id                         TEXT PRIMARY KEY DEFAULT (lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-' || substr('89ab', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))) NOT NULL CHECK (length(id) = 36),

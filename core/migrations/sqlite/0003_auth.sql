@@ -1,14 +1,14 @@
--- Sign-in (SPEC 5): what proves who somebody is. Nothing here is a secret as it stands: passwords are Argon2id, tokens
--- and addresses SHA-256, in hex.
+-- Passwords, sessions, failed sign-ins and identity keys (SPEC 5, DESIGN 8). No secret is stored in plain text:
+-- passwords are Argon2id hashes; tokens, and the addresses of failed sign-ins, are SHA-256 hashes in hex.
 
 CREATE TABLE townsquare_credentials (
     user_id       TEXT PRIMARY KEY NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    -- A PHC string: it names its own parameters.
+    -- A PHC string, which contains the parameters of the hash.
     password_hash TEXT NOT NULL,
     updated_at    TEXT NOT NULL
 );
 
--- A session that stands. Every call of a signed-in user looks its row up by the hash of the access token.
+-- The sessions that have not ended. Every call of a signed-in user looks its row up by the hash of the access token.
 CREATE TABLE townsquare_sessions (
     access_hash        TEXT PRIMARY KEY NOT NULL,
     id                 TEXT NOT NULL UNIQUE,
@@ -21,7 +21,7 @@ CREATE TABLE townsquare_sessions (
 CREATE INDEX townsquare_sessions_user_id ON townsquare_sessions (user_id);
 CREATE INDEX townsquare_sessions_refresh_expires_at ON townsquare_sessions (refresh_expires_at);
 
--- Refresh tokens that were used: one that comes back was copied, and ends its session.
+-- Refresh tokens that were used. A second use means that the token was copied, and ends its session.
 CREATE TABLE townsquare_spent_tokens (
     refresh_hash TEXT PRIMARY KEY NOT NULL,
     session_id   TEXT NOT NULL REFERENCES townsquare_sessions (id) ON DELETE CASCADE,
@@ -30,7 +30,8 @@ CREATE TABLE townsquare_spent_tokens (
 CREATE INDEX townsquare_spent_tokens_session_id ON townsquare_spent_tokens (session_id);
 CREATE INDEX townsquare_spent_tokens_spent_at ON townsquare_spent_tokens (spent_at);
 
--- Failed sign-ins by address, known or not: as a hash, for people type passwords into the wrong field.
+-- Failed sign-ins per address, whether or not it has an account. Addresses are hashed, because users may type their
+-- password into the address field.
 CREATE TABLE townsquare_failures (
     address_hash TEXT PRIMARY KEY NOT NULL,
     failures     INTEGER NOT NULL,
@@ -39,7 +40,7 @@ CREATE TABLE townsquare_failures (
 ) WITHOUT ROWID;
 CREATE INDEX townsquare_failures_last_at ON townsquare_failures (last_at);
 
--- Identity keys (Ed25519, in hex) that users have proved to hold.
+-- Identity keys (Ed25519 public keys in hex) that users have linked by an identity claim.
 CREATE TABLE townsquare_identities (
     public_key TEXT PRIMARY KEY NOT NULL,
     user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -1,7 +1,7 @@
-//! Session tokens: 256 random bits, shown once, kept as a hash.
+//! Session tokens: 256 random bits in hex, and the SHA-256 by which the database knows a token.
 //!
-//! Invariant: the database holds no token, only SHA-256 of one; that is enough to find a session and of no use to whoever
-//! reads the table. (Unlike passwords, 256 random bits cannot be guessed, so a fast hash is safe.)
+//! Invariant: the database stores hashes of tokens only. A hash finds a session but cannot be used as a token. A fast
+//! hash is safe here, because 256 random bits cannot be guessed; passwords need a slow one.
 
 use ring::{
     digest::{SHA256, digest},
@@ -10,24 +10,23 @@ use ring::{
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Which of a session's two tokens.
+/// The two tokens of a session.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Access,
     Refresh,
 }
 
-/// A new token.
-pub(super) fn new(kind: Kind) -> Result<String> {
-    // Prefixes let people, and scanners of leaked text, recognise one.
+/// Makes a new token. Its prefix lets people and secret scanners recognise it.
+pub(super) fn new(kind: TokenKind) -> Result<String> {
     let prefix = match kind {
-        Kind::Access => "tsa_",
-        Kind::Refresh => "tsr_",
+        TokenKind::Access => "tsa_",
+        TokenKind::Refresh => "tsr_",
     };
     Ok(format!("{prefix}{}", hex::encode(random::<32>()?)))
 }
 
-/// What the database knows a token, or an address that failed to sign in, by.
+/// SHA-256 in hex: the database's key for a token, and for the e-mail address of a failed sign-in.
 pub(super) fn hash(text: &str) -> String {
     hex::encode(digest(&SHA256, text.as_bytes()))
 }
@@ -45,15 +44,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_differ_and_say_what_they_are() {
-        let (a, b) = (new(Kind::Access).expect("random"), new(Kind::Access).expect("random"));
+    fn tokens_differ_and_carry_the_prefix_of_their_kind() {
+        let (a, b) = (new(TokenKind::Access).expect("random"), new(TokenKind::Access).expect("random"));
         assert_ne!(a, b);
         assert!(a.starts_with("tsa_") && a.len() == 68);
-        assert!(new(Kind::Refresh).expect("random").starts_with("tsr_"));
+        assert!(new(TokenKind::Refresh).expect("random").starts_with("tsr_"));
     }
 
     #[test]
-    fn a_hash_is_what_sha256_says() {
+    fn hash_is_sha256_in_hex() {
         assert_eq!(hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -1,13 +1,13 @@
-//! Sign-in with calls that wait.
+//! The blocking `Auth`: each method waits for the asynchronous method of the same name.
 
 use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{Client, wait};
 use crate::{
+    auth::{AuthEvent, Session, User, UserPatch},
     callbacks::Subscription,
     error::Result,
-    model::{AuthEvent, Session, User, UserPatch},
 };
 
 area! { Auth:
@@ -25,7 +25,7 @@ area! { Auth:
 }
 
 impl Auth<'_> {
-    /// See [`on_auth_state_change`](crate::Auth::on_auth_state_change).
+    /// See [`on_auth_state_change`](crate::auth::Auth::on_auth_state_change).
     pub fn on_auth_state_change(
         &self,
         callback: impl FnMut(AuthEvent, Option<Session>) + Send + 'static,
@@ -35,7 +35,7 @@ impl Auth<'_> {
 }
 
 impl Client {
-    /// Accounts, sessions and sign-in.
+    /// Accounts and the session of this handle.
     pub fn auth(&self) -> Auth<'_> {
         Auth(self.0.auth())
     }
@@ -43,7 +43,7 @@ impl Client {
     /// See [`Client::as_user`](crate::Client::as_user).
     ///
     /// # Errors
-    /// As there.
+    /// As [`Client::as_user`](crate::Client::as_user).
     pub fn as_user(&self, access_token: &str) -> Result<Client> {
         wait(self.0.as_user(access_token)).map(Client)
     }

@@ -1,4 +1,4 @@
-//! The tables' operations with calls that wait: names and arguments of the asynchronous ones, nothing else.
+//! The blocking operations on tables: the names and arguments of the asynchronous ones.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -46,22 +46,22 @@ area! { Communities:
 }
 
 impl Client {
-    /// The same client past every policy: for trusted code.
+    /// The same client as the service: no policy applies. For trusted code of the host.
     pub fn as_service(&self) -> Client {
         Client(self.0.as_service())
     }
 
-    /// Communities: configuration, domains, registered spaces.
+    /// Operations on communities: configuration, domains, registered spaces.
     pub fn communities(&self) -> Communities<'_> {
         Communities(self.0.communities())
     }
 
-    /// Spaces.
+    /// Operations on spaces.
     pub fn spaces(&self) -> Spaces<'_> {
         Spaces(self.0.spaces())
     }
 
-    /// The fidgets of spaces.
+    /// Operations on fidgets.
     pub fn fidgets(&self) -> Fidgets<'_> {
         Fidgets(self.0.fidgets())
     }

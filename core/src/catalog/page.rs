@@ -1,8 +1,8 @@
-//! An upstream page, read: bytes in, tidy records out (UPSTREAM 1).
+//! The parser of upstream pages: bytes in, normalized records out (UPSTREAM 1).
 //!
-//! Invariant: only a body that is no catalog page fails; a bad row costs itself and is counted, a bad optional part
-//! costs that part. Rows are located first and parsed one by one, so that not even an unreadable escape in one of
-//! them can take the page along.
+//! Invariant: parsing fails only for a body that is no catalog page. A malformed row is skipped and counted; a
+//! malformed optional part of a row is dropped. Rows are parsed one by one, so that an invalid escape in one row does
+//! not fail the page.
 
 mod lenient;
 mod row;
@@ -14,30 +14,28 @@ use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
 
 use self::lenient::{Object, Scalar};
-use crate::{
-    catalog::MiniAppRecord,
-    error::{Error, Result},
-};
+use super::MiniAppRecord;
+use crate::error::{Error, Result};
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct PageJson<'a> {
     #[serde(borrow)]
     frames: Vec<&'a RawValue>,
     #[serde(borrow, default)]
-    next: Object<Next<'a>>,
+    next: Object<NextPageJson<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Next<'a> {
+struct NextPageJson<'a> {
     #[serde(borrow, default)]
     cursor: Scalar<'a>,
 }
 
-impl<'a> Body<'a> {
-    fn read(text: &'a str) -> Result<Body<'a>> {
+impl<'a> PageJson<'a> {
+    fn parse(text: &'a str) -> Result<PageJson<'a>> {
         serde_json::from_str(text).map_err(|error| {
-            let html = text.trim_start().starts_with('<');
-            Error::unavailable(match (html, error.classify()) {
+            let is_html = text.trim_start().starts_with('<');
+            Error::unavailable(match (is_html, error.classify()) {
                 (true, _) => "The catalog answered with HTML instead of JSON",
                 (_, Category::Eof) => "The catalog's answer is cut off",
                 (_, Category::Data) => "The catalog's answer has no list of frames",
@@ -47,41 +45,42 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The pages of one list put together: every app once, in the order of its first row.
+/// A list as fetched: the records of all its pages, each app once, in the order of first occurrence.
 #[derive(Default)]
-pub(crate) struct Listing {
+pub(crate) struct FetchedList {
     pub(crate) records: Vec<MiniAppRecord>,
-    /// Rows the pages held.
+    /// Number of rows.
     pub(crate) received: usize,
-    /// Rows of those without a record: malformed or marked `noindex`.
+    /// Number of rows without a record: malformed or marked `noindex`.
     pub(crate) skipped: usize,
+    /// Number of rows that repeat an earlier row.
     pub(crate) duplicates: usize,
-    /// Whether any row says which chains it needs.
+    /// Whether any row names the chains that it requires.
     pub(crate) has_chains: bool,
-    seen: HashSet<ById>,
-    earlier: HashSet<ById>,
+    seen: HashSet<RecordById>,
+    earlier: HashSet<RecordById>,
 }
 
-impl Listing {
-    /// A list that shares with the records of an earlier one what has not changed since.
-    pub(crate) fn after(earlier: &[MiniAppRecord]) -> Listing {
-        Listing { earlier: earlier.iter().cloned().map(ById).collect(), ..Listing::default() }
+impl FetchedList {
+    /// An empty list that will share unchanged records with an earlier catalog.
+    pub(crate) fn sharing(earlier: &[MiniAppRecord]) -> FetchedList {
+        FetchedList { earlier: earlier.iter().cloned().map(RecordById).collect(), ..FetchedList::default() }
     }
 
-    /// Appends a page that was fetched at `fetched_at`; returns where the next one starts. Pages overlap, so repeated
-    /// rows are counted and dropped.
+    /// Adds a page that was fetched at `fetched_at` and returns the cursor of the next one. Rows of apps that the
+    /// list has are counted and dropped.
     ///
     /// # Errors
-    /// `Unavailable` when the body is not JSON or holds no list `frames`.
-    pub(crate) fn add(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>> {
+    /// `Unavailable` if the body is not JSON or has no list `frames`.
+    pub(crate) fn add_page(&mut self, body: &[u8], fetched_at: Timestamp) -> Result<Option<String>> {
         let text = String::from_utf8_lossy(body);
-        let Body { frames, next } = Body::read(&text)?;
+        let PageJson { frames, next } = PageJson::parse(&text)?;
         self.received += frames.len();
         for frame in frames {
-            match row::read(frame.get(), fetched_at) {
-                Some(read) => {
-                    self.has_chains |= read.has_chains;
-                    self.add_record(read.record);
+            match row::parse(frame.get(), fetched_at) {
+                Some(row) => {
+                    self.has_chains |= row.has_chains;
+                    self.add_record(row.record);
                 }
                 None => self.skipped += 1,
             }
@@ -95,32 +94,32 @@ impl Listing {
             self.duplicates += 1;
             return;
         }
-        if let Some(ById(earlier)) = self.earlier.get(record.id()) {
+        if let Some(RecordById(earlier)) = self.earlier.get(record.id()) {
             record.share(earlier);
         }
-        self.seen.insert(ById(record.clone()));
+        self.seen.insert(RecordById(record.clone()));
         self.records.push(record);
     }
 }
 
-/// A record that is looked up by its id.
-struct ById(MiniAppRecord);
+/// A record in a set keyed by id.
+struct RecordById(MiniAppRecord);
 
-impl Borrow<str> for ById {
+impl Borrow<str> for RecordById {
     fn borrow(&self) -> &str {
         self.0.id()
     }
 }
 
-impl PartialEq for ById {
-    fn eq(&self, other: &ById) -> bool {
+impl PartialEq for RecordById {
+    fn eq(&self, other: &RecordById) -> bool {
         self.0.id() == other.0.id()
     }
 }
 
-impl Eq for ById {}
+impl Eq for RecordById {}
 
-impl hash::Hash for ById {
+impl hash::Hash for RecordById {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
         self.0.id().hash(state);
     }
@@ -130,59 +129,59 @@ impl hash::Hash for ById {
 mod tests {
     use super::*;
 
-    fn listing(body: &str) -> (Listing, Option<String>) {
-        let mut listing = Listing::default();
-        let next = listing.add(body.as_bytes(), Timestamp::UNIX_EPOCH).expect("a page");
-        (listing, next)
+    fn fetched(body: &str) -> (FetchedList, Option<String>) {
+        let mut list = FetchedList::default();
+        let next = list.add_page(body.as_bytes(), Timestamp::UNIX_EPOCH).expect("a page");
+        (list, next)
     }
 
     #[test]
-    fn a_bad_row_costs_only_itself() {
-        let (listing, next) = listing(
+    fn a_malformed_row_is_skipped_alone() {
+        let (list, next) = fetched(
             r#"{"frames":[1,null,["a"],{"frames_url":"ftp://x"},{"title":"\ud800","frames_url":"https://a.example"},
                 {"frames_url":"https://b.example","title":"B"}],"next":{"cursor":"c"}}"#,
         );
-        assert_eq!((listing.received, listing.skipped, listing.records.len()), (6, 5, 1));
+        assert_eq!((list.received, list.skipped, list.records.len()), (6, 5, 1));
         assert_eq!(next.as_deref(), Some("c"));
-        assert_eq!(listing.records[0].name(), "B");
+        assert_eq!(list.records[0].name(), "B");
     }
 
     #[test]
-    fn what_is_no_page_says_what_it_is() {
+    fn the_error_says_why_a_body_is_no_page() {
         for (body, words) in [
             ("<html>", "HTML"),
             (r#"{"frames":[{"#, "cut off"),
             (r#"{"message":"x"}"#, "no list"),
             ("nonsense", "not JSON"),
         ] {
-            let error = Listing::default().add(body.as_bytes(), Timestamp::UNIX_EPOCH).expect_err(body);
+            let error = FetchedList::default().add_page(body.as_bytes(), Timestamp::UNIX_EPOCH).expect_err(body);
             assert!(error.message().contains(words), "{body}: {error}");
         }
     }
 
     #[test]
-    fn the_first_of_two_rows_of_one_app_keeps_its_place() {
+    fn the_first_of_two_rows_of_an_app_is_kept() {
         let row = |url: &str, name: &str| format!(r#"{{"frames_url":"{url}","title":"{name}"}}"#);
         let rows = [
             row("https://A.example:443/#x", "first"),
             row("https://b.example", "b"),
             row("https://a.example/", "second"),
         ];
-        let (listing, _) = listing(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(",")));
-        let names: Vec<_> = listing.records.iter().map(MiniAppRecord::name).collect();
-        assert_eq!((names, listing.duplicates), (vec!["first", "b"], 1));
+        let (list, _) = fetched(&format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, rows.join(",")));
+        let names: Vec<_> = list.records.iter().map(MiniAppRecord::name).collect();
+        assert_eq!((names, list.duplicates), (vec!["first", "b"], 1));
     }
 
     #[test]
-    fn what_has_not_changed_is_shared_with_the_earlier_list() {
+    fn unchanged_records_are_shared_with_the_earlier_list() {
         let row = |url: &str, name: &str| format!(r#"{{"frames_url":"https://{url}","title":"{name}"}}"#);
         let page = |rows: [String; 2]| format!(r#"{{"frames":[{}]}}"#, rows.join(","));
-        let (earlier, _) = listing(&page([row("a.example", "a"), row("b.example", "b")]));
-        let mut listing = Listing::after(&earlier.records);
+        let (earlier, _) = fetched(&page([row("a.example", "a"), row("b.example", "b")]));
+        let mut list = FetchedList::sharing(&earlier.records);
         let later = Timestamp::from_second(60).expect("a time");
-        listing.add(page([row("b.example", "b"), row("a.example", "new")]).as_bytes(), later).expect("a page");
-        let names = |listing: &Listing| listing.records.iter().map(|record| record.name().as_ptr()).collect::<Vec<_>>();
-        assert_eq!(names(&listing)[0], names(&earlier)[1]);
-        assert_eq!((listing.records[1].name(), listing.records[0].last_fetched()), ("new", later));
+        list.add_page(page([row("b.example", "b"), row("a.example", "new")]).as_bytes(), later).expect("a page");
+        let names = |list: &FetchedList| list.records.iter().map(|record| record.name().as_ptr()).collect::<Vec<_>>();
+        assert_eq!(names(&list)[0], names(&earlier)[1]);
+        assert_eq!((list.records[1].name(), list.records[0].last_fetched()), ("new", later));
     }
 }

@@ -1,201 +1,203 @@
-//! The full-text search index of the catalog: an inverted index in memory, answering as people type.
+//! The full-text search index of the catalog: an immutable in-memory inverted index with prefix and fuzzy matching.
 //!
-//! Invariant: an index never changes; a refresh builds another. Answers come in the order of [`ranking::Tier`]:
-//! the app of that name, names that start so, apps with all words, apps with some; within that
-//! by BM25 over weighted fields, and then as given to [`SearchIndex::build`]. Ours rather than a library's
-//! because a catalog is small and its names matter most: one byte of impact a posting says it all.
+//! Invariant: results are sorted by [`Tier`], then by score (BM25F with one byte of impact per posting), then by
+//! document id, which is the trending rank. An index never changes; a refresh builds a new one. The index is our own
+//! because a catalog is small and matches in app names matter most: it answers in a few microseconds, faster than a
+//! general library.
 
-mod edits;
-mod evaluate;
-mod fields;
-mod fold;
-mod heads;
+mod analyzer;
 mod interner;
+mod levenshtein;
+mod max_score;
+mod normalize;
 mod postings;
+mod prefix_cache;
 mod query;
-mod ranking;
+mod term_dictionary;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
-mod words;
+mod tokenizer;
+mod top_k;
 
-use evaluate::Evaluation;
-use fields::{Reader, WHOLE_NAME};
-use heads::{Heads, look_through};
+pub(crate) use analyzer::Document;
+use analyzer::{DocumentAnalyzer, WHOLE_NAME};
+use max_score::MaxScore;
 use postings::{DocumentId, Postings};
-use query::{Query, groups, misspelt};
-use ranking::{Best, Rank, Tier};
-use vocabulary::{Path, Spelling, Vocabulary};
+use prefix_cache::{PrefixCache, scan_prefix};
+use query::{ParsedQuery, expand_words, fuzzy_expansions};
+use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary};
+use top_k::{Rank, Tier, TopK};
 
-use crate::{catalog::Texts, large_buffer::large_buffer};
+use crate::large_buffer::large_buffer;
 
-/// What the index reads of an app.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Document<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) tags: Texts<'a>,
-    pub(crate) category: Option<&'a str>,
-    pub(crate) subtitle: Option<&'a str>,
-    pub(crate) tagline: Option<&'a str>,
-    pub(crate) author_username: Option<&'a str>,
-    pub(crate) author_display_name: Option<&'a str>,
-    pub(crate) description: Option<&'a str>,
-    pub(crate) domain: &'a str,
-}
-
-/// What nearly every app has of different terms.
-const FEWEST_TERMS: usize = 16;
+/// The number of distinct terms that nearly every app reaches: sizes the buffer of the build.
+const MIN_TERMS_PER_APP: usize = 16;
 
 pub(crate) struct SearchIndex {
-    vocabulary: Vocabulary,
+    dictionary: TermDictionary,
     postings: Postings,
-    heads: Heads,
-    /// A hash of each name as written but for its case, to tell `Yoink!` from `Yoink`.
-    names: Vec<u32>,
+    prefix_cache: PrefixCache,
+    /// [`name_hash`] of each document's name: tells `Yoink!` from `Yoink`.
+    name_hashes: Vec<u32>,
 }
 
 impl SearchIndex {
-    /// Ids count from 0 in the order of `documents`, which is the trending order: it breaks ties.
+    /// Builds the index. Document ids count from 0 in the order of `documents`, the trending order, which breaks ties.
     pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> SearchIndex {
-        let mut reader = Reader::new();
-        // Ids and places are u32: four thousand million postings are some hundred million apps.
-        let apps = documents.size_hint().0;
-        let (mut starts, mut pairs, mut names) = (vec![0], large_buffer(apps * FEWEST_TERMS), Vec::new());
+        let mut analyzer = DocumentAnalyzer::new();
+        // Document ids and posting indexes are u32: 2^32 postings are some hundred million apps.
+        let count = documents.size_hint().0;
+        let (mut row_starts, mut pairs) = (vec![0], large_buffer(count * MIN_TERMS_PER_APP));
+        let mut name_hashes = Vec::new();
         for document in documents {
-            reader.read(&document, &mut pairs);
-            starts.push(pairs.len() as u32);
-            names.push(as_typed(document.name));
+            analyzer.analyze(&document, &mut pairs);
+            row_starts.push(pairs.len() as u32);
+            name_hashes.push(name_hash(document.name));
         }
-        names.shrink_to_fit();
-        starts.shrink_to_fit();
-        let (sorted, ranks) = reader.interner.sorted();
+        name_hashes.shrink_to_fit();
+        row_starts.shrink_to_fit();
+        let (sorted, ranks) = analyzer.interner.sorted();
         for (term, _) in &mut pairs {
             *term = ranks[*term as usize];
         }
         drop(ranks);
-        let postings = Postings::build(starts, pairs, sorted.len());
-        let heads = Heads::build(&sorted, &postings);
-        SearchIndex { vocabulary: Vocabulary::build(&sorted), postings, heads, names }
+        let postings = Postings::build(row_starts, pairs, sorted.len());
+        let prefix_cache = PrefixCache::build(&sorted, &postings);
+        SearchIndex { dictionary: TermDictionary::build(&sorted), postings, prefix_cache, name_hashes }
     }
 
-    /// At most `limit` ids of documents that `accept` takes, the best first.
+    /// Returns at most `limit` ids of documents that match `query` and that `accept` returns true for, best first.
     pub(crate) fn search(&self, query: &str, limit: usize, accept: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let text = query;
-        let query = Query::read(text);
+        let query = ParsedQuery::parse(text);
         if limit == 0 || query.words.is_empty() {
             return Vec::new();
         }
-        let mut best = Best::new(limit.min(self.names.len()).max(1));
-        let paths = query.paths(&self.vocabulary);
-        let together = query.spelt_together(&paths, &self.vocabulary);
+        let mut top = TopK::new(limit.min(self.name_hashes.len()).max(1));
+        let cursors = query.cursors(&self.dictionary);
+        let concatenated = query.concatenated_match(&cursors, &self.dictionary);
         match query.words.as_slice() {
-            // `GM GM` is one word too, but not run together.
-            [word] if *word == query.together => self.one_word(word, together.as_ref(), &mut best, accept),
-            _ => self.several_words(&query, &paths, together.as_ref(), &mut best, accept),
+            // `GM GM` has one distinct word, but its concatenation differs from the word.
+            [word] if *word == query.concatenated => self.search_word(word, concatenated.as_ref(), &mut top, accept),
+            _ => self.search_words(&query, &cursors, concatenated.as_ref(), &mut top, accept),
         }
-        if best.first().is_none()
-            && let Some(query) = query.taken_apart(&self.vocabulary, &self.postings)
+        if top.first().is_none()
+            && let Some(query) = query.split_compound(&self.dictionary, &self.postings)
         {
-            self.several_words(&query, &query.paths(&self.vocabulary), None, &mut best, accept);
+            self.search_words(&query, &query.cursors(&self.dictionary), None, &mut top, accept);
         }
-        if let Some(Spelling { range, is_term: true }) = together {
-            self.named_as_typed(range.start, as_typed(text), &mut best, accept);
+        if let Some(PrefixMatch { terms, is_term: true }) = concatenated {
+            self.add_exact_names(terms.start, name_hash(text), &mut top, accept);
         }
-        best.into_ranks().into_iter().map(Rank::document).collect()
+        top.into_ranks().into_iter().map(Rank::document).collect()
     }
 
-    fn one_word(&self, word: &str, spelling: Option<&Spelling>, best: &mut Best, accept: &dyn Fn(DocumentId) -> bool) {
-        if let Some(spelling) = spelling {
-            self.prefixed(spelling, best, accept);
+    /// Adds the matches of a query of one word.
+    fn search_word(
+        &self,
+        word: &str,
+        matched: Option<&PrefixMatch>,
+        top: &mut TopK,
+        accept: &dyn Fn(DocumentId) -> bool,
+    ) {
+        if let Some(matched) = matched {
+            self.add_prefix_matches(matched, top, accept);
         }
-        // A word that starts some name is what was meant. One that only texts have may be a name misspelt.
-        if best.first().is_none_or(|rank| !rank.is_at_least(Tier::NameStarts)) {
-            let most = if best.first().is_some() { 1 } else { 2 };
-            for expansion in misspelt(word, most, &self.vocabulary) {
+        // No fuzzy matches if a name starts with the word. A word found in other texts only may be a misspelt name.
+        if top.first().is_none_or(|rank| !rank.is_at_least(Tier::NamePrefix)) {
+            let max_errors = if top.first().is_some() { 1 } else { 2 };
+            for expansion in fuzzy_expansions(word, max_errors, &self.dictionary) {
                 let (ids, impacts) = self.postings.lists(&expansion.terms);
                 for (&id, &impact) in ids.iter().zip(impacts) {
-                    let rank = Rank::of_word(expansion.closeness, impact, id);
-                    if !best.beats(rank) {
+                    let rank = Rank::of_word(expansion.weight, impact, id);
+                    if !top.admits(rank) {
                         break;
                     }
-                    best.offer(rank, accept);
+                    top.offer(rank, accept);
                 }
             }
         }
     }
 
-    fn several_words(
+    /// Adds the matches of a query of several words: names first, then documents with all words, then with some.
+    fn search_words(
         &self,
-        query: &Query,
-        paths: &[Option<Path>],
-        together: Option<&Spelling>,
-        best: &mut Best,
+        query: &ParsedQuery,
+        cursors: &[Option<PrefixCursor>],
+        concatenated: Option<&PrefixMatch>,
+        top: &mut TopK,
         accept: &dyn Fn(DocumentId) -> bool,
     ) {
-        if let Some(spelling) = together {
-            self.named(spelling, best, accept);
+        if let Some(matched) = concatenated {
+            self.add_names(matched, top, accept);
         }
-        if best.is_full() {
+        if top.is_full() {
             return;
         }
-        let groups = groups(query, paths, &self.vocabulary, &self.postings);
-        let rarity: u32 = groups.iter().map(|group| group.rarity).sum();
-        let evaluation = Evaluation::new(&self.postings, groups, query.words.len());
-        evaluation.all_words(best, accept);
-        if best.first().is_none() {
-            self.nearly_named(&query.together, rarity, best, accept);
+        let groups = expand_words(query, cursors, &self.dictionary, &self.postings);
+        let total_idf: u32 = groups.iter().map(|group| group.idf).sum();
+        let evaluation = MaxScore::new(&self.postings, groups, query.words.len());
+        evaluation.add_all_words(top, accept);
+        if top.first().is_none() {
+            self.add_fuzzy_names(&query.concatenated, total_idf, top, accept);
         }
-        if !best.is_full() {
-            evaluation.some_words(best, accept);
+        if !top.is_full() {
+            evaluation.add_some_words(top, accept);
         }
     }
 
-    /// Documents that have a word with this prefix.
-    fn prefixed(&self, spelling: &Spelling, best: &mut Best, accept: &dyn Fn(DocumentId) -> bool) {
-        if let Some(head) = self.heads.get(spelling) {
-            for rank in head {
-                best.offer(*rank, accept);
+    /// Adds the documents with a term that starts with the prefix.
+    fn add_prefix_matches(&self, matched: &PrefixMatch, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+        if let Some(ranks) = self.prefix_cache.get(matched) {
+            for rank in ranks {
+                top.offer(*rank, accept);
             }
-            if best.is_full() || Heads::is_whole(head) {
+            if top.is_full() || PrefixCache::is_complete(ranks) {
                 return;
             }
         }
-        look_through(spelling, &self.postings, best, accept);
+        scan_prefix(matched, &self.postings, top, accept);
     }
 
-    /// Documents whose name starts with the whole query.
-    fn named(&self, spelling: &Spelling, best: &mut Best, accept: &dyn Fn(DocumentId) -> bool) {
-        for term in spelling.range.clone() {
-            let is_it = spelling.is_term && term == spelling.range.start;
-            let tier = if is_it { Tier::WholeName } else { Tier::NameStarts };
-            let (ids, impacts) = self.postings.list(term);
-            for (&id, _) in ids.iter().zip(impacts).take_while(|(_, impact)| **impact == WHOLE_NAME) {
-                best.offer(Rank::new(tier, 0, id), accept);
+    /// Adds the documents whose concatenated name starts with the concatenated query.
+    fn add_names(&self, matched: &PrefixMatch, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+        for term in matched.terms.clone() {
+            let is_whole_name = matched.is_term && term == matched.terms.start;
+            let tier = if is_whole_name { Tier::WholeName } else { Tier::NamePrefix };
+            for id in self.named(term) {
+                top.offer(Rank::new(tier, 0, id), accept);
             }
         }
     }
 
-    /// Documents whose name is the whole query but for an error, as good as all words so misspelt.
-    fn nearly_named(&self, together: &str, rarity: u32, best: &mut Best, accept: &dyn Fn(DocumentId) -> bool) {
-        for expansion in misspelt(together, 1, &self.vocabulary) {
-            let score = rarity * expansion.closeness.strength(WHOLE_NAME);
-            let (ids, impacts) = self.postings.lists(&expansion.terms);
-            for (&id, _) in ids.iter().zip(impacts).take_while(|(_, impact)| **impact == WHOLE_NAME) {
-                best.offer(Rank::new(Tier::AllWords, score, id), accept);
+    /// Adds the documents whose concatenated name is one error from the concatenated query, scored as if each word of
+    /// the query had matched with one error.
+    fn add_fuzzy_names(&self, name: &str, total_idf: u32, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+        for expansion in fuzzy_expansions(name, 1, &self.dictionary) {
+            let score = total_idf * expansion.weight.apply(WHOLE_NAME);
+            for id in expansion.terms.flat_map(|term| self.named(term)) {
+                top.offer(Rank::new(Tier::AllWords, score, id), accept);
             }
         }
     }
 
-    fn named_as_typed(&self, term: u32, hash: u32, best: &mut Best, accept: &dyn Fn(DocumentId) -> bool) {
+    /// Adds the documents whose name equals the query including spaces and punctuation, ignoring case.
+    fn add_exact_names(&self, term: u32, hash: u32, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+        for id in self.named(term) {
+            if self.name_hashes[id as usize] == hash {
+                top.offer(Rank::new(Tier::ExactName, 0, id), accept);
+            }
+        }
+    }
+
+    /// The documents whose concatenated name is `term`: they come first in its posting list.
+    fn named(&self, term: u32) -> impl Iterator<Item = DocumentId> {
         let (ids, impacts) = self.postings.list(term);
-        for (&id, _) in ids.iter().zip(impacts).take_while(|(_, impact)| **impact == WHOLE_NAME) {
-            if self.names[id as usize] == hash {
-                best.offer(Rank::new(Tier::NameAsTyped, 0, id), accept);
-            }
-        }
+        ids.iter().zip(impacts).take_while(|(_, impact)| **impact == WHOLE_NAME).map(|(id, _)| *id)
     }
 }
 
-fn as_typed(name: &str) -> u32 {
+/// A hash of a name in lower case with its spaces and punctuation.
+fn name_hash(name: &str) -> u32 {
     interner::hash(&name.trim().to_lowercase())
 }

@@ -1,16 +1,16 @@
-//! Which apps of a list a caller wants: how many, of which categories, on which networks.
+//! A selection: the limit and the filters of a discovery call.
 
-/// How many apps to return, and the filters they must pass.
+/// How many apps a call returns, and which categories and networks they must have.
 ///
-/// Filters combine: an app must be of one of the categories *and* on one of the networks; no categories, or no
-/// networks, is no restriction. A number stands for a selection without filters.
+/// Filters combine: an app must be in one of the categories *and* on one of the networks. An empty filter accepts every
+/// app. A plain number converts to a selection without filters.
 ///
 /// ```
-/// use townsquare::Selection;
+/// use townsquare::discovery::Selection;
 ///
-/// let plain: Selection = 20.into();
-/// let narrow = Selection::first(20).in_categories(["games", "social"]).on_networks(["base"]);
-/// # let _ = (plain, narrow);
+/// let unfiltered: Selection = 20.into();
+/// let games_on_base = Selection::first(20).in_categories(["games"]).on_networks(["base"]);
+/// assert_ne!(unfiltered, games_on_base);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
@@ -20,18 +20,38 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The first `limit` apps; the call refuses 0 and more than 1,000.
+    /// Selects the first `limit` apps. Calls accept 1 to 1,000.
+    ///
+    /// ```
+    /// use townsquare::discovery::Selection;
+    ///
+    /// assert_eq!(Selection::first(20), Selection::from(20));
+    /// ```
     pub fn first(limit: u32) -> Selection {
         Selection { limit, categories: Vec::new(), networks: Vec::new() }
     }
 
-    /// Only apps of these categories, besides those named before.
+    /// Adds categories to the filter.
+    ///
+    /// ```
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let selection = Selection::first(20).in_categories(["games", "social"]);
+    /// # let _ = selection;
+    /// ```
     pub fn in_categories<S: Into<String>>(mut self, categories: impl IntoIterator<Item = S>) -> Selection {
         self.categories.extend(categories.into_iter().map(Into::into));
         self
     }
 
-    /// Only apps that run on one of these networks, besides those named before. An app that names no network runs on all.
+    /// Adds networks to the filter. An app that names no network runs on all of them.
+    ///
+    /// ```
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let selection = Selection::first(20).on_networks(["base", "ethereum"]);
+    /// # let _ = selection;
+    /// ```
     pub fn on_networks<S: Into<String>>(mut self, networks: impl IntoIterator<Item = S>) -> Selection {
         self.networks.extend(networks.into_iter().map(Into::into));
         self
@@ -39,7 +59,7 @@ impl Selection {
 }
 
 impl Default for Selection {
-    /// The first 50.
+    /// Selects the first 50 apps.
     fn default() -> Selection {
         Selection::first(50)
     }

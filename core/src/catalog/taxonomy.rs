@@ -1,6 +1,10 @@
-//! The closed word lists of the catalog: categories, networks, and the CAIP-2 ids of those networks (UPSTREAM 1).
+//! The known categories and networks of the catalog, with the CAIP-2 chain ids of the networks (UPSTREAM 1).
 
-/// The categories that the upstream knows.
+/// The categories of the upstream API. A catalog may contain others.
+///
+/// ```
+/// assert!(townsquare::discovery::CATEGORIES.contains(&"games"));
+/// ```
 pub const CATEGORIES: [&str; 13] = [
     "games",
     "social",
@@ -17,8 +21,8 @@ pub const CATEGORIES: [&str; 13] = [
     "art-creativity",
 ];
 
-/// The networks: name, CAIP-2 id where it has one here, and whether the upstream can be asked for it.
-const CHAINS: [(&str, &str, bool); 17] = [
+/// The known networks: name, CAIP-2 chain id, and whether the upstream's `networks` parameter accepts the name.
+const NETWORKS: [(&str, &str, bool); 17] = [
     ("ethereum", "eip155:1", true),
     ("base", "eip155:8453", true),
     ("arbitrum", "eip155:42161", true),
@@ -35,26 +39,26 @@ const CHAINS: [(&str, &str, bool); 17] = [
     ("monad-testnet", "eip155:10143", true),
     ("celo", "eip155:42220", true),
     ("solana", "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", true),
-    // Seen in required_chains; the upstream's parameter does not take it.
+    // Appears in required_chains, but the upstream's parameter does not accept it.
     ("hyperevm", "eip155:999", false),
 ];
 
-/// The list's spelling of a category that differs from it by case only, else the word as it is.
-pub(crate) fn fold_category(category: &str) -> &str {
+/// The known spelling of a category that differs only in case; any other category unchanged.
+pub(crate) fn canonical_category(category: &str) -> &str {
     CATEGORIES.into_iter().find(|known| known.eq_ignore_ascii_case(category)).unwrap_or(category)
 }
 
-/// The name of a CAIP-2 chain, or the id itself when it is not known.
+/// The known spelling of a network, ignoring case; `None` for an unknown network.
+pub(crate) fn canonical_network(name: &str) -> Option<&'static str> {
+    NETWORKS.iter().map(|(known, _, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The network of a CAIP-2 chain id; the id itself if it is unknown.
 pub(crate) fn network_of_chain(chain: &str) -> &str {
-    CHAINS.iter().find(|(_, id, _)| *id == chain).map_or(chain, |(name, _, _)| name)
+    NETWORKS.iter().find(|(_, id, _)| *id == chain).map_or(chain, |(name, _, _)| name)
 }
 
-/// The list's spelling of a network, if it is in the list.
-pub(crate) fn known_network(name: &str) -> Option<&'static str> {
-    CHAINS.iter().map(|(known, _, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// Whether the upstream's `networks` parameter takes this name.
-pub(crate) fn upstream_knows(network: &str) -> bool {
-    CHAINS.iter().any(|(name, _, asked)| *asked && *name == network)
+/// Whether the upstream's `networks` parameter accepts this name.
+pub(crate) fn is_upstream_network(network: &str) -> bool {
+    NETWORKS.iter().any(|(name, _, is_accepted)| *is_accepted && *name == network)
 }

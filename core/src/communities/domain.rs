@@ -1,13 +1,13 @@
-//! Hosts and domains in one spelling (UPSTREAM 4).
+//! The normal form of hosts and domains (UPSTREAM 4).
 
 use crate::error::{Error, Result};
 
-/// Trimmed, in lower case, without scheme, port and path, and without one leading `www.`.
+/// The host trimmed, in lower case, without scheme, port, path, and one leading `www.`.
 pub(crate) fn normalised(host: &str) -> String {
     let host = host.trim().to_lowercase();
     let host = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
     let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-    // The colons of an IPv6 address stand in brackets; a port comes behind them.
+    // The colons of an IPv6 address are inside brackets; a port follows them.
     let host = match host.rfind(':') {
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,
@@ -15,7 +15,7 @@ pub(crate) fn normalised(host: &str) -> String {
     host.strip_prefix("www.").unwrap_or(host).trim().to_owned()
 }
 
-/// A domain that can be stored.
+/// The normalised domain; `InvalidInput` if it is empty or contains a NUL.
 pub(crate) fn required(domain: &str) -> Result<String> {
     crate::validate::text("domain", Some(&domain))?;
     match normalised(domain) {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_of_one_domain_read_alike() {
+    fn a_host_is_normalised_to_its_domain() {
         for host in
             ["Town.Example", " www.town.example ", "https://town.example:8443/a?b", "town.example:80", "town.example/"]
         {
@@ -37,6 +37,10 @@ mod tests {
         }
         assert_eq!(normalised("www.www.town.example"), "www.town.example");
         assert_eq!(normalised("[::1]:8080"), "[::1]");
+    }
+
+    #[test]
+    fn a_domain_without_a_host_is_refused() {
         assert!(required(" https:// ").is_err());
     }
 }

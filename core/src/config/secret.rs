@@ -1,8 +1,8 @@
-//! Text that must never be shown: keys, and URLs that may hold a password.
+//! Text that `Debug` does not print: keys, and URLs that may contain a password.
 
 use std::fmt;
 
-/// A string whose `Debug` is `[redacted]`. It has no `Display`.
+/// A string whose `Debug` prints `[redacted]`. It has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
@@ -11,7 +11,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one call that needs it.
+    /// The text itself. Call it only where the text is sent or parsed.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

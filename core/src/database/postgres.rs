@@ -1,8 +1,8 @@
 //! The PostgreSQL engine, through sqlx.
 //!
 //! Invariant: a connection returns to the pool only in a known state. A connection whose use was interrupted, by a
-//! connection error or a dropped future, is closed. The database itself enforces the policies (`policies`). Any executor
-//! can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
+//! connection error or a dropped future, is closed. The database itself enforces the policies (`policies`). Any
+//! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
 mod connection_principal;
 mod dialect;
@@ -31,8 +31,8 @@ use self::{
     query::execute_batch,
 };
 use super::{
-    acting::Principal,
     options::OpenOptions,
+    principal::Principal,
     row::Read,
     statement::Statement,
     transaction::{Transaction, Work},
@@ -46,7 +46,7 @@ use crate::{
 /// The capacity of a connection's prepared statement cache: more than the library has statements.
 const MAX_STATEMENTS: usize = 512;
 
-/// How long `close` waits for the goodbye to the server on one connection.
+/// How long `close` waits for one connection to send its termination message.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An open PostgreSQL database.

@@ -1,15 +1,18 @@
-//! A row on its way out of the database, read by place.
+//! A row of a query's result, read by column index.
 //!
-//! Invariant: a column that does not hold what is asked for is an `Internal` error that names its place, never a
-//! panic: other programs write to these tables too.
+//! Invariant: a column that does not hold a value of the requested type is an `Internal` error that names the index,
+//! never a panic: other programs write to these tables too.
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    model::{DomainType, FromRow, ReadColumn, SpaceType},
+};
 
-/// One row of a result.
+/// One row of a query's result.
 pub(crate) struct Row<'a>(pub(super) Columns<'a>);
 
 /// Reads a record from a row.
@@ -22,8 +25,8 @@ pub(super) enum Columns<'a> {
     Postgres(&'a sqlx::postgres::PgRow),
 }
 
-/// What a column can be read as; `None` is NULL.
-pub(crate) trait Column: Sized {
+/// A type that a column can be read as: the outer `None` is a value of another type, the inner `None` is NULL.
+pub(crate) trait FromColumn: Sized {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>>;
     #[cfg(feature = "postgres")]
@@ -31,13 +34,13 @@ pub(crate) trait Column: Sized {
 }
 
 impl Row<'_> {
-    /// A column that is never NULL.
-    pub(crate) fn get<T: Column>(&self, column: usize) -> Result<T> {
+    /// Reads a column that is never NULL.
+    pub(crate) fn get<T: FromColumn>(&self, column: usize) -> Result<T> {
         self.get_optional(column)?.ok_or_else(|| unexpected(column))
     }
 
-    /// A column that may be NULL.
-    pub(crate) fn get_optional<T: Column>(&self, column: usize) -> Result<Option<T>> {
+    /// Reads a column that may be NULL.
+    pub(crate) fn get_optional<T: FromColumn>(&self, column: usize) -> Result<Option<T>> {
         let value = match &self.0 {
             #[cfg(feature = "sqlite")]
             Columns::Sqlite(row) => row.get_ref(column).ok().and_then(T::from_sqlite),
@@ -48,9 +51,30 @@ impl Row<'_> {
     }
 }
 
+impl<T: FromColumn> ReadColumn<T> for Row<'_> {
+    fn read_column(&self, index: usize) -> Result<T> {
+        self.get(index)
+    }
+}
+
+impl<T: FromColumn> ReadColumn<Option<T>> for Row<'_> {
+    fn read_column(&self, index: usize) -> Result<Option<T>> {
+        self.get_optional(index)
+    }
+}
+
+/// Reads a whole row as a record, for statements that select the columns of that record.
+pub(crate) fn record<T: for<'a> FromRow<Row<'a>>>(row: &Row<'_>) -> Result<T> {
+    T::from_row(row, 0)
+}
+
 fn unexpected(column: usize) -> Error {
-    // XX001: data corrupted. Somebody else wrote this row.
-    Error::database(Some("XX001"), ErrorKind::Internal, format!("column {column} of a row holds no such value"))
+    // XX001 is data_corrupted: another program wrote this row.
+    Error::database(
+        Some("XX001"),
+        ErrorKind::Internal,
+        format!("column {column} of a row holds NULL or a value of another type"),
+    )
 }
 
 #[cfg(feature = "sqlite")]
@@ -66,10 +90,10 @@ mod sqlite {
     }
 }
 
-/// `Column` for what SQLite keeps as text and PostgreSQL as a type that the driver reads.
+/// Implements `FromColumn` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.
 macro_rules! text_column {
     ($($type:ty, $text:ident => $read:expr, $native:ty, $value:ident => $convert:expr;)*) => {$(
-        impl Column for $type {
+        impl FromColumn for $type {
             #[cfg(feature = "sqlite")]
             fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
                 sqlite::read(value, |$text| $read)
@@ -92,9 +116,11 @@ text_column! {
     Json, text => serde_json::from_str(text).ok(), Json, value => Some(value);
     Vec<String>, text => serde_json::from_str(text).ok(), Vec<String>, value => Some(value);
     Timestamp, text => text.parse().ok(), super::postgres::types::Time, value => Some(value.0);
+    DomainType, text => text.parse().ok(), String, value => value.parse().ok();
+    SpaceType, text => text.parse().ok(), String, value => value.parse().ok();
 }
 
-impl Column for i64 {
+impl FromColumn for i64 {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
         match value {
@@ -106,17 +132,28 @@ impl Column for i64 {
     #[cfg(feature = "postgres")]
     fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
         use sqlx::Row as _;
-        // INTEGER and BIGINT alike.
+        // The column is BIGINT or INTEGER.
         row.try_get::<Option<i64>, _>(column)
             .or_else(|_| row.try_get::<Option<i32>, _>(column).map(|number| number.map(i64::from)))
             .ok()
     }
 }
 
-impl Column for bool {
+impl FromColumn for i32 {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-        <i64 as Column>::from_sqlite(value).map(|number| number.map(|number| number != 0))
+        <i64 as FromColumn>::from_sqlite(value)?.map(i32::try_from).transpose().ok()
+    }
+    #[cfg(feature = "postgres")]
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
+        <i64 as FromColumn>::from_postgres(row, column)?.map(i32::try_from).transpose().ok()
+    }
+}
+
+impl FromColumn for bool {
+    #[cfg(feature = "sqlite")]
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
+        <i64 as FromColumn>::from_sqlite(value).map(|number| number.map(|number| number != 0))
     }
     #[cfg(feature = "postgres")]
     fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {

@@ -13,7 +13,7 @@ mod migrate;
 mod open;
 mod private_file;
 mod reader_pool;
-mod write_connection;
+pub(super) mod write_connection;
 mod write_job;
 mod writer;
 
@@ -26,11 +26,10 @@ use parking_lot::Mutex;
 use tokio::{runtime::Handle, sync::oneshot};
 
 pub(crate) use self::backup::restore;
-pub(super) use self::write_connection::WriteConnection;
 use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
 use super::{
-    acting::Principal,
     options::OpenOptions,
+    principal::Principal,
     row::Read,
     statement::Statement,
     transaction::{Transaction, Work},

@@ -1,59 +1,76 @@
-//! A statement, written once and spelt for each engine.
+//! A statement: an SQL template that is written once and rendered for each engine and kind of caller.
 //!
-//! Invariant: a statement's text is a constant of this library; what comes from outside is bound, never spliced. In
-//! the text stand `$1…$n` in order of first use, the library's own tables as `townsquare.name`, and in braces what
-//! depends on the engine or the caller: `{spaces.select}` is that policy's condition (TRUE for the service; a
-//! statement that others run has one, also where it lets everything pass: with it comes the question for the session),
-//! `{spaces.later $3}` a new `updated_at` that is `$3` but never at or before the row's old one.
+//! Invariant: a template is a constant of this library. Values from outside are bound, never part of the text.
+//!
+//! A template contains:
+//! - `$1 … $n`: the bound values;
+//! - `townsquare.name`: a table of the library itself;
+//! - `{spaces.select}`, or another action: the table's policy, as a condition. It is TRUE for the service. For other
+//!   callers it also checks the caller's session, even if the policy allows every row;
+//! - `{spaces.monotonic_updated_at $3}`: `$3`, or a later time where the row's `updated_at` is not before `$3`;
+//! - the columns of a record of `model`:
+//!
+//! | template | SQL |
+//! |---|---|
+//! | `{spaces.columns}` | `spaces.id, spaces.name, …`: every column, qualified |
+//! | `{spaces.row}` | `id, name, …`: every column |
+//! | `{spaces.new}` | `name, description, …`: the columns of the `new` struct |
+//! | `{spaces.new $3}` | `$3 AS name, $4 AS description, …`: their values |
+//! | `{spaces.patch}`, `{spaces.patch $3}` | the same of the `patch` struct |
+//! | `{spaces.set $3}` | `name = CASE WHEN $3 THEN $4 ELSE name END, …`: the patch as assignments |
 
 use std::sync::OnceLock;
 
-use crate::policy::{Action, Caller, Spell, Table, rule};
+use crate::{
+    model::{RECORDS, RecordColumn},
+    policy::{Action, Caller, SqlContext, Table, quoted, rule},
+};
 
 /// A statement of this library.
 pub(crate) struct Statement {
-    text: &'static str,
+    template: &'static str,
     #[cfg(feature = "sqlite")]
-    sqlite: OnceLock<Spelling>,
+    sqlite: OnceLock<RenderedSql>,
     #[cfg(feature = "postgres")]
-    postgres: OnceLock<Spelling>,
+    postgres: OnceLock<RenderedSql>,
 }
 
-/// How an engine spells what differs.
+/// The SQL in which the engines differ.
 pub(super) trait Dialect {
-    /// `$n` in its syntax.
-    fn parameter(number: usize) -> String;
     /// The prefix of the library's own tables.
     const OWN_TABLES: &'static str;
-    /// `time` or, where that is no later than what the column `old` holds, a microsecond after that.
-    fn later(time: &str, old: &str) -> String;
-    /// What a policy asks first: whether the caller's session stands. Nothing where the engine asks by itself.
-    const ADMITTED: Option<&'static str>;
-    /// Whether the user has linked one of the identity keys that the column lists.
+    /// The condition that the caller's session is valid; `None` where the engine checks the session by itself.
+    const SESSION_CHECK: Option<&'static str>;
+    /// The parameter `$n`.
+    fn parameter(number: usize) -> String;
+    /// `time`; if the column `old` is not before `time`, a microsecond after `old`.
+    fn monotonic_updated_at(time: &str, old: &str) -> String;
+    /// The condition that the user has linked one of the identity keys in the column.
     fn holds_key(user: &str, column: &str) -> String;
 }
 
-/// A statement as one engine wants it.
-pub(super) struct Spelling {
-    /// For the service: every policy is TRUE.
-    trusted: String,
-    /// For everybody else, where the statement has policies.
+/// A statement's SQL for one engine.
+pub(super) struct RenderedSql {
+    /// For the service: each policy is TRUE.
+    service: String,
+    /// For other callers; `None` if the statement has no policy.
     restricted: Option<String>,
-    /// Whether those name the caller, whose id is then bound behind the other values.
+    /// Whether `restricted` has the caller's id as its last parameter.
     binds_caller: bool,
 }
 
-/// The text to run, and whether the caller's id is to be bound behind the values.
+/// A statement's SQL for one caller.
 #[derive(Clone, Copy)]
-pub(super) struct Runnable<'a> {
+pub(super) struct CallerSql<'a> {
     pub(super) sql: &'a str,
+    /// Whether the caller's id is bound after the values.
     pub(super) binds_caller: bool,
 }
 
 impl Statement {
-    pub(crate) const fn new(text: &'static str) -> Statement {
+    pub(crate) const fn new(template: &'static str) -> Statement {
         Statement {
-            text,
+            template,
             #[cfg(feature = "sqlite")]
             sqlite: OnceLock::new(),
             #[cfg(feature = "postgres")]
@@ -62,36 +79,69 @@ impl Statement {
     }
 
     #[cfg(feature = "sqlite")]
-    pub(super) fn for_sqlite<D: Dialect>(&'static self, caller: Caller) -> Runnable<'static> {
-        self.sqlite.get_or_init(|| Spelling::of::<D>(self.text)).runnable(caller)
+    pub(super) fn for_sqlite<D: Dialect>(&'static self, caller: Caller) -> CallerSql<'static> {
+        self.sqlite.get_or_init(|| RenderedSql::new::<D>(self.template)).for_caller(caller)
     }
 
     #[cfg(feature = "postgres")]
-    pub(super) fn for_postgres<D: Dialect>(&'static self, caller: Caller) -> Runnable<'static> {
-        self.postgres.get_or_init(|| Spelling::of::<D>(self.text)).runnable(caller)
+    pub(super) fn for_postgres<D: Dialect>(&'static self, caller: Caller) -> CallerSql<'static> {
+        self.postgres.get_or_init(|| RenderedSql::new::<D>(self.template)).for_caller(caller)
     }
 }
 
-impl Spelling {
-    pub(super) fn of<D: Dialect>(text: &str) -> Spelling {
-        let caller = D::parameter(parameters(text) + 1);
-        let restricted = spell::<D>(text, Some(&caller));
-        let trusted = spell::<D>(text, None);
-        let binds_caller = spell::<D>(text, Some("NULL")) != restricted;
-        Spelling { restricted: (restricted != trusted).then_some(restricted), trusted, binds_caller }
+impl RenderedSql {
+    pub(super) fn new<D: Dialect>(template: &str) -> RenderedSql {
+        let template = expand_columns(template);
+        let caller = D::parameter(highest_parameter(&template) + 1);
+        let restricted = render::<D>(&template, Some(&caller));
+        let service = render::<D>(&template, None);
+        let binds_caller = render::<D>(&template, Some("NULL")) != restricted;
+        RenderedSql { restricted: (restricted != service).then_some(restricted), service, binds_caller }
     }
 
-    pub(super) fn runnable(&self, caller: Caller) -> Runnable<'_> {
+    pub(super) fn for_caller(&self, caller: Caller) -> CallerSql<'_> {
         match (&self.restricted, caller) {
-            (Some(sql), Caller::Anonymous | Caller::User(_)) => Runnable { sql, binds_caller: self.binds_caller },
-            _ => Runnable { sql: &self.trusted, binds_caller: false },
+            (Some(sql), Caller::Anonymous | Caller::User(_)) => CallerSql { sql, binds_caller: self.binds_caller },
+            _ => CallerSql { sql: &self.service, binds_caller: false },
         }
     }
 }
 
-/// The highest `$n` of a text.
-fn parameters(text: &str) -> usize {
-    text.split('$').skip(1).map(|rest| leading_number(rest).0).max().unwrap_or(0)
+/// Replaces the column lists of a template.
+fn expand_columns(template: &str) -> String {
+    replace_braces(template, |inside| column_list(inside).unwrap_or_else(|| format!("{{{inside}}}")))
+}
+
+/// The columns that `inside` names, as in `spaces.set $3`; `None` if it names something else.
+fn column_list(inside: &str) -> Option<String> {
+    let (record, list) = inside.split_once('.')?;
+    let (list, first) = list.split_once(" $").map_or((list, None), |(list, number)| (list, Some(number)));
+    let first: Option<usize> = first.and_then(|number| number.parse().ok());
+    let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
+    let table = quoted(record);
+    let name = |column: &RecordColumn| quoted(column.name);
+    let values = |(name, number): (String, usize)| format!("${number} AS {name}");
+    let list: Vec<String> = match (list, first) {
+        ("columns", None) => columns.map(|column| format!("{table}.{}", name(column))).collect(),
+        ("row", None) => columns.map(name).collect(),
+        ("new", None) => columns.filter(|column| column.is_new).map(name).collect(),
+        ("new", Some(first)) => columns.filter(|column| column.is_new).map(name).zip(first..).map(values).collect(),
+        ("patch", None) => columns.filter(|column| column.is_patch).map(name).collect(),
+        ("patch", Some(first)) => columns.filter(|column| column.is_patch).map(name).zip(first..).map(values).collect(),
+        ("set", Some(first)) => {
+            let columns = columns.filter(|column| column.is_patch).map(name).zip((first..).step_by(2));
+            let assign =
+                |(name, n): (String, usize)| format!("{name} = CASE WHEN ${n} THEN ${} ELSE {name} END", n + 1);
+            columns.map(assign).collect()
+        }
+        _ => return None,
+    };
+    Some(list.join(", "))
+}
+
+/// The highest `$n` of a template.
+fn highest_parameter(template: &str) -> usize {
+    template.split('$').skip(1).map(|rest| leading_number(rest).0).max().unwrap_or(0)
 }
 
 fn leading_number(text: &str) -> (usize, &str) {
@@ -99,48 +149,56 @@ fn leading_number(text: &str) -> (usize, &str) {
     (text[..end].parse().unwrap_or(0), &text[end..])
 }
 
-fn spell<D: Dialect>(text: &str, caller: Option<&str>) -> String {
-    let mut sql = String::with_capacity(text.len() * 2);
-    let mut rest = text;
-    while let Some(start) = rest.find(['$', '{']) {
-        sql.push_str(&rest[..start]);
-        let (mark, tail) = rest[start..].split_at(1);
-        if mark == "$" {
-            let (number, tail) = leading_number(tail);
-            sql.push_str(&D::parameter(number));
-            rest = tail;
-        } else {
-            let (inside, tail) = tail.split_once('}').unwrap_or((tail, ""));
-            sql.push_str(&braced::<D>(inside, caller));
-            rest = tail;
-        }
+/// The SQL for the service (`caller` is `None`), or for other callers, whose id is the SQL `caller`.
+fn render<D: Dialect>(template: &str, caller: Option<&str>) -> String {
+    let mut parts = template.split('$');
+    let mut sql = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (number, rest) = leading_number(part);
+        sql.push_str(&D::parameter(number));
+        sql.push_str(rest);
     }
-    sql.push_str(rest);
-    sql.replace("townsquare.", D::OWN_TABLES)
+    replace_braces(&sql, |inside| render_braces::<D>(inside, caller)).replace("townsquare.", D::OWN_TABLES)
 }
 
-fn braced<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
-    if let Some((table, time)) = inside.split_once(".later $") {
-        return D::later(&D::parameter(leading_number(time).0), &format!("{table}.updated_at"));
+fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
+    if let Some((table, time)) = inside.split_once(".monotonic_updated_at ") {
+        return D::monotonic_updated_at(time, &format!("{table}.updated_at"));
     }
-    let found = Table::ALL.into_iter().find_map(|table| {
+    let policy = Table::ALL.into_iter().find_map(|table| {
         let action = inside.strip_prefix(table.name())?.strip_prefix('.')?;
         Action::ALL.into_iter().find(|known| known.name() == action).map(|action| (table, action))
     });
-    match (found, caller) {
+    match (policy, caller) {
         (Some((table, action)), Some(caller)) => {
-            let condition = rule(table, action).sql(table, Spell { caller, holds_key: D::holds_key });
-            match (D::ADMITTED, action) {
+            let condition = rule(table, action).sql(table, SqlContext { caller, holds_key: D::holds_key });
+            match (D::SESSION_CHECK, action) {
                 (None, _) => condition,
-                // A new row is all constants: a planner that finds the condition false would ask nothing more.
-                (Some(admitted), Action::Insert) => format!("CASE WHEN {admitted} THEN {condition} END"),
-                (Some(admitted), _) => format!("({admitted} AND {condition})"),
+                // The values of a new row are constants. With AND, a planner that evaluates the policy to false would
+                // skip the session check.
+                (Some(check), Action::Insert) => format!("CASE WHEN {check} THEN {condition} END"),
+                (Some(check), _) => format!("({check} AND {condition})"),
             }
         }
         (Some(_), None) => "TRUE".to_owned(),
-        // A test spells every statement; one that nobody can read would fail there and must not run as if it could.
-        (None, _) => format!("<no such policy: {inside}>"),
+        // No engine can parse this: a misspelt template fails in the first test that runs the statement.
+        (None, _) => format!("<unknown template: {inside}>"),
     }
+}
+
+/// Replaces each `{inside}` of a text.
+fn replace_braces(text: &str, replace: impl Fn(&str) -> String) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut rest = text;
+    while let Some((before, (inside, after))) =
+        rest.split_once('{').and_then(|(before, tail)| Some((before, tail.split_once('}')?)))
+    {
+        out.push_str(before);
+        out.push_str(&replace(inside));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 #[cfg(test)]
@@ -148,14 +206,14 @@ mod tests {
     use super::*;
     use uuid::Uuid;
 
-    struct Plain;
-    impl Dialect for Plain {
+    struct TestDialect;
+    impl Dialect for TestDialect {
         const OWN_TABLES: &'static str = "own_";
-        const ADMITTED: Option<&'static str> = Some("admitted()");
+        const SESSION_CHECK: Option<&'static str> = Some("session()");
         fn parameter(number: usize) -> String {
             format!("?{number}")
         }
-        fn later(time: &str, old: &str) -> String {
+        fn monotonic_updated_at(time: &str, old: &str) -> String {
             format!("max({time}, {old})")
         }
         fn holds_key(user: &str, column: &str) -> String {
@@ -163,36 +221,82 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_service_is_past_every_policy_and_others_are_bound_behind_the_values() {
-        let spelling = Spelling::of::<Plain>("DELETE FROM spaces WHERE id = $1 AND {spaces.delete}");
-        let service = spelling.runnable(Caller::Service);
-        assert_eq!((service.sql, service.binds_caller), ("DELETE FROM spaces WHERE id = ?1 AND TRUE", false));
-        let user = spelling.runnable(Caller::User(Uuid::nil()));
-        assert_eq!(user.sql, "DELETE FROM spaces WHERE id = ?1 AND (admitted() AND spaces.owner_id = ?2)");
-        assert!(user.binds_caller && spelling.runnable(Caller::Anonymous).binds_caller);
+    /// The SQL for the service, and whether it binds the caller.
+    fn service(template: &str) -> (String, bool) {
+        let rendered = RenderedSql::new::<TestDialect>(template);
+        let sql = rendered.for_caller(Caller::Service);
+        (sql.sql.to_owned(), sql.binds_caller)
+    }
+
+    /// The SQL for a user, and whether it binds the caller.
+    fn user(template: &str) -> (String, bool) {
+        let rendered = RenderedSql::new::<TestDialect>(template);
+        let sql = rendered.for_caller(Caller::User(Uuid::nil()));
+        let anonymous = rendered.for_caller(Caller::Anonymous);
+        assert_eq!((sql.sql, sql.binds_caller), (anonymous.sql, anonymous.binds_caller));
+        (sql.sql.to_owned(), sql.binds_caller)
     }
 
     #[test]
-    fn what_everyone_may_see_binds_no_caller_and_still_asks_for_the_session() {
-        let spelling = Spelling::of::<Plain>("SELECT id FROM community_domains WHERE {community_domains.select}");
-        let user = spelling.runnable(Caller::User(Uuid::nil()));
-        assert_eq!(user.sql, "SELECT id FROM community_domains WHERE (admitted() AND TRUE)");
-        assert!(!user.binds_caller);
+    fn a_policy_is_true_for_the_service_and_binds_other_callers_after_the_values() {
+        let delete = "DELETE FROM spaces WHERE id = $1 AND {spaces.delete}";
+        assert_eq!(service(delete), ("DELETE FROM spaces WHERE id = ?1 AND TRUE".to_owned(), false));
+        let sql = "DELETE FROM spaces WHERE id = ?1 AND (session() AND spaces.owner_id = ?2)";
+        assert_eq!(user(delete), (sql.to_owned(), true));
     }
 
     #[test]
-    fn a_new_row_is_looked_at_after_the_session() {
-        let spelling = Spelling::of::<Plain>("INSERT INTO spaces SELECT $1 WHERE {spaces.insert}");
-        let user = spelling.runnable(Caller::User(Uuid::nil()));
-        assert_eq!(user.sql, "INSERT INTO spaces SELECT ?1 WHERE CASE WHEN admitted() THEN spaces.owner_id = ?2 END");
+    fn a_policy_that_allows_every_row_checks_the_session_and_binds_no_caller() {
+        let (sql, binds_caller) = user("SELECT id FROM community_domains WHERE {community_domains.select}");
+        assert_eq!(sql, "SELECT id FROM community_domains WHERE (session() AND TRUE)");
+        assert!(!binds_caller);
     }
 
     #[test]
-    fn a_statement_without_policies_is_the_same_for_everybody() {
-        let spelling = Spelling::of::<Plain>("UPDATE x SET updated_at = {x.later $2} WHERE id = $1");
-        let anonymous = spelling.runnable(Caller::Anonymous);
-        assert_eq!(anonymous.sql, "UPDATE x SET updated_at = max(?2, x.updated_at) WHERE id = ?1");
-        assert!(!anonymous.binds_caller);
+    fn an_insert_checks_the_session_before_the_policy() {
+        let (sql, _) = user("INSERT INTO spaces SELECT $1 WHERE {spaces.insert}");
+        assert_eq!(sql, "INSERT INTO spaces SELECT ?1 WHERE CASE WHEN session() THEN spaces.owner_id = ?2 END");
+    }
+
+    #[test]
+    fn a_statement_without_policies_is_the_same_for_every_caller() {
+        let update = "UPDATE x SET updated_at = {x.monotonic_updated_at $2} WHERE id = $1";
+        let sql = "UPDATE x SET updated_at = max(?2, x.updated_at) WHERE id = ?1";
+        assert_eq!(user(update), (sql.to_owned(), false));
+        assert_eq!(service(update), user(update));
+    }
+
+    #[test]
+    fn column_lists_come_from_the_record() {
+        let expected = [
+            (
+                "fidgets.columns",
+                "fidgets.id, fidgets.space_id, fidgets.type, fidgets.config, fidgets.position, \
+              fidgets.created_at, fidgets.updated_at",
+            ),
+            ("fidgets.row", "id, space_id, type, config, position, created_at, updated_at"),
+            ("fidgets.new", "type, config, position"),
+            ("fidgets.new $4", "?4 AS type, ?5 AS config, ?6 AS position"),
+            ("fidgets.patch $2", "?2 AS type, ?3 AS config, ?4 AS position"),
+            (
+                "spaces.set $3",
+                "name = CASE WHEN ?3 THEN ?4 ELSE name END, \
+              description = CASE WHEN ?5 THEN ?6 ELSE description END, \
+              is_public = CASE WHEN ?7 THEN ?8 ELSE is_public END",
+            ),
+            (
+                "spaceRegistrations.new",
+                "\"spaceId\", fid, \"spaceName\", \"spaceType\", \"identityPublicKey\", signature",
+            ),
+        ];
+        for (list, sql) in expected {
+            assert_eq!(service(&format!("{{{list}}}")).0, sql, "{list}");
+        }
+    }
+
+    #[test]
+    fn the_caller_is_bound_after_the_values_of_a_column_list() {
+        let (sql, _) = user("SELECT {fidgets.new $2} WHERE {spaces.delete}");
+        assert!(sql.ends_with("?4 AS position WHERE (session() AND spaces.owner_id = ?5)"), "{sql}");
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 #[cfg(feature = "postgres")]
 use super::postgres::query;
 #[cfg(feature = "sqlite")]
-use super::sqlite::WriteConnection;
+use super::sqlite::write_connection::WriteConnection;
 use super::{row::Read, statement::Statement, value::Value};
 use crate::{error::Result, policy::Caller};
 

@@ -1,6 +1,6 @@
-//! What a statement's `$n` can be bound to.
+//! The values that are bound to a statement's `$n`.
 //!
-//! Each kind may be absent: PostgreSQL wants to know the type of a NULL.
+//! Each variant holds an `Option`, because PostgreSQL needs the type of a NULL.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-/// A value on its way into the database.
+use crate::model::{DomainType, SpaceType};
+
+/// A value to bind.
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
     Boolean(Option<bool>),
@@ -22,7 +24,7 @@ pub(crate) enum Value<'a> {
     Texts(Option<Cow<'a, [String]>>),
 }
 
-/// `From` for a type and for its `Option`.
+/// Implements `From` for a type and for its `Option`.
 macro_rules! from {
     ($($type:ty, $variant:ident, $value:ident => $into:expr;)*) => {$(
         impl<'a> From<$type> for Value<'a> {
@@ -50,4 +52,6 @@ from! {
     Json, Json, value => Cow::Owned(value);
     Vec<String>, Texts, value => Cow::Owned(value);
     &'a [String], Texts, value => Cow::Borrowed(value);
+    SpaceType, Text, value => Cow::Borrowed(value.as_str());
+    DomainType, Text, value => Cow::Borrowed(value.as_str());
 }

@@ -1,9 +1,9 @@
 //! The discovery endpoint without a server: a request in, a response out (SPEC 4.1, UPSTREAM 2).
 //!
-//! Invariant: whatever bytes come in, an answer goes out: its callers' own bodies and statuses, never a panic, and
-//! nothing of an internal fault but that there was one. GET and POST describe an app alike.
+//! Invariant: every request gets a response with a status and body of UPSTREAM 2; no input panics, and an internal
+//! error is reported without details. GET and POST describe an app alike.
 
-mod query;
+mod query_string;
 
 use std::str::FromStr;
 
@@ -11,42 +11,57 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::query::Query;
+use self::query_string::QueryString;
 use super::{Discovery, Selection};
 use crate::{
-    catalog::{MiniApps, Timeframe},
+    catalog::Timeframe,
     error::{Error, ErrorKind, Result},
 };
 
-/// The path the endpoint answers at.
+/// The path of the endpoint.
+///
+/// ```
+/// assert_eq!(townsquare::discovery::ENDPOINT_PATH, "/api/miniapp-discovery");
+/// ```
 pub const ENDPOINT_PATH: &str = "/api/miniapp-discovery";
 
-/// The largest request body it reads, in bytes: 64 KiB.
+/// The largest request body in bytes.
 pub(crate) const MAX_BODY: usize = 64 << 10;
 
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 const DEFAULT_LIMIT: u32 = 50;
 
-/// A response of the endpoint, ready for any server.
+/// A response of the endpoint, for any HTTP server.
+///
+/// ```
+/// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+/// let response = client.discovery().handle("GET", "/api/miniapp-discovery?limit=5", b"")?;
+/// for (name, value) in &response.headers {
+///     println!("{name}: {value}");
+/// }
+/// println!("{} {}", response.status, String::from_utf8_lossy(&response.body));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpResponse {
-    /// HTTP status.
+    /// The HTTP status.
     pub status: u16,
-    /// Headers in lower case; `content-length` only for HEAD, whose body is not there to be counted.
+    /// Headers with lower-case names; `content-length` only for HEAD, whose body is empty.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pub body: Bytes,
 }
 
-/// Why a request is not answered as it hoped.
-struct Refusal {
+/// An error response.
+struct EndpointError {
     status: u16,
     message: String,
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
+impl From<Error> for EndpointError {
+    fn from(error: Error) -> EndpointError {
         let (status, message) = match error.kind() {
             ErrorKind::InvalidInput => (400, error.message().to_owned()),
             ErrorKind::Unavailable | ErrorKind::RateLimited => (503, error.message().to_owned()),
@@ -56,21 +71,30 @@ impl From<Error> for Refusal {
                 (500, "Internal server error".to_owned())
             }
         };
-        Refusal { status, message }
+        EndpointError { status, message }
     }
 }
 
-fn bad_request(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, message: message.into() }
+fn bad_request(message: impl Into<String>) -> EndpointError {
+    EndpointError { status: 400, message: message.into() }
 }
 
-type Answer = std::result::Result<Bytes, Refusal>;
+type EndpointResult = std::result::Result<Bytes, EndpointError>;
 
 impl Discovery {
-    /// Answers a request to the discovery endpoint: mount it in any server.
+    /// Answers a request to the discovery endpoint; call it from any HTTP server.
     ///
-    /// `target` is the request's target, path and query (`/api/miniapp-discovery?category=games`). The answer is an
-    /// [`HttpResponse`] for every input; statuses and bodies are those of UPSTREAM 2.
+    /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies
+    /// are those of UPSTREAM 2.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let body = br#"{"action": "search", "query": "chess"}"#;
+    /// let response = client.discovery().handle("POST", "/api/miniapp-discovery", body)?;
+    /// assert_eq!(response.status, 200);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `Closed` after the client was closed; every other failure is a response.
@@ -80,12 +104,12 @@ impl Discovery {
     }
 
     async fn respond(&self, method: &str, target: &str, body: &[u8]) -> HttpResponse {
-        let (path, query) = split(target);
+        let (path, query) = split_target(target);
         if path != ENDPOINT_PATH {
-            return refuse(Refusal { status: 404, message: "Not found".to_owned() });
+            return error_response(EndpointError { status: 404, message: "Not found".to_owned() });
         }
         if body.len() > MAX_BODY {
-            return refuse(Refusal { status: 413, message: "Request body too large".to_owned() });
+            return error_response(EndpointError { status: 413, message: "Request body too large".to_owned() });
         }
         let answer = match method {
             "GET" | "HEAD" => self.get(query).await,
@@ -94,12 +118,13 @@ impl Discovery {
                 return HttpResponse { status: 204, headers: vec![("allow", ALLOW.to_owned())], body: Bytes::new() };
             }
             _ => {
-                let mut response = refuse(Refusal { status: 405, message: "Method not allowed".to_owned() });
+                let mut response =
+                    error_response(EndpointError { status: 405, message: "Method not allowed".to_owned() });
                 response.headers.push(("allow", ALLOW.to_owned()));
                 return response;
             }
         };
-        let mut response = answer.map_or_else(refuse, |body| response(200, body));
+        let mut response = answer.map_or_else(error_response, |body| response(200, body));
         if method == "HEAD" {
             response.headers.push(("content-length", response.body.len().to_string()));
             response.body = Bytes::new();
@@ -107,8 +132,8 @@ impl Discovery {
         response
     }
 
-    async fn get(&self, query: &str) -> Answer {
-        let query = Query::parse(query).map_err(bad_request)?;
+    async fn get(&self, query: &str) -> EndpointResult {
+        let query = QueryString::parse(query).map_err(bad_request)?;
         let timeframe = query.timeframe()?;
         let limit = query.limit(DEFAULT_LIMIT)?;
         let (categories, networks) = (query.list("category"), query.list("networks"));
@@ -137,7 +162,7 @@ impl Discovery {
         }))
     }
 
-    async fn post(&self, body: &[u8]) -> Answer {
+    async fn post(&self, body: &[u8]) -> EndpointResult {
         let body: Value = serde_json::from_slice(body).map_err(|_| bad_request("Request body is not JSON"))?;
         match body.get("action").and_then(Value::as_str) {
             Some("search") => {
@@ -162,7 +187,7 @@ impl Discovery {
                     Some(Value::String(text)) => Timeframe::from_str(text)?,
                     Some(_) => return Err(bad_request("timeWindow is a string")),
                 };
-                let apps: MiniApps = self.get_trending_mini_apps(timeframe, body_limit(&body)?).await?;
+                let apps = self.get_trending_mini_apps(timeframe, body_limit(&body)?).await?;
                 encode(&json!({"success": true, "count": apps.len(), "apps": apps}))
             }
             _ => Err(bad_request("Unknown action; the actions are search, refresh, trending")),
@@ -170,8 +195,8 @@ impl Discovery {
     }
 }
 
-/// Path and query of a request target, in origin form or absolute form (RFC 9112, 3.2).
-fn split(target: &str) -> (&str, &str) {
+/// Splits a request target in origin form or absolute form into path and query (RFC 9112, 3.2).
+fn split_target(target: &str) -> (&str, &str) {
     let origin_form = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains(['/', '?']) => rest.find('/').map_or("/", |slash| &rest[slash..]),
         _ => target,
@@ -180,7 +205,7 @@ fn split(target: &str) -> (&str, &str) {
     without_fragment.split_once('?').unwrap_or((without_fragment, ""))
 }
 
-fn body_limit(body: &Value) -> std::result::Result<u32, Refusal> {
+fn body_limit(body: &Value) -> std::result::Result<u32, EndpointError> {
     match body.get("limit") {
         None | Some(Value::Null) => Ok(DEFAULT_LIMIT),
         Some(limit) => limit
@@ -190,14 +215,14 @@ fn body_limit(body: &Value) -> std::result::Result<u32, Refusal> {
     }
 }
 
-fn encode(body: &impl Serialize) -> Answer {
+fn encode(body: &impl Serialize) -> EndpointResult {
     serde_json::to_vec(body).map(Bytes::from).map_err(|error| {
-        tracing::error!(%error, "a response of the discovery endpoint does not serialise");
-        Refusal { status: 500, message: "Internal server error".to_owned() }
+        tracing::error!(%error, "a response of the discovery endpoint cannot be serialized");
+        EndpointError { status: 500, message: "Internal server error".to_owned() }
     })
 }
 
-fn refuse(Refusal { status, message }: Refusal) -> HttpResponse {
+fn error_response(EndpointError { status, message }: EndpointError) -> HttpResponse {
     let body = json!({"success": false, "error": message}).to_string();
     response(status, body.into())
 }

@@ -1,10 +1,8 @@
-//! The catalog's life: loaded once, renewed behind its readers, one refresh at a time.
+//! Refreshing the catalog: when a refresh starts, who waits for it, and its steps in order.
 //!
-//! Invariant: at most one *flight* (a refresh, or the fetch of a list asked for the first time) is under way in a
-//! client, and everybody who needs its outcome waits for that one. A flight ends by replacing the snapshot or by
-//! leaving it and remembering why.
-
-mod flight;
+//! Invariant: at most one [`RefreshTask`] runs per client (single flight). However it ends (success, error, panic,
+//! shutdown), the slot becomes free and every waiting caller wakes up. A task replaces the cached catalog as a whole or
+//! leaves it unchanged and records the error.
 
 use std::{
     collections::HashMap,
@@ -15,85 +13,103 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::watch};
-use uuid::Uuid;
+use tokio::{
+    runtime::Handle,
+    sync::watch,
+    task::{JoinError, spawn},
+};
 
-use self::flight::{Flight, Task};
-use super::store::Store;
+use super::{
+    backoff::Backoff,
+    cache::{CachedCatalog, CatalogCache},
+    collapse::refuse_collapse,
+    store::{CatalogStore, StoredCatalog},
+};
 use crate::{
-    catalog::{
-        CatalogData, CatalogSource, DiscoveryStats, Listing, Selection, Snapshot, Timeframe, View, known_network,
-    },
+    catalog::{CatalogData, CatalogSource, DiscoveryStats, FetchedList, ListKey, Snapshot, Timeframe},
     catalog_thread::CatalogThread,
     clock::{Clock, Moment},
     database::Scope,
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     upstream::Upstream,
 };
 
-/// The catalog of a client with everything that keeps it fresh.
-pub(super) struct Catalog {
-    current: ArcSwapOption<Current>,
-    state: Mutex<State>,
-    is_closed: AtomicBool,
+/// Refreshes the [`CatalogCache`] from the upstream and the database.
+pub(super) struct Refresher {
+    cache: Arc<CatalogCache>,
     upstream: Upstream,
-    store: Store,
-    /// Reads, builds and writes catalogs.
+    store: CatalogStore,
+    /// Parses, builds and serializes catalogs.
     catalog_thread: Arc<CatalogThread>,
+    /// How long a fetched catalog stays fresh.
     interval: Duration,
-    /// How long other processes leave a fetch to the one that is at it.
+    /// How long other processes leave the fetch to the holder of the lease.
     lease: Duration,
     clock: Clock,
     runtime: Handle,
-}
-
-/// The snapshot in use.
-pub(super) struct Current {
-    pub(super) snapshot: Snapshot,
-    fresh_until: Moment,
-    /// The lists that were asked for since the snapshot was taken: a refresh renews these and drops the rest.
-    used: Mutex<Vec<View>>,
+    state: Mutex<RefreshState>,
 }
 
 #[derive(Default)]
-struct State {
-    flight: Option<Flight>,
-    /// Why the last refresh failed.
+struct RefreshState {
+    running: Option<RefreshTask>,
+    /// The error of the last refresh, and the wait until a read may start the next one.
     last_error: Option<Error>,
-    /// When reads may start a refresh again, and how long the next failure makes them wait.
     backoff: Backoff,
-    /// The same for lists that could not be fetched.
-    views: HashMap<View, (Backoff, Error)>,
+    /// The same for each further list that could not be fetched.
+    list_failures: HashMap<ListKey, (Backoff, Error)>,
 }
 
-/// A wait that doubles with every failure.
-#[derive(Clone, Copy, Default)]
-struct Backoff {
-    until: Option<Moment>,
-    failures: u32,
+/// A handle to the running refresh, shared by all callers that wait for it.
+#[derive(Clone)]
+struct RefreshTask {
+    request: Arc<RefreshRequest>,
+    outcome: watch::Receiver<Option<Result<RefreshOutcome>>>,
 }
 
-impl Backoff {
-    const FIRST: Duration = Duration::from_secs(1);
-    const LONGEST: Duration = Duration::from_secs(300);
-    /// An upstream that names a longer wait than this is asked again nevertheless.
-    const LONGEST_NAMED: Duration = Duration::from_secs(3_600);
+/// What a refresh is for. Callers that join a running refresh may set its flags.
+#[derive(Default)]
+struct RefreshRequest {
+    /// Further lists to add to the catalog in use; empty for a refresh of the whole catalog.
+    lists: Vec<ListKey>,
+    /// Fetch from the source, even if the database has a fresh catalog.
+    from_source: AtomicBool,
+    /// Accept a collapsed catalog.
+    force: AtomicBool,
+}
 
-    fn fail(&mut self, now: Moment, error: &Error) {
-        let doubled = Backoff::FIRST.saturating_mul(1 << self.failures.min(16)).min(Backoff::LONGEST);
-        self.failures += 1;
-        let named = error.retry_after().unwrap_or_default().min(Backoff::LONGEST_NAMED);
-        self.until = Some(now.after(doubled.max(named)));
+#[derive(Clone)]
+struct RefreshOutcome {
+    /// Whether the catalog was fetched from its source, not loaded from the database.
+    is_fetched: bool,
+    /// The error after which an old catalog was loaded from the database.
+    fallback_error: Option<Error>,
+}
+
+impl RefreshRequest {
+    fn fetch_from_source(&self, force: bool) {
+        self.from_source.store(true, Ordering::Release);
+        self.force.fetch_or(force, Ordering::AcqRel);
     }
+}
 
-    fn holds(&self, now: Moment) -> bool {
-        self.until.is_some_and(|until| now < until)
+impl RefreshTask {
+    /// Waits until the refresh ends.
+    ///
+    /// # Errors
+    /// The error of the refresh; `Closed` if the client is closed first.
+    async fn wait(mut self) -> Result<RefreshOutcome> {
+        match self.outcome.wait_for(Option::is_some).await {
+            Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(Error::closed())),
+            Err(_) => Err(Error::closed()),
+        }
     }
 }
 
-impl Catalog {
+/// The calls of readers: each starts a refresh or joins the running one.
+impl Refresher {
     pub(super) fn new(
         upstream: Upstream,
         interval: Duration,
@@ -101,124 +117,93 @@ impl Catalog {
         database: Scope,
         clock: Clock,
         runtime: Handle,
-    ) -> Arc<Catalog> {
+    ) -> Refresher {
         let catalog_thread = Arc::new(CatalogThread::default());
-        let store = Store {
-            database,
-            source: upstream.name().into(),
-            clock: clock.clone(),
-            catalog_thread: Arc::clone(&catalog_thread),
-            holder: Uuid::new_v4(),
-        };
-        // Without a key the catalog is empty and stays so: no call, no error (SPEC 1.5).
-        let nothing = (!upstream.is_reachable()).then(|| {
-            let data = CatalogData::new(Listing::default(), clock.now(), true);
-            let snapshot = Snapshot::build(data, CatalogSource::None);
-            Arc::new(Current { snapshot, fresh_until: clock.moment(), used: Mutex::default() })
+        let store = CatalogStore::new(database, upstream.name(), clock.clone(), Arc::clone(&catalog_thread));
+        // Without a key the catalog is empty for good: no fetch and no error (SPEC 1.5).
+        let empty = (!upstream.is_configured()).then(|| {
+            let data = CatalogData::new(FetchedList::default(), clock.now(), true);
+            CachedCatalog::new(Snapshot::build(data, CatalogSource::None), clock.moment())
         });
-        Arc::new(Catalog {
-            current: ArcSwapOption::new(nothing),
-            state: Mutex::default(),
-            is_closed: AtomicBool::new(false),
-            upstream,
-            store,
-            catalog_thread,
-            interval,
-            lease,
-            clock,
-            runtime,
-        })
+        let cache = Arc::new(CatalogCache::new(empty));
+        let state = Mutex::default();
+        Refresher { cache, upstream, store, catalog_thread, interval, lease, clock, runtime, state }
     }
 
-    /// The snapshot that serves these lists: what is there, or what the first reader waits for.
-    pub(super) async fn serving(self: &Arc<Self>, timeframe: Timeframe, selection: &Selection) -> Result<Arc<Current>> {
-        loop {
-            self.check_open()?;
-            let Some(current) = self.current.load_full() else {
-                self.first().await?;
-                continue;
-            };
-            if self.upstream.is_reachable() && self.clock.moment() >= current.fresh_until {
-                self.renew();
-            }
-            let missing = current.snapshot.missing(timeframe, selection);
-            if missing.is_empty() {
-                current.note_use(timeframe, selection);
-                return Ok(current);
-            }
-            // A word that nobody knows is refused before anything is paid for.
-            current.snapshot.filter(selection)?;
-            if let Err(error) = self.fetch_views(missing).await {
-                let still_missing = current.snapshot.missing(Timeframe::default(), selection);
-                // Without its order a timeframe is answered in the default one; who runs on a network cannot be guessed.
-                return if still_missing.is_empty() { Ok(current) } else { Err(error) };
-            }
-        }
+    pub(super) fn cache(&self) -> Arc<CatalogCache> {
+        Arc::clone(&self.cache)
     }
 
-    /// Waits for the first catalog.
-    async fn first(self: &Arc<Self>) -> Result<()> {
-        let outcome = {
+    /// Loads the first catalog, from the database or its source, and waits for it.
+    pub(super) async fn load(self: &Arc<Self>) -> Result<()> {
+        let task = {
             let mut state = self.state.lock();
-            match (&state.flight, &state.last_error) {
-                (Some(flight), _) => flight.outcome(),
-                (None, Some(error)) if state.backoff.holds(self.clock.moment()) => return Err(error.clone()),
-                (None, _) => self.start(&mut state, Task::Load),
+            match (&state.running, &state.last_error) {
+                (Some(task), _) => task.clone(),
+                (None, Some(error)) if state.backoff.is_active(self.clock.moment()) => return Err(error.clone()),
+                (None, _) => self.start(&mut state, RefreshRequest::default()),
             }
         };
-        flight::landed(outcome).await.map(drop)
+        task.wait().await.map(drop)
     }
 
-    /// Starts a refresh behind the readers, unless one is under way or the last failure was just now.
-    fn renew(self: &Arc<Self>) {
+    /// Starts a refresh in the background if the catalog is stale, none is running and no backoff is active.
+    pub(super) fn refresh_if_stale(self: &Arc<Self>, current: &CachedCatalog) {
+        if !self.upstream.is_configured() || self.clock.moment() < current.fresh_until {
+            return;
+        }
         let mut state = self.state.lock();
-        if state.flight.is_none() && !state.backoff.holds(self.clock.moment()) {
-            self.start(&mut state, Task::Load);
+        if state.running.is_none() && !state.backoff.is_active(self.clock.moment()) {
+            self.start(&mut state, RefreshRequest::default());
         }
     }
 
-    /// Waits for lists that were never asked for.
-    async fn fetch_views(self: &Arc<Self>, views: Vec<View>) -> Result<()> {
-        let (outcome, is_ours) = {
+    /// Adds further lists to the catalog in use and waits for them. If another refresh is running, waits for that one
+    /// instead; the caller looks again afterwards.
+    pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>) -> Result<()> {
+        let (task, has_all) = {
             let mut state = self.state.lock();
             let now = self.clock.moment();
-            let failed = views.iter().filter_map(|view| state.views.get(view));
-            if let Some((_, error)) = failed.into_iter().find(|(backoff, _)| backoff.holds(now)) {
+            let mut failures = lists.iter().filter_map(|list| state.list_failures.get(list));
+            if let Some((_, error)) = failures.find(|(backoff, _)| backoff.is_active(now)) {
                 return Err(error.clone());
             }
-            match &state.flight {
-                Some(flight) => (flight.outcome(), flight.fetches_all(&views)),
-                None => (self.start(&mut state, Task::Views(views)), true),
+            match &state.running {
+                Some(task) => (task.clone(), lists.iter().all(|list| task.request.lists.contains(list))),
+                None => (self.start(&mut state, RefreshRequest { lists, ..RefreshRequest::default() }), true),
             }
         };
-        match flight::landed(outcome).await {
-            // It was about something else: the caller looks again, and finds its lists or comes back for them.
-            _ if !is_ours => self.check_open(),
-            landing => landing.map(drop),
+        match task.wait().await {
+            _ if !has_all => self.cache.check_open(),
+            outcome => outcome.map(drop),
         }
     }
 
-    /// Fetches now; joins a fetch that is under way.
+    /// Fetches the catalog from its source and waits for it; joins a fetch that is running.
     pub(super) async fn refresh(self: &Arc<Self>, force: bool) -> Result<()> {
         loop {
-            self.check_open()?;
-            if !self.upstream.is_reachable() {
+            self.cache.check_open()?;
+            if !self.upstream.is_configured() {
                 return Ok(());
             }
-            let (outcome, is_mine) = {
+            let (task, is_own) = {
                 let mut state = self.state.lock();
-                match &state.flight {
-                    Some(flight) => {
-                        flight.urge(force);
-                        (flight.outcome(), false)
+                match &state.running {
+                    Some(task) => {
+                        task.request.fetch_from_source(force);
+                        (task.clone(), false)
                     }
-                    None => (self.start(&mut state, Task::Refresh { force }), true),
+                    None => {
+                        let request = RefreshRequest::default();
+                        request.fetch_from_source(force);
+                        (self.start(&mut state, request), true)
+                    }
                 }
             };
-            match flight::landed(outcome).await {
-                Ok(landing) if landing.fetched || is_mine => return Ok(()),
-                // It was decided before this call could say what it wants.
-                Err(_) if force && !is_mine => {}
+            match task.wait().await {
+                Ok(outcome) if outcome.is_fetched || is_own => return Ok(()),
+                // The joined task may have passed the point where it reads the flags: refresh again.
+                Err(_) if force && !is_own => {}
                 Ok(_) => {}
                 Err(error) => return Err(error),
             }
@@ -226,10 +211,11 @@ impl Catalog {
     }
 
     pub(super) fn stats(&self) -> Result<DiscoveryStats> {
-        self.check_open()?;
-        let current = self.current.load();
+        self.cache.check_open()?;
+        let current = self.cache.current();
         let state = self.state.lock();
-        let last_error = state.last_error.as_ref().or_else(|| state.views.values().map(|(_, error)| error).next());
+        let list_error = || state.list_failures.values().map(|(_, error)| error).next();
+        let last_error = state.last_error.as_ref().or_else(list_error);
         let mut stats = DiscoveryStats {
             total: 0,
             received: 0,
@@ -239,11 +225,11 @@ impl Catalog {
             source: CatalogSource::None,
             fetched_at: None,
             is_stale: last_error.is_some(),
-            is_refreshing: state.flight.is_some(),
+            is_refreshing: state.running.is_some(),
             last_error: last_error.map(|error| error.message().to_owned()),
         };
-        if let Some(current) = &*current
-            && self.upstream.is_reachable()
+        if let Some(current) = current
+            && self.upstream.is_configured()
         {
             let header = &current.snapshot.data().header;
             stats.total = current.snapshot.len();
@@ -257,44 +243,241 @@ impl Catalog {
         Ok(stats)
     }
 
+    /// Closes the cache and ends the catalog thread. A running task ends with the runtime, which wakes its callers.
     pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::Release);
-        // A flight under way ends with the runtime, and with it the wait of everybody who hoped for it.
-        self.state.lock().flight = None;
-        self.current.store(None);
+        self.cache.close();
+        self.state.lock().running = None;
+        self.cache.clear();
         self.catalog_thread.close();
-    }
-
-    fn check_open(&self) -> Result<()> {
-        if self.is_closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
-    }
-
-    /// Puts a flight under way.
-    fn start(self: &Arc<Self>, state: &mut State, task: Task) -> watch::Receiver<flight::Outcome> {
-        let (flight, pilot) = Flight::new(task);
-        let outcome = flight.outcome();
-        state.flight = Some(flight);
-        self.runtime.spawn(pilot.fly(Arc::clone(self)));
-        outcome
     }
 }
 
-impl Current {
-    fn note_use(&self, timeframe: Timeframe, selection: &Selection) {
-        // The common read uses no list but the default order, and takes no lock.
-        let header = &self.snapshot.data().header;
-        if header.has_one_order || (timeframe == Timeframe::default() && selection.networks.is_empty()) {
-            return;
-        }
-        let order = (timeframe != Timeframe::default()).then_some(View::Order(timeframe));
-        let networks = selection.networks.iter().filter_map(|name| known_network(name.trim()));
-        let networks = networks.filter(|name| header.members.contains_key(*name));
-        let views = order.into_iter().chain(networks.map(|name| View::Network(name.into())));
-        let mut used = self.used.lock();
-        for view in views {
-            if !used.contains(&view) {
-                used.push(view);
+/// The life of a task.
+impl Refresher {
+    fn start(self: &Arc<Self>, state: &mut RefreshState, request: RefreshRequest) -> RefreshTask {
+        let (sender, outcome) = watch::channel(None);
+        let task = RefreshTask { request: Arc::new(request), outcome };
+        state.running = Some(task.clone());
+        self.runtime.spawn(Arc::clone(self).run(Arc::clone(&task.request), sender));
+        task
+    }
+
+    async fn run(
+        self: Arc<Self>,
+        request: Arc<RefreshRequest>,
+        outcome: watch::Sender<Option<Result<RefreshOutcome>>>,
+    ) {
+        let (refresher, shared_request) = (Arc::clone(&self), Arc::clone(&request));
+        // A panic of the inner task becomes an error here.
+        let work = spawn(async move {
+            if shared_request.lists.is_empty() {
+                refresher.refresh_with_fallback(&shared_request).await
+            } else {
+                refresher.add_lists(&shared_request.lists).await
+            }
+        });
+        let result = work.await.unwrap_or_else(|error| Err(join_error(error)));
+        self.finish(&request.lists, &result);
+        // Sent after the slot is free: a woken caller may start the next refresh.
+        outcome.send_replace(Some(result));
+    }
+
+    /// Frees the slot, and records or clears errors and backoffs.
+    fn finish(&self, lists: &[ListKey], result: &Result<RefreshOutcome>) {
+        let now = self.clock.moment();
+        let mut state = self.state.lock();
+        state.running = None;
+        match result {
+            Ok(_) if !lists.is_empty() => lists.iter().for_each(|list| drop(state.list_failures.remove(list))),
+            Err(error) if !lists.is_empty() => {
+                for list in lists {
+                    let mut backoff = state.list_failures.get(list).map(|(backoff, _)| *backoff).unwrap_or_default();
+                    backoff.fail(now, error);
+                    state.list_failures.insert(list.clone(), (backoff, error.clone()));
+                }
+            }
+            Ok(RefreshOutcome { fallback_error: None, .. }) => {
+                state.last_error = None;
+                state.backoff = Backoff::default();
+                state.list_failures.clear();
+            }
+            Err(error) | Ok(RefreshOutcome { fallback_error: Some(error), .. }) => {
+                tracing::warn!(%error, "the catalog could not be refreshed");
+                state.backoff.fail(now, error);
+                state.last_error = Some(error.clone());
             }
         }
+    }
+}
+
+/// The steps of a refresh, in order.
+impl Refresher {
+    /// Refreshes the catalog. If that fails and there is no catalog yet, loads the last one from the database.
+    async fn refresh_with_fallback(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+        let error = match self.refresh_as_leaseholder(request).await {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        if self.cache.current().is_none() {
+            match self.store.load().await {
+                Ok(Some(data)) => {
+                    self.install(data, CatalogSource::Database, self.clock.moment()).await?;
+                    // Readers can be answered. Callers of `refresh` still get the error.
+                    if !request.from_source.load(Ordering::Acquire) {
+                        return Ok(RefreshOutcome { is_fetched: false, fallback_error: Some(error) });
+                    }
+                }
+                Ok(None) => {}
+                Err(other) => tracing::warn!(error = %other, "the catalog stored in the database cannot be read"),
+            }
+        }
+        Err(error)
+    }
+
+    /// Takes a fresh catalog that another process stored, or acquires the lease and fetches one from the source.
+    async fn refresh_as_leaseholder(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+        if !self.upstream.is_remote() {
+            return self.fetch_catalog(request).await;
+        }
+        let mut has_lease = false;
+        while !request.from_source.load(Ordering::Acquire) {
+            if let Some(data) = self.newer_stored_catalog().await {
+                let fresh_until = self.clock.moment().after(self.remaining_freshness(data.header.fetched_at));
+                self.install(data, CatalogSource::Database, fresh_until).await?;
+                return Ok(RefreshOutcome { is_fetched: false, fallback_error: None });
+            }
+            // If the database cannot be written, every process fetches for itself.
+            has_lease = self.store.take_lease(self.lease).await.unwrap_or(true);
+            if has_lease {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let result = self.fetch_catalog(request).await;
+        if has_lease && let Err(error) = self.store.end_lease().await {
+            tracing::warn!(%error, "the catalog lease could not be released");
+        }
+        result
+    }
+
+    /// The stored catalog, if it is newer than the one in use and still fresh.
+    async fn newer_stored_catalog(&self) -> Option<CatalogData> {
+        let stored = self.store.find().await.ok()??;
+        let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
+        let is_newer = current.is_none_or(|current| stored.fetched_at > current);
+        (is_newer && self.remaining_freshness(stored.fetched_at) > Duration::ZERO).then_some(())?;
+        self.store.load().await.ok()?
+    }
+
+    /// How long a catalog fetched at `fetched_at` stays fresh; zero for a time in the future, which a wrong clock
+    /// wrote.
+    fn remaining_freshness(&self, fetched_at: Timestamp) -> Duration {
+        let age = self.clock.now().duration_since(fetched_at);
+        Duration::try_from(age).map_or(Duration::ZERO, |age| self.interval.saturating_sub(age))
+    }
+
+    /// Fetches the default order and every further list in use, installs the catalog and saves it.
+    async fn fetch_catalog(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+        let (started, fetched_at) = (self.clock.moment(), self.clock.now());
+        let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;
+        let before = match self.cache.current() {
+            Some(current) => current.snapshot.data().header.ranked,
+            None => self.store.find().await.ok().flatten().as_ref().map_or(0, StoredCatalog::ranked),
+        };
+        let after = list.records.len();
+        let force = request.force.load(Ordering::Acquire);
+        if !force {
+            refuse_collapse("catalog", before, after)?;
+        }
+        let mut data = CatalogData::new(list, fetched_at, !self.upstream.is_remote());
+        let further = self.fetch_each(self.lists_in_use(&data)).await?;
+        if !force {
+            self.refuse_collapsed_lists(&further, after)?;
+        }
+        data.add_lists(further);
+        let fresh_until = started.after(self.interval);
+        let catalog = self.install(data, self.upstream.source(), fresh_until).await?;
+        self.save(catalog.snapshot.data()).await;
+        Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
+    }
+
+    /// Adds further lists to the catalog in use and saves it.
+    async fn add_lists(&self, lists: &[ListKey]) -> Result<RefreshOutcome> {
+        let Some(current) = self.cache.current() else { return Err(Error::closed()) };
+        let present = current.snapshot.data().further_lists();
+        let missing = lists.iter().filter(|list| !present.contains(list)).cloned().collect();
+        let mut data = current.snapshot.data().clone();
+        let further = self.fetch_each(missing).await?;
+        self.refuse_collapsed_lists(&further, data.header.ranked)?;
+        data.add_lists(further);
+        let catalog = self.install(data, current.snapshot.source(), current.fresh_until).await?;
+        catalog.inherit_reads(&current);
+        self.save(catalog.snapshot.data()).await;
+        Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
+    }
+
+    /// The further lists that were read since the last refresh.
+    fn lists_in_use(&self, next: &CatalogData) -> Vec<ListKey> {
+        let mut lists = self.cache.current().map(|current| current.read_lists()).unwrap_or_default();
+        // If the records name their networks, network filters need no list of the upstream.
+        lists.retain(|list| !(next.header.has_chains && matches!(list, ListKey::Network(_))));
+        lists
+    }
+
+    async fn fetch_each(&self, keys: Vec<ListKey>) -> Result<Vec<(ListKey, FetchedList)>> {
+        let mut lists = Vec::with_capacity(keys.len());
+        for key in keys {
+            let list = self.fetch_list(&key).await?;
+            lists.push((key, list));
+        }
+        Ok(lists)
+    }
+
+    /// Fetches a list; its unchanged records are shared with the catalog in use.
+    async fn fetch_list(&self, key: &ListKey) -> Result<FetchedList> {
+        let current = self.cache.current();
+        let empty = move || {
+            current.map_or_else(FetchedList::default, |current| FetchedList::sharing(&current.snapshot.data().records))
+        };
+        let list = self.catalog_thread.run(empty).await?;
+        self.upstream.fetch(key, list, &self.catalog_thread).await
+    }
+
+    /// Compares an order with the default order (`ranked` apps), and a network's apps with their previous number.
+    fn refuse_collapsed_lists(&self, lists: &[(ListKey, FetchedList)], ranked: usize) -> Result<()> {
+        let current = self.cache.current();
+        for (key, list) in lists {
+            let after = list.records.len();
+            match key {
+                ListKey::Timeframe(timeframe) => refuse_collapse(&format!("{timeframe} order"), ranked, after)?,
+                ListKey::Network(network) => {
+                    let members = current.as_ref().map(|current| &current.snapshot.data().header.members);
+                    let before = members.and_then(|members| members.get(network)).map_or(0, Vec::len);
+                    refuse_collapse(&format!("list of {network}"), before, after)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds a snapshot and puts it into use.
+    async fn install(&self, data: CatalogData, source: CatalogSource, until: Moment) -> Result<Arc<CachedCatalog>> {
+        let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await?;
+        self.cache.install(CachedCatalog::new(snapshot, until))
+    }
+
+    /// Saves the catalog. A failure is only logged: the catalog in memory is in use.
+    async fn save(&self, data: &CatalogData) {
+        if let Err(error) = self.store.save(data).await {
+            tracing::warn!(%error, "the catalog could not be saved in the database");
+        }
+    }
+}
+
+fn join_error(error: JoinError) -> Error {
+    if error.is_cancelled() {
+        Error::closed()
+    } else {
+        Error::new(ErrorKind::Internal, "The refresh of the catalog panicked").caused_by(error)
     }
 }

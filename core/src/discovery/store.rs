@@ -1,8 +1,8 @@
-//! The catalog in the database: for the fallback, and for the other processes on it (DESIGN 6).
+//! The catalog in the database: the fallback if the upstream fails, and shared by all processes on it (DESIGN 6).
 //!
-//! Invariant: a header names a generation whose parts are all there. A new generation is written part by part, in
-//! short transactions that hold up nobody, and takes effect with its header, in one; then the parts of older ones go,
-//! as slowly. An older data never replaces a newer one.
+//! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
+//! short transactions, then the header in one, then deletes the parts of older generations in short transactions. An
+//! older catalog never replaces a newer one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,37 +10,36 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    catalog::{CatalogData, Header, MiniAppRecord},
+    catalog::{CatalogData, CatalogHeader, MiniAppRecord},
     catalog_thread::CatalogThread,
     clock::{Clock, later},
-    database::{Row, Scope, Statement, Value},
+    database::{Row, Scope, Statement},
     error::{Error, ErrorKind, Result},
 };
 
-/// The catalogs of one source.
-#[derive(Clone)]
-pub(super) struct Store {
-    /// The service's: the catalog has no policies of its own.
-    pub(super) database: Scope,
-    pub(super) source: Arc<str>,
-    pub(super) clock: Clock,
-    pub(super) catalog_thread: Arc<CatalogThread>,
-    /// This process's client, as holder of leases.
-    pub(super) holder: Uuid,
+/// The stored catalog of one source, and the lease on fetching it.
+pub(super) struct CatalogStore {
+    /// Acts for the service: the catalog has no policies.
+    database: Scope,
+    source: Arc<str>,
+    clock: Clock,
+    catalog_thread: Arc<CatalogThread>,
+    /// Identifies this client as the holder of a lease.
+    holder: Uuid,
 }
 
-/// What the database says about the catalog it has, without its records.
-pub(super) struct Found {
+/// A row of the catalog table: everything but the records.
+pub(super) struct StoredCatalog {
     pub(super) fetched_at: Timestamp,
     generation: String,
     parts: i64,
     header: String,
 }
 
-/// Records in one part.
-const PART: usize = 1_000;
-/// Parts removed at once.
-const SWEPT: i64 = 10;
+/// The number of records in a part.
+const PART_RECORDS: usize = 1_000;
+/// The number of parts deleted in one transaction.
+const PARTS_PER_DELETE: i64 = 10;
 
 static FIND: Statement =
     Statement::new("SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1");
@@ -48,76 +47,91 @@ static READ_PART: Statement =
     Statement::new("SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2");
 static WRITE_PART: Statement =
     Statement::new("INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)");
-/// A stored time ahead of our clock was written by a clock that was wrong, and does not count.
+/// Replaces the header unless a newer one is stored. A stored time in the future ($6 is now) was written by a wrong
+/// clock and is replaced.
 static WRITE_HEADER: Statement = Statement::new(
     "INSERT INTO townsquare.catalog AS catalog (source, generation, parts, fetched_at, header)
     VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (source) DO UPDATE SET generation = excluded.generation, parts = excluded.parts,
         fetched_at = excluded.fetched_at, header = excluded.header
-    WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6",
+    WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6
+    RETURNING source",
 );
 static LAST_PART: Statement = Statement::new("SELECT max(part) FROM townsquare.catalog_parts WHERE source = $1");
-static SWEEP: Statement = Statement::new(
+static DELETE_UNUSED_PARTS: Statement = Statement::new(
     "DELETE FROM townsquare.catalog_parts WHERE source = $1 AND part >= $2 AND part < $3
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
 );
 static TAKE_LEASE: Statement = Statement::new(
     "INSERT INTO townsquare.leases AS leases (name, holder, held_until) VALUES ($1, $2, $3)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder",
+    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder
+    RETURNING name",
 );
-static END_LEASE: Statement = Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");
+static END_LEASE: Statement =
+    Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2 RETURNING name");
 
-impl Store {
-    /// What is there, if anything.
-    pub(super) async fn find(&self) -> Result<Option<Found>> {
-        let read = |row: &Row<'_>| {
-            Ok(Found { generation: row.get(0)?, parts: row.get(1)?, fetched_at: row.get(2)?, header: row.get(3)? })
-        };
-        Ok(self.database.fetch(&FIND, &[(&*self.source).into()], read).await?.pop())
+impl CatalogStore {
+    pub(super) fn new(
+        database: Scope,
+        source: String,
+        clock: Clock,
+        catalog_thread: Arc<CatalogThread>,
+    ) -> CatalogStore {
+        CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4() }
     }
 
-    /// The whole data, unless there is none.
+    /// The stored catalog without its records.
+    pub(super) async fn find(&self) -> Result<Option<StoredCatalog>> {
+        let read = |row: &Row<'_>| {
+            let (generation, parts, fetched_at, header) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(StoredCatalog { fetched_at, generation, parts, header })
+        };
+        self.database.fetch_optional(&FIND, &[(&*self.source).into()], read).await
+    }
+
+    /// Reads the stored catalog; `None` if there is none.
     pub(super) async fn load(&self) -> Result<Option<CatalogData>> {
-        // Another process may replace the data while its parts are being read; then the new one is read.
+        // Another process may replace the catalog while its parts are read: then read the new one.
         for _ in 0..3 {
-            let Some(found) = self.find().await? else { return Ok(None) };
-            if let Some(data) = self.read(found).await? {
+            let Some(stored) = self.find().await? else { return Ok(None) };
+            if let Some(data) = self.read_parts(stored).await? {
                 return Ok(Some(data));
             }
         }
-        Err(damaged("its parts are not all there"))
+        Err(invalid("parts are missing"))
     }
 
-    async fn read(&self, found: Found) -> Result<Option<CatalogData>> {
-        let header: Header = serde_json::from_str(&found.header).map_err(|_| damaged("its header does not read"))?;
+    /// Reads the records; `None` if a part is missing.
+    async fn read_parts(&self, stored: StoredCatalog) -> Result<Option<CatalogData>> {
+        let header: CatalogHeader =
+            serde_json::from_str(&stored.header).map_err(|_| invalid("its header cannot be parsed"))?;
         let mut records: Vec<MiniAppRecord> = Vec::new();
-        for part in 0..found.parts {
-            let values = [found.generation.as_str().into(), part.into()];
-            let texts = self.database.fetch(&READ_PART, &values, |row| row.get::<String>(0)).await?;
-            let Some(text) = texts.into_iter().next() else { return Ok(None) };
-            let read = self.catalog_thread.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
-            records.extend(read.map_err(|_| damaged("a part does not read"))?);
+        for part in 0..stored.parts {
+            let values = [stored.generation.as_str().into(), part.into()];
+            let text = self.database.fetch_optional(&READ_PART, &values, |row| row.get::<String>(0)).await?;
+            let Some(text) = text else { return Ok(None) };
+            let part = self.catalog_thread.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
+            records.extend(part.map_err(|_| invalid("a part cannot be parsed"))?);
         }
-        CatalogData::restore(header, records).map(Some).ok_or_else(|| damaged("its numbers do not fit"))
+        CatalogData::restore(header, records).map(Some).ok_or_else(|| invalid("a list names a record that is missing"))
     }
 
-    /// Keeps an data, unless a newer one is there.
+    /// Stores a catalog, unless a newer one is stored.
     pub(super) async fn save(&self, data: &CatalogData) -> Result<()> {
-        let generation: Arc<str> = Uuid::new_v4().to_string().into();
+        let generation = Uuid::new_v4().to_string();
         let mut parts = 0i64;
-        for chunk in data.records.chunks(PART) {
-            let chunk = chunk.to_vec();
+        for records in data.records.chunks(PART_RECORDS) {
+            let records = records.to_vec();
             let text = self
                 .catalog_thread
-                .run(move || serde_json::to_string(&chunk))
+                .run(move || serde_json::to_string(&records))
                 .await?
-                .map_err(|error| internal("the catalog does not serialise").caused_by(error))?;
-            let (generation, source, part) = (Arc::clone(&generation), Arc::clone(&self.source), parts);
+                .map_err(|error| internal("The catalog cannot be serialized").caused_by(error))?;
+            let values = [generation.clone().into(), parts.into(), self.source.to_string().into(), text.into()];
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
                     transaction.forget_pages();
-                    let values = [(&*generation).into(), part.into(), (&*source).into(), text.into()];
                     transaction.execute(&WRITE_PART, &values).await
                 })
             });
@@ -125,36 +139,30 @@ impl Store {
             parts += 1;
         }
         let header = serde_json::to_string(&data.header)
-            .map_err(|error| internal("the catalog's header does not serialise").caused_by(error))?;
-        let (source, fetched_at, now) = (Arc::clone(&self.source), data.header.fetched_at, self.clock.now());
-        let write = self.database.write(move |transaction| {
-            Box::pin(async move {
-                let values: [Value<'_>; 6] = [
-                    (&*source).into(),
-                    (&*generation).into(),
-                    parts.into(),
-                    fetched_at.into(),
-                    header.into(),
-                    now.into(),
-                ];
-                transaction.execute(&WRITE_HEADER, &values).await
-            })
-        });
-        write.await?;
-        self.sweep().await
+            .map_err(|error| internal("The catalog's header cannot be serialized").caused_by(error))?;
+        let values = vec![
+            self.source.to_string().into(),
+            generation.into(),
+            parts.into(),
+            data.header.fetched_at.into(),
+            header.into(),
+            self.clock.now().into(),
+        ];
+        self.database.execute(&WRITE_HEADER, values, |row| row.get::<String>(0)).await?;
+        self.delete_unused_parts().await
     }
 
-    /// Removes the parts that no header names, some at a time: nobody waits long for it, and no cache fills with them.
-    async fn sweep(&self) -> Result<()> {
-        let last = self.database.fetch(&LAST_PART, &[(&*self.source).into()], |row| row.get_optional::<i64>(0)).await?;
-        let end = last.into_iter().flatten().next().map_or(0, |last| last + 1);
-        for start in (0..end).step_by(SWEPT as usize) {
-            let source = Arc::clone(&self.source);
+    /// Deletes the parts that no header names, some per transaction, so that other writers need not wait long.
+    async fn delete_unused_parts(&self) -> Result<()> {
+        let last =
+            self.database.fetch_optional(&LAST_PART, &[(&*self.source).into()], |row| row.get_optional(0)).await?;
+        let end = last.flatten().map_or(0, |last: i64| last + 1);
+        for start in (0..end).step_by(PARTS_PER_DELETE as usize) {
+            let values = [self.source.to_string().into(), start.into(), (start + PARTS_PER_DELETE).into()];
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
                     transaction.forget_pages();
-                    let values = [(&*source).into(), start.into(), (start + SWEPT).into()];
-                    transaction.execute(&SWEEP, &values).await
+                    transaction.execute(&DELETE_UNUSED_PARTS, &values).await
                 })
             });
             write.await?;
@@ -162,38 +170,30 @@ impl Store {
         Ok(())
     }
 
-    /// Claims the next fetch for this process; false when another one is at it.
+    /// Acquires the lease on the next fetch; false if another process holds it.
     pub(super) async fn take_lease(&self, length: Duration) -> Result<bool> {
-        let (name, holder, now) = (Arc::clone(&self.source), self.holder.to_string(), self.clock.now());
-        let until = later(now, length);
-        let write = self.database.write(move |transaction| {
-            Box::pin(async move {
-                let values = [(&*name).into(), holder.into(), until.into(), now.into()];
-                transaction.execute(&TAKE_LEASE, &values).await
-            })
-        });
-        Ok(write.await? > 0)
+        let now = self.clock.now();
+        let (name, holder) = (self.source.to_string(), self.holder.to_string());
+        let values = vec![name.into(), holder.into(), later(now, length).into(), now.into()];
+        Ok(self.database.execute(&TAKE_LEASE, values, |row| row.get::<String>(0)).await?.is_some())
     }
 
-    /// Lets others fetch again.
+    /// Releases the lease.
     pub(super) async fn end_lease(&self) -> Result<()> {
-        let (name, holder) = (Arc::clone(&self.source), self.holder.to_string());
-        let write = self.database.write(move |transaction| {
-            Box::pin(async move { transaction.execute(&END_LEASE, &[(&*name).into(), holder.into()]).await })
-        });
-        write.await.map(drop)
+        let values = vec![self.source.to_string().into(), self.holder.to_string().into()];
+        self.database.execute(&END_LEASE, values, |row| row.get::<String>(0)).await.map(drop)
     }
 }
 
-impl Found {
-    /// How many apps its default order has.
+impl StoredCatalog {
+    /// The number of apps in its default order.
     pub(super) fn ranked(&self) -> usize {
-        serde_json::from_str::<Header>(&self.header).map_or(0, |header| header.ranked)
+        serde_json::from_str::<CatalogHeader>(&self.header).map_or(0, |header| header.ranked)
     }
 }
 
-fn damaged(how: &str) -> Error {
-    internal(format!("The catalog kept in the database cannot be used: {how}"))
+fn invalid(why: &str) -> Error {
+    internal(format!("The catalog stored in the database cannot be used: {why}"))
 }
 
 fn internal(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -1,4 +1,4 @@
-//! Communities: their configuration, domains and registered spaces (SPEC 2.2 to 2.4, 4.3).
+//! Communities: configurations, domains and registered spaces (SPEC 2.2 to 2.4, 4.3).
 
 use std::{fmt, str::FromStr};
 
@@ -10,72 +10,53 @@ use uuid::Uuid;
 use super::change::Change;
 use crate::error::Error;
 
-/// A row of `community_configs`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct CommunityConfig {
-    /// Primary key.
-    pub id: Uuid,
-    /// The community, at most 50 characters.
-    pub community_id: String,
-    /// When it last changed; never goes back.
-    pub updated_at: Timestamp,
-    /// Brand.
-    pub brand_config: Value,
-    /// Assets.
-    pub assets_config: Value,
-    /// The community itself.
-    pub community_config: Value,
-    /// Fidgets it offers.
-    pub fidgets_config: Value,
-    /// Navigation.
-    pub navigation_config: Option<Value>,
-    /// Look.
-    pub ui_config: Option<Value>,
-    /// Public keys whose holders may edit the navigation.
-    pub admin_identity_public_keys: Option<Vec<String>>,
-    /// Whether everyone may see it.
-    pub is_published: bool,
-    /// Whether it may have a domain of its own.
-    pub custom_domain_authorized: bool,
-    /// Whom to write to.
-    pub admin_email: Option<String>,
-}
-
-/// What is saved of a community's configuration: what is not given stays as it is or, in a new row, takes the
-/// table's default (SPEC 2.2).
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct CommunityPatch {
-    /// Brand; required in a new row.
-    pub brand_config: Change<Value>,
-    /// Assets; required in a new row.
-    pub assets_config: Change<Value>,
-    /// The community itself; required in a new row.
-    pub community_config: Change<Value>,
-    /// Fidgets it offers; required in a new row.
-    pub fidgets_config: Change<Value>,
-    /// Navigation.
-    pub navigation_config: Change<Value>,
-    /// Look.
-    pub ui_config: Change<Value>,
-    /// Public keys whose holders may edit the navigation.
-    pub admin_identity_public_keys: Change<Vec<String>>,
-    /// Whether everyone may see it; true in a new row.
-    pub is_published: Change<bool>,
-    /// Whether it may have a domain of its own; false in a new row.
-    pub custom_domain_authorized: Change<bool>,
-    /// Whom to write to.
-    pub admin_email: Change<String>,
+record! {
+    /// A row of `community_configs`.
+    pub struct CommunityConfig in "community_configs" {
+        /// The primary key.
+        id: Uuid;
+        /// The community's id: at most 50 characters.
+        community_id: String;
+        /// When the row last changed; never goes back.
+        updated_at: Timestamp = default_if_null;
+        /// The brand. A new row requires it.
+        brand_config: Value, patch: Change<Value>;
+        /// The assets. A new row requires them.
+        assets_config: Value, patch: Change<Value>;
+        /// The community itself. A new row requires it.
+        community_config: Value, patch: Change<Value>;
+        /// The fidgets that the community offers. A new row requires them.
+        fidgets_config: Value, patch: Change<Value>;
+        /// The navigation.
+        navigation_config: Option<Value>, patch: Change<Value>;
+        /// The look.
+        ui_config: Option<Value>, patch: Change<Value>;
+        /// The identity keys whose holders may change the navigation.
+        admin_identity_public_keys: Option<Vec<String>>, patch: Change<Vec<String>>;
+        /// Whether every caller may see the configuration; true in a new row.
+        is_published: bool = default_if_null, patch: Change<bool> = true;
+        /// Whether the community may have a domain of its own; false in a new row.
+        custom_domain_authorized: bool = default_if_null, patch: Change<bool> = false;
+        /// The e-mail address of the community's administrator.
+        admin_email: Option<String>, patch: Change<String>;
+    }
+    patch {
+        /// Changes of a community's configuration. In a new row, a column that the patch keeps takes SPEC 2.2's default.
+        ///
+        /// ```
+        /// use townsquare::{Json, communities::{Change, CommunityPatch}};
+        ///
+        /// let mut patch = CommunityPatch::new();
+        /// patch.ui_config = Change::Set(Json::from("dark"));
+        /// patch.admin_email = Change::Clear;
+        /// assert!(patch.brand_config.is_keep());
+        /// ```
+        pub struct CommunityPatch;
+    }
 }
 
 impl CommunityPatch {
-    /// A patch that changes nothing.
-    pub fn new() -> CommunityPatch {
-        CommunityPatch::default()
-    }
-
-    /// A patch with the four configurations that a new row needs.
+    /// A patch that sets the four configurations that a new row requires.
     pub fn with_required(brand: Value, assets: Value, community: Value, fidgets: Value) -> CommunityPatch {
         CommunityPatch {
             brand_config: Change::Set(brand),
@@ -87,103 +68,97 @@ impl CommunityPatch {
     }
 }
 
-/// What `get_active_community_config` returns (SPEC 4.3).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ActiveCommunityConfig {
-    /// From `brand_config`.
-    pub brand: Value,
-    /// From `assets_config`.
-    pub assets: Value,
-    /// From `community_config`.
-    pub community: Value,
-    /// From `fidgets_config`.
-    pub fidgets: Value,
-    /// From `navigation_config`.
-    pub navigation: Value,
-    /// From `ui_config`.
-    pub ui: Value,
+record! {
+    /// The result of `get_active_community_config` (SPEC 4.3).
+    pub struct ActiveCommunityConfig in "active_community_config" {
+        /// `brand_config`
+        brand as "brand_config": Value;
+        /// `assets_config`
+        assets as "assets_config": Value;
+        /// `community_config`
+        community as "community_config": Value;
+        /// `fidgets_config`
+        fidgets as "fidgets_config": Value;
+        /// `navigation_config`; JSON's null for NULL
+        navigation as "navigation_config": Value = default_if_null;
+        /// `ui_config`; JSON's null for NULL
+        ui as "ui_config": Value = default_if_null;
+    }
 }
 
-/// A row of `community_domains`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct CommunityDomain {
-    /// Primary key.
-    pub id: Uuid,
-    /// The community it leads to.
-    pub community_id: String,
-    /// The domain, normalised.
-    pub domain: String,
-    /// Whether it is a subdomain or the community's own.
-    pub domain_type: DomainType,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it last changed; never goes back.
-    pub updated_at: Timestamp,
+record! {
+    /// A row of `community_domains`.
+    pub struct CommunityDomain in "community_domains" {
+        /// The primary key.
+        id: Uuid;
+        /// The community that answers at the domain.
+        community_id: String;
+        /// The domain, normalised.
+        domain: String;
+        /// Whether the domain is a subdomain or the community's own.
+        domain_type: DomainType;
+        /// When the row was created.
+        created_at: Timestamp = default_if_null;
+        /// When the row last changed; never goes back.
+        updated_at: Timestamp = default_if_null;
+    }
 }
 
-/// A row of `spaceRegistrations`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SpaceRegistration {
-    /// The space; it need not exist any more.
-    pub space_id: Uuid,
-    /// Farcaster id.
-    pub fid: Option<i32>,
-    /// The space's name.
-    pub space_name: String,
-    /// What kind of space it is.
-    pub space_type: SpaceType,
-    /// The key it was registered with.
-    pub identity_public_key: Option<String>,
-    /// The registration's signature.
-    pub signature: Option<String>,
-    /// When it was registered.
-    pub timestamp: Timestamp,
-}
-
-/// A registration to be made.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct NewRegistration {
-    /// The space.
-    pub space_id: Uuid,
-    /// The space's name; required by the table.
-    pub space_name: Option<String>,
-    /// What kind of space it is.
-    pub space_type: SpaceType,
-    /// Farcaster id.
-    pub fid: Option<i32>,
-    /// The key it is registered with.
-    pub identity_public_key: Option<String>,
-    /// The registration's signature.
-    pub signature: Option<String>,
+record! {
+    /// A row of `spaceRegistrations`.
+    #[serde(rename_all = "camelCase")]
+    pub struct SpaceRegistration in "spaceRegistrations" {
+        /// The space. The registration outlives it.
+        space_id as "spaceId": Uuid, new: Uuid;
+        /// The Farcaster id.
+        fid: Option<i32>, new: Option<i32>;
+        /// The space's name. The table requires one.
+        space_name as "spaceName": String, new: Option<String>;
+        /// The kind of space.
+        space_type as "spaceType": SpaceType, new: SpaceType;
+        /// The identity key that the space is registered with.
+        identity_public_key as "identityPublicKey": Option<String>, new: Option<String>;
+        /// The signature of the registration.
+        signature: Option<String>, new: Option<String>;
+        /// When the space was registered.
+        timestamp: Timestamp = default_if_null;
+    }
+    new {
+        /// The registration of a space, to create.
+        ///
+        /// ```
+        /// use townsquare::{Uuid, communities::{NewRegistration, SpaceType}};
+        ///
+        /// let mut registration = NewRegistration::new(Uuid::new_v4(), "Chess", SpaceType::Profile);
+        /// registration.fid = Some(42);
+        /// ```
+        pub struct NewRegistration;
+    }
 }
 
 impl NewRegistration {
-    /// A registration with what the table requires.
+    /// A registration with the columns that the table requires.
     pub fn new(space_id: Uuid, space_name: impl Into<String>, space_type: SpaceType) -> NewRegistration {
         let space_name = Some(space_name.into());
         NewRegistration { space_id, space_name, space_type, fid: None, identity_public_key: None, signature: None }
     }
 }
 
-/// An enum of the words that a column takes.
+/// Declares an enum of the words that a text column may hold.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $column:literal: $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
+    ($(#[$doc:meta])* $name:ident, $table:literal, $column:literal: $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)*
         }
 
         impl $name {
-            /// Every one.
+            /// Every value.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
-            /// The word in the table.
+            /// The word in the column.
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
             }
@@ -199,10 +174,10 @@ macro_rules! words {
             type Err = Error;
 
             /// # Errors
-            /// [`InvalidInput`](crate::ErrorKind::InvalidInput) with SQLSTATE 23514, as the table's check has it.
+            /// [`InvalidInput`](crate::ErrorKind::InvalidInput) with SQLSTATE 23514, the code of the column's CHECK.
             fn from_str(text: &str) -> Result<$name, Error> {
                 $name::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    Error::check_violation($what, $column, &[$($word,)*])
+                    Error::check_violation($table, $column, &[$($word,)*])
                 })
             }
         }

@@ -1,4 +1,4 @@
-//! Spaces, their fidgets, and what is given to make or change them (SPEC 2.6, 2.7, 4.5).
+//! Spaces and fidgets, and the inputs that create or change them (SPEC 2.6, 2.7, 4.5).
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,24 +7,91 @@ use uuid::Uuid;
 
 use super::change::Change;
 
-/// A row of `spaces`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Space {
-    /// Primary key.
-    pub id: Uuid,
-    /// Display name.
-    pub name: String,
-    /// What it is about.
-    pub description: Option<String>,
-    /// The user it belongs to.
-    pub owner_id: Option<Uuid>,
-    /// Whether everyone may see it.
-    pub is_public: bool,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it last changed; never goes back.
-    pub updated_at: Timestamp,
+record! {
+    /// A row of `spaces`.
+    pub struct Space in "spaces" {
+        /// The primary key.
+        id: Uuid;
+        /// The display name. The table requires one.
+        name: String, new: Option<String>, patch: Change<String>;
+        /// What the space is about.
+        description: Option<String>, new: Option<String>, patch: Change<String>;
+        /// The owner. A new space without one belongs to its caller; only the service may name another user.
+        owner_id: Option<Uuid>, new: Option<Uuid>;
+        /// Whether every caller may see the space.
+        is_public: bool = default_if_null, new: bool, patch: Change<bool>;
+        /// When the space was created.
+        created_at: Timestamp = default_if_null;
+        /// When the row last changed; never goes back.
+        updated_at: Timestamp = default_if_null;
+    }
+    new {
+        /// A space to create.
+        ///
+        /// ```
+        /// use townsquare::spaces::NewSpace;
+        ///
+        /// let space = NewSpace::named("Chess").description("Openings and endgames").public();
+        /// assert_eq!((space.name.as_deref(), space.is_public), (Some("Chess"), true));
+        /// ```
+        #[derive(Default)]
+        pub struct NewSpace;
+    }
+    patch {
+        /// Changes of a space.
+        ///
+        /// ```
+        /// use townsquare::spaces::SpacePatch;
+        ///
+        /// let patch = SpacePatch::new().name("Chess club").description(None).published();
+        /// assert!(!patch.is_empty());
+        /// ```
+        pub struct SpacePatch;
+    }
+}
+
+record! {
+    /// A row of `fidgets`: a widget placed in a space.
+    pub struct Fidget in "fidgets" {
+        /// The primary key.
+        id: Uuid;
+        /// The space that the fidget is in.
+        space_id: Option<Uuid>;
+        /// The type of widget. The table requires one.
+        #[serde(rename = "type")]
+        kind as "type": String, new: Option<String>, patch: Change<String>;
+        /// The settings: any JSON value.
+        config: Option<Value>, new: Option<Value>, patch: Change<Value>;
+        /// The position in the space: any JSON value.
+        position: Option<Value>, new: Option<Value>, patch: Change<Value>;
+        /// When the fidget was created.
+        created_at: Timestamp = default_if_null;
+        /// When the row last changed; never goes back.
+        updated_at: Timestamp = default_if_null;
+    }
+    new {
+        /// A fidget to create.
+        ///
+        /// ```
+        /// use townsquare::spaces::NewFidget;
+        ///
+        /// let fidget = NewFidget::of_type("clock").position(vec![0, 0, 4, 2]);
+        /// assert_eq!((fidget.kind.as_deref(), fidget.config), (Some("clock"), None));
+        /// ```
+        #[derive(Default)]
+        pub struct NewFidget;
+    }
+    patch {
+        /// Changes of a fidget.
+        ///
+        /// ```
+        /// use townsquare::spaces::FidgetPatch;
+        ///
+        /// let patch = FidgetPatch::new().kind("calendar").config(None);
+        /// assert!(patch.position.is_keep());
+        /// ```
+        pub struct FidgetPatch;
+    }
 }
 
 /// A space with its fidgets, oldest first.
@@ -45,7 +112,7 @@ pub struct PublicSpace {
     /// The space.
     #[serde(flatten)]
     pub space: Space,
-    /// Whose it is; `None` for a space without an owner.
+    /// The owner; `None` for a space without one.
     pub owner: Option<Owner>,
 }
 
@@ -55,32 +122,11 @@ pub struct PublicSpace {
 pub struct Owner {
     /// The user's id.
     pub id: Uuid,
-    /// The user's address; `None` where the client does not expose it.
+    /// The user's e-mail address; `None` where the client does not expose it.
     pub email: Option<String>,
 }
 
-/// A row of `fidgets`: a widget placed in a space.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct Fidget {
-    /// Primary key.
-    pub id: Uuid,
-    /// The space it is in.
-    pub space_id: Option<Uuid>,
-    /// What kind of widget it is.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its settings.
-    pub config: Option<Value>,
-    /// Where it is.
-    pub position: Option<Value>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it last changed; never goes back.
-    pub updated_at: Timestamp,
-}
-
-macro_rules! derefs_to_space {
+macro_rules! deref_to_space {
     ($($type:ty),*) => {$(
         impl std::ops::Deref for $type {
             type Target = Space;
@@ -91,100 +137,57 @@ macro_rules! derefs_to_space {
     )*};
 }
 
-derefs_to_space!(SpaceWithFidgets, PublicSpace);
-
-/// A space to be made.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct NewSpace {
-    /// Display name; required by the table.
-    pub name: Option<String>,
-    /// What it is about.
-    pub description: Option<String>,
-    /// Whether everyone may see it.
-    pub is_public: bool,
-    /// Whose it is; the caller when absent. Only the service may name somebody else.
-    pub owner_id: Option<Uuid>,
-}
+deref_to_space!(SpaceWithFidgets, PublicSpace);
 
 impl NewSpace {
-    /// A private space of the caller's.
+    /// A private space of the caller with this name.
     pub fn named(name: impl Into<String>) -> NewSpace {
         NewSpace { name: Some(name.into()), ..NewSpace::default() }
     }
 
-    /// Says what it is about.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> NewSpace {
         self.description = Some(description.into());
         self
     }
 
-    /// Lets everyone see it.
+    /// Makes the space visible to every caller.
     pub fn public(mut self) -> NewSpace {
         self.is_public = true;
         self
     }
 
-    /// Names its owner.
+    /// Sets the owner.
     pub fn owned_by(mut self, owner: Uuid) -> NewSpace {
         self.owner_id = Some(owner);
         self
     }
 }
 
-/// What changes of a space.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct SpacePatch {
-    /// Display name; the table refuses to be without.
-    pub name: Change<String>,
-    /// What it is about.
-    pub description: Change<String>,
-    /// Whether everyone may see it.
-    pub is_public: Change<bool>,
-}
-
 impl SpacePatch {
-    /// A patch that changes nothing.
-    pub fn new() -> SpacePatch {
-        SpacePatch::default()
-    }
-
-    /// Renames it.
+    /// Sets the name.
     pub fn name(mut self, name: impl Into<String>) -> SpacePatch {
         self.name = Change::Set(name.into());
         self
     }
 
-    /// Sets or, with `None`, clears the description.
+    /// Sets the description; `None` clears it.
     pub fn description(mut self, description: Option<String>) -> SpacePatch {
         self.description = description.into();
         self
     }
 
-    /// Shows it to everyone.
+    /// Makes the space visible to every caller.
     pub fn published(mut self) -> SpacePatch {
         self.is_public = Change::Set(true);
         self
     }
 
-    /// Hides it from everyone but its owner.
+    /// Makes the space visible to its owner only.
     pub fn hidden(mut self) -> SpacePatch {
         self.is_public = Change::Set(false);
         self
     }
-}
-
-/// A fidget to be made.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct NewFidget {
-    /// What kind of widget it is; required by the table.
-    pub kind: Option<String>,
-    /// Its settings: any JSON value.
-    pub config: Option<Value>,
-    /// Where it is: any JSON value.
-    pub position: Option<Value>,
 }
 
 impl NewFidget {
@@ -193,50 +196,33 @@ impl NewFidget {
         NewFidget { kind: Some(kind.into()), ..NewFidget::default() }
     }
 
-    /// Gives it settings.
+    /// Sets the settings.
     pub fn config(mut self, config: impl Into<Value>) -> NewFidget {
         self.config = Some(config.into());
         self
     }
 
-    /// Places it.
+    /// Sets the position.
     pub fn position(mut self, position: impl Into<Value>) -> NewFidget {
         self.position = Some(position.into());
         self
     }
 }
 
-/// What changes of a fidget.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub struct FidgetPatch {
-    /// What kind of widget it is; the table refuses to be without.
-    pub kind: Change<String>,
-    /// Its settings.
-    pub config: Change<Value>,
-    /// Where it is.
-    pub position: Change<Value>,
-}
-
 impl FidgetPatch {
-    /// A patch that changes nothing.
-    pub fn new() -> FidgetPatch {
-        FidgetPatch::default()
-    }
-
-    /// Makes it another kind of widget.
+    /// Sets the type.
     pub fn kind(mut self, kind: impl Into<String>) -> FidgetPatch {
         self.kind = Change::Set(kind.into());
         self
     }
 
-    /// Sets or, with `None`, clears its settings.
+    /// Sets the settings; `None` clears them.
     pub fn config(mut self, config: Option<Value>) -> FidgetPatch {
         self.config = config.into();
         self
     }
 
-    /// Moves it or, with `None`, takes its place away.
+    /// Sets the position; `None` clears it.
     pub fn position(mut self, position: Option<Value>) -> FidgetPatch {
         self.position = position.into();
         self

@@ -1,4 +1,4 @@
-//! Users, their sessions, and what happens to them (SPEC 2.5, 5.3, 6.4).
+//! Users, their sessions and the events of a session (SPEC 2.5, 5.3, 6.4).
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct User {
-    /// Primary key.
+    /// The primary key.
     pub id: Uuid,
-    /// The address, trimmed and in lower case.
+    /// The e-mail address, trimmed and in lower case.
     pub email: String,
     /// When the user signed up.
     pub created_at: Timestamp,
@@ -20,18 +20,33 @@ pub struct User {
     pub updated_at: Timestamp,
 }
 
-/// What proves that somebody is signed in. Its tokens are secrets: `Debug` leaves them out, serialisation does not.
+/// A session of a user. Its tokens are secrets: `Debug` omits them, serialisation does not.
+///
+/// # Examples
+///
+/// A server signs a user in and later acts for the user by the access token:
+///
+/// ```no_run
+/// use townsquare::{Config, auth::Session, blocking::Client};
+///
+/// let client = Client::open(Config::new().data_dir("town"))?;
+/// let session: Session = client.as_service().auth().sign_in("ann@town.example", "correct horse battery")?;
+/// println!("{} until {}", session.user.email, session.expires_at);
+/// let ann = client.as_user(&session.access_token)?;
+/// let spaces = ann.spaces().get_user_spaces(session.user.id)?;
+/// # Ok::<(), townsquare::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Session {
-    /// Shows who is calling, for an hour.
+    /// Identifies the user in calls. Valid for one hour.
     pub access_token: String,
-    /// Gets the next pair of tokens, once, within 30 days. Empty where only the access token is known
+    /// Replaces both tokens, once, within 30 days. Empty where only the access token is known
     /// ([`Client::as_user`](crate::Client::as_user)).
     pub refresh_token: String,
-    /// When the access token ends.
+    /// When the access token expires.
     pub expires_at: Timestamp,
-    /// Whose session it is.
+    /// The signed-in user.
     pub user: User,
 }
 
@@ -42,27 +57,38 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A change of one's own account: what is not set stays.
+/// A change of the signed-in user's account. Fields that are not set keep their value.
+///
+/// # Examples
+///
+/// ```
+/// use townsquare::auth::UserPatch;
+///
+/// let patch = UserPatch::new().email("ann@new.example").password("a longer passphrase");
+/// // `Debug` omits the password.
+/// assert!(!format!("{patch:?}").contains("passphrase"));
+/// ```
 #[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UserPatch {
     pub(crate) email: Option<String>,
     pub(crate) password: Option<String>,
 }
 
 impl UserPatch {
-    /// Nothing changes.
+    /// A patch that changes nothing.
     pub fn new() -> UserPatch {
         UserPatch::default()
     }
 
-    /// Another address.
+    /// Changes the e-mail address.
     #[must_use]
     pub fn email(mut self, email: impl Into<String>) -> UserPatch {
         self.email = Some(email.into());
         self
     }
 
-    /// Another password, 8 to 1,024 bytes.
+    /// Changes the password: 8 to 1,024 bytes.
     #[must_use]
     pub fn password(mut self, password: impl Into<String>) -> UserPatch {
         self.password = Some(password.into());
@@ -77,19 +103,19 @@ impl fmt::Debug for UserPatch {
     }
 }
 
-/// What happened to a handle's session (SPEC 6.4).
+/// An event of a handle's session (SPEC 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AuthEvent {
-    /// What a listener is told first: the session there is, or none.
+    /// The first event of each subscription, with the current session or none.
     InitialSession,
-    /// Somebody signed in.
+    /// A user signed in.
     SignedIn,
     /// The session ended.
     SignedOut,
     /// The session has new tokens.
     TokenRefreshed,
-    /// The signed-in user has another address or password.
+    /// The signed-in user's address or password changed.
     UserUpdated,
 }
 
@@ -103,7 +129,7 @@ impl AuthEvent {
         AuthEvent::UserUpdated,
     ];
 
-    /// Its name: `INITIAL_SESSION`, `SIGNED_IN`, …
+    /// The name of the event in SPEC 6.4: `INITIAL_SESSION`, `SIGNED_IN`, …
     pub const fn as_str(self) -> &'static str {
         match self {
             AuthEvent::InitialSession => "INITIAL_SESSION",

@@ -1,27 +1,27 @@
-//! Policies decided on rows at hand, without a database: for rows that are gone, or that only a change carries.
+//! Evaluates policies on rows in memory: for deleted rows, and for rows that only a change event carries.
 //!
-//! Invariant: the answer is the one that the predicate's SQL gives on the same rows; a test holds them together. Like SQL's,
-//! a comparison with a value that is missing is not true.
+//! Invariant: the result equals that of the predicate's SQL on the same rows; a test compares both. As in SQL, a
+//! comparison with a missing value is not true.
 
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
 use super::{Predicate, Table};
 
-/// A row as JSON: column to value, ids as text.
-pub(crate) type Image = Map<String, Json>;
+/// A row as JSON: column name to value, ids as text.
+pub(crate) type RowImage = Map<String, Json>;
 
-/// The rows around the one that is decided on.
-pub(crate) trait Surroundings {
+/// Access to the rows that a policy relates a row to.
+pub(crate) trait RelatedRows {
     /// The rows of `table` whose `column` holds `value`.
-    fn related(&self, table: Table, column: &str, value: &str) -> Vec<Image>;
-    /// Whether a user has linked an identity key.
+    fn related(&self, table: Table, column: &str, value: &str) -> Vec<RowImage>;
+    /// Whether the user has linked the identity key.
     fn holds_key(&self, user: Uuid, key: &str) -> bool;
 }
 
 impl Predicate {
-    /// Whether a row passes for a user, or for nobody.
-    pub(crate) fn admits(&self, row: &Image, user: Option<Uuid>, around: &dyn Surroundings) -> bool {
+    /// Whether the predicate holds for the row; `user` is `None` for an anonymous caller.
+    pub(crate) fn allows(&self, row: &RowImage, user: Option<Uuid>, rows: &dyn RelatedRows) -> bool {
         match self {
             Predicate::Everyone => true,
             Predicate::Nobody => false,
@@ -29,16 +29,16 @@ impl Predicate {
             Predicate::IsTrue(column) => row.get(*column) == Some(&Json::Bool(true)),
             Predicate::CallerHoldsKey(column) => user.is_some_and(|user| {
                 let keys = row.get(*column).and_then(Json::as_array).into_iter().flatten();
-                keys.filter_map(Json::as_str).any(|key| around.holds_key(user, key))
+                keys.filter_map(Json::as_str).any(|key| rows.holds_key(user, key))
             }),
             Predicate::Related { column, table, key, predicate } => text(row, column).is_some_and(|value| {
-                around.related(*table, key, value).iter().any(|related| predicate.admits(related, user, around))
+                rows.related(*table, key, value).iter().any(|related| predicate.allows(related, user, rows))
             }),
-            Predicate::AnyOf(predicates) => predicates.iter().any(|predicate| predicate.admits(row, user, around)),
+            Predicate::AnyOf(predicates) => predicates.iter().any(|predicate| predicate.allows(row, user, rows)),
         }
     }
 }
 
-fn text<'a>(row: &'a Image, column: &str) -> Option<&'a str> {
+fn text<'a>(row: &'a RowImage, column: &str) -> Option<&'a str> {
     row.get(column).and_then(Json::as_str)
 }

@@ -1,23 +1,22 @@
-//! Fidgets: the widgets placed in a space (SPEC 2.7).
+//! The service for fidgets: widgets placed in a space (SPEC 2.7).
 //!
-//! Invariant: who may see a space may see its fidgets, who owns it may change them.
+//! Invariant: a caller who may see a space may see its fidgets; its owner may change them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use super::{rows, statements as sql};
+use super::{insert_all, insert_one, statements as sql};
 use crate::{
     clock::Clock,
-    database::{Scope, Value},
-    error::{Error, Operation, Result, WithOperation},
-    model::{Fidget, FidgetPatch, NewFidget},
+    database::{Scope, Value, record},
+    error::{Error, Operation, Result, operation},
+    model::{Fidget, FidgetPatch, NewFidget, Validate as _},
     policy::Table,
-    validate,
 };
 
-/// Rows of `fidgets`, as the client's caller may see and change them.
+/// Operations on rows of `fidgets`, under the policies of the client's caller.
 #[derive(Clone)]
 pub struct Fidgets {
     scope: Scope,
@@ -29,145 +28,188 @@ impl Fidgets {
         Fidgets { scope, clock }
     }
 
-    /// Places a fidget in a space and returns it.
+    /// Creates a fidget in a space and returns it.
     ///
     /// # Errors
-    /// `FieldMissing` without a type, `ReferenceMissing` for a space that does not exist (the service), `Forbidden` for a
-    /// space that is not the caller's, `InvalidInput` for text with a NUL or JSON deeper than 100.
+    /// `FieldMissing` without a type; `Forbidden` if the space is not the caller's, or for the service
+    /// `ReferenceMissing` if it does not exist; `InvalidInput` for text with a NUL or JSON deeper than 100.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::NewFidget;
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let clock = NewFidget::of_type("clock").position(vec![0, 0, 4, 2]);
+    /// let clock = client.fidgets().create_fidget(space_id, clock)?;
+    /// assert_eq!(clock.space_id, Some(space_id));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_fidget(&self, space_id: Uuid, fidget: NewFidget) -> Result<Fidget> {
-        let insert = async {
-            let values = self.insertion(space_id, fidget)?;
-            self.scope.execute(&sql::INSERT_FIDGET, values, rows::fidget).await?.ok_or_else(forbidden)
-        };
-        insert.await.with_operation(Operation::CreateFidget)
+        operation(Operation::CreateFidget, async {
+            let values = self.insert_values(space_id, fidget)?;
+            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, values, record).await
+        })
+        .await
     }
 
-    /// Places fidgets in a space in one transaction: all of them or none. Returns them in the order given.
+    /// Creates fidgets in a space in one transaction: all or none. Returns them in the order of `fidgets`.
     ///
     /// # Errors
-    /// As [`create_fidget`](Fidgets::create_fidget), for the first that fails.
+    /// As [`create_fidget`](Fidgets::create_fidget), for the first fidget that fails.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::NewFidget;
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let fidgets = vec![NewFidget::of_type("clock"), NewFidget::of_type("calendar")];
+    /// let fidgets = client.fidgets().create_fidgets(space_id, fidgets)?;
+    /// assert_eq!(fidgets[1].kind, "calendar");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn create_fidgets(&self, space_id: Uuid, fidgets: Vec<NewFidget>) -> Result<Vec<Fidget>> {
-        let insert = async {
-            let all = fidgets.into_iter().map(|fidget| self.insertion(space_id, fidget));
-            let all: Vec<_> = all.collect::<Result<_>>()?;
-            let insert = self.scope.write(move |transaction| {
-                Box::pin(async move {
-                    let mut created = Vec::with_capacity(all.len());
-                    for values in all {
-                        let mut rows = transaction.fetch(&sql::INSERT_FIDGET, &values, rows::fidget).await?;
-                        created.push(rows.pop().ok_or_else(forbidden)?);
-                    }
-                    Ok(created)
-                })
-            });
-            insert.await
-        };
-        insert.await.with_operation(Operation::CreateFidgets)
+        operation(Operation::CreateFidgets, async {
+            let rows = fidgets.into_iter().map(|fidget| self.insert_values(space_id, fidget)).collect::<Result<_>>()?;
+            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, record).await
+        })
+        .await
     }
 
-    /// Saves the positions of a space's fidgets in one transaction, as after a drag; `None` takes a place away. Returns
-    /// the fidgets that were named, oldest first.
+    /// Saves the positions of fidgets of a space in one transaction; `None` clears a position. Returns these fidgets,
+    /// oldest first.
     ///
     /// # Errors
-    /// `NotFound` when one of them is not a fidget of that space, or the space is not the caller's: nothing changes.
+    /// `NotFound` if a fidget is not in the space or the space is not the caller's; then no position changes.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use townsquare::Json;
+    /// # fn example(
+    /// #     client: &townsquare::blocking::Client, space_id: townsquare::Uuid, clock: townsquare::Uuid,
+    /// # ) -> townsquare::Result<()> {
+    /// let positions = BTreeMap::from([(clock, Some(Json::from(vec![4, 0, 4, 2])))]);
+    /// client.fidgets().save_positions(space_id, positions)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn save_positions(&self, space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Result<Vec<Fidget>> {
-        let save = async {
+        operation(Operation::SavePositions, async {
             for position in positions.values() {
-                validate::json("position", position.as_ref())?;
+                position.validate("position")?;
             }
             let now = self.clock.now();
-            let save = self.scope.write(move |transaction| {
+            let work = self.scope.write(move |transaction| {
                 Box::pin(async move {
-                    let mut moved = Vec::with_capacity(positions.len());
-                    // In the order of their ids, as every other caller does: two drags at once cannot deadlock.
+                    let mut fidgets: Vec<Fidget> = Vec::with_capacity(positions.len());
+                    // Every transaction updates the rows in the order of their ids, so that two cannot deadlock.
                     for (id, position) in &positions {
                         let values = [(*id).into(), space_id.into(), position.as_ref().into(), now.into()];
-                        let mut rows = transaction.fetch(&sql::MOVE_FIDGET, &values, rows::fidget).await?;
-                        moved.push(rows.pop().ok_or_else(Error::not_found)?);
+                        let row = transaction.fetch_optional(&sql::SAVE_POSITION, &values, record).await?;
+                        fidgets.push(row.ok_or_else(Error::not_found)?);
                     }
-                    moved.sort_by_key(|fidget: &Fidget| (fidget.created_at, fidget.id));
-                    Ok(moved)
+                    fidgets.sort_by_key(|fidget| (fidget.created_at, fidget.id));
+                    Ok(fidgets)
                 })
             });
-            save.await
-        };
-        save.await.with_operation(Operation::SavePositions)
+            work.await
+        })
+        .await
     }
 
-    /// One fidget by id.
+    /// Returns a fidget.
     ///
     /// # Errors
-    /// `NotFound` when there is none that the caller may see.
+    /// `NotFound` if the fidget does not exist or the caller may not see it.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let fidget = client.fidgets().get_fidget(id)?;
+    /// println!("{} at {:?}", fidget.kind, fidget.position);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_fidget(&self, id: Uuid) -> Result<Fidget> {
-        let found = self.scope.fetch(&sql::GET_FIDGET, &[id.into()], rows::fidget).await;
-        found.and_then(|mut rows| rows.pop().ok_or_else(Error::not_found)).with_operation(Operation::GetFidget)
+        operation(Operation::GetFidget, self.scope.fetch_one(&sql::GET_FIDGET, &[id.into()], record)).await
     }
 
-    /// Changes what the patch names and returns the row. A patch of nothing changes nothing.
+    /// Changes a fidget and returns it. An empty patch changes nothing, not even `updated_at`.
     ///
     /// # Errors
-    /// `NotFound` when there is no such fidget in a space of the caller's, `FieldMissing` when the type is cleared.
+    /// `NotFound` if the fidget does not exist or its space is not the caller's; `FieldMissing` if the patch clears the
+    /// type.
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::FidgetPatch;
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let fidget = client.fidgets().update_fidget(id, FidgetPatch::new().kind("calendar").config(None))?;
+    /// assert_eq!(fidget.config, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn update_fidget(&self, id: Uuid, patch: FidgetPatch) -> Result<Fidget> {
-        let update = async {
-            validate::text("type", patch.kind.as_set())?;
-            validate::json("config", patch.config.as_set())?;
-            validate::json("position", patch.position.as_set())?;
-            let rows = if patch == FidgetPatch::new() {
-                self.scope.fetch(&sql::GET_OWN_FIDGET, &[id.into()], rows::fidget).await
-            } else {
-                let values = vec![
-                    id.into(),
-                    (!patch.kind.is_keep()).into(),
-                    patch.kind.into_set().into(),
-                    (!patch.config.is_keep()).into(),
-                    patch.config.into_set().into(),
-                    (!patch.position.is_keep()).into(),
-                    patch.position.into_set().into(),
-                    self.clock.now().into(),
-                ];
-                self.scope.change(&sql::UPDATE_FIDGET, values, rows::fidget).await
-            };
-            rows?.pop().ok_or_else(Error::not_found)
-        };
-        update.await.with_operation(Operation::UpdateFidget)
+        operation(Operation::UpdateFidget, async {
+            patch.validate()?;
+            if patch.is_empty() {
+                return self.scope.fetch_one(&sql::GET_OWN_FIDGET, &[id.into()], record).await;
+            }
+            let values = patch.update_values([id.into(), self.clock.now().into()]);
+            self.scope.execute(&sql::UPDATE_FIDGET, values, record).await?.ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// Takes a fidget out of its space.
+    /// Deletes a fidget.
     ///
     /// # Errors
-    /// `NotFound` when there is no such fidget in a space of the caller's.
+    /// `NotFound` if the fidget does not exist or its space is not the caller's.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// client.fidgets().delete_fidget(id)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete_fidget(&self, id: Uuid) -> Result<()> {
-        let deleted = self.scope.change(&sql::DELETE_FIDGET, vec![id.into()], rows::id).await;
-        deleted
-            .and_then(|rows| rows.first().map(|_| ()).ok_or_else(Error::not_found))
-            .with_operation(Operation::DeleteFidget)
+        operation(Operation::DeleteFidget, async {
+            let deleted = self.scope.execute(&sql::DELETE_FIDGET, vec![id.into()], |row| row.get::<Uuid>(0)).await?;
+            deleted.map(drop).ok_or_else(Error::not_found)
+        })
+        .await
     }
 
-    /// The fidgets of a space, oldest first, those of one moment by id; none for a space that is missing or hidden.
+    /// Returns the fidgets of a space: oldest first, fidgets created at the same time by id. A space that does not exist
+    /// or that the caller may not see has none.
     ///
     /// # Errors
-    /// Those of the database alone.
+    /// Errors of the database only.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// for fidget in client.fidgets().get_space_fidgets(space_id)? {
+    ///     println!("{}", fidget.kind);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_space_fidgets(&self, space_id: Uuid) -> Result<Vec<Fidget>> {
-        let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, vec![space_id.into()], rows::fidget).await;
-        rows.with_operation(Operation::GetSpaceFidgets)
+        operation(Operation::GetSpaceFidgets, self.scope.scan(&sql::GET_SPACE_FIDGETS, vec![space_id.into()], record))
+            .await
     }
 
-    /// What is bound to insert a fidget.
-    fn insertion(&self, space_id: Uuid, fidget: NewFidget) -> Result<Vec<Value<'static>>> {
-        validate::text("type", fidget.kind.as_ref())?;
-        validate::json("config", fidget.config.as_ref())?;
-        validate::json("position", fidget.position.as_ref())?;
-        Ok(vec![
-            Uuid::new_v4().into(),
-            space_id.into(),
-            fidget.kind.into(),
-            fidget.config.into(),
-            fidget.position.into(),
-            self.clock.now().into(),
-        ])
+    /// The values of [`sql::INSERT_FIDGET`].
+    fn insert_values(&self, space_id: Uuid, fidget: NewFidget) -> Result<Vec<Value<'static>>> {
+        fidget.validate()?;
+        Ok(fidget.insert_values([Uuid::new_v4().into(), space_id.into(), self.clock.now().into()]))
     }
 }
 
-fn forbidden() -> Error {
-    Error::new_row_violates(Table::Fidgets.name())
+impl fmt::Debug for Fidgets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fidgets").finish_non_exhaustive()
+    }
 }

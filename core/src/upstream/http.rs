@@ -1,7 +1,7 @@
-//! One request to the upstream: asked, bounded, and told apart when it fails.
+//! The HTTP client of the upstream API: one request, with its limits and error kinds.
 //!
-//! Invariant: redirects are followed within the origin only, so the key cannot be led away; a body is read up to its
-//! limit, after decompression, and no further.
+//! Invariant: redirects are followed within the origin only, so the key is sent to no other host. A response body is
+//! read up to the size limit, which counts decompressed bytes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,17 +13,17 @@ use reqwest::{
 };
 use url::Url;
 
-use super::retry::Failure;
+use super::retry::RequestError;
 use crate::{
     catalog::Timeframe,
-    config::{CatalogOptions, Secret},
+    config::{OptionValues, Secret},
     error::{Error, Result},
 };
 
 const PATH: &str = "v2/farcaster/frame/catalog/";
-const MOST_REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 
-pub(super) struct Http {
+pub(super) struct ApiClient {
     client: Client,
     endpoint: Url,
     page_size: u32,
@@ -31,8 +31,8 @@ pub(super) struct Http {
     max_bytes: u64,
 }
 
-impl Http {
-    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &CatalogOptions) -> Result<Http> {
+impl ApiClient {
+    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &OptionValues) -> Result<ApiClient> {
         let refused = |what: &str| Error::config(format!("Option {what} cannot be sent in a header"));
         let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| refused("catalog_key_header"))?;
         let mut key = HeaderValue::from_str(key.reveal()).map_err(|_| refused("catalog_api_key"))?;
@@ -42,34 +42,34 @@ impl Http {
             .default_headers(headers)
             .redirect(redirect::Policy::custom(within_origin))
             .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls(base.scheme() == "https")?)
+            .tls_backend_preconfigured(tls_config(base.scheme() == "https")?)
             .no_proxy()
             .build()
             .map_err(|error| Error::config("Cannot set up an HTTP client").caused_by(error))?;
         let mut endpoint = base.clone();
         let folder = base.path().trim_end_matches('/');
         endpoint.set_path(&format!("{folder}/{PATH}"));
-        Ok(Http {
+        Ok(ApiClient {
             client,
             endpoint,
-            page_size: options.page_size,
-            timeout: options.request_timeout,
-            max_bytes: options.max_page_bytes,
+            page_size: options.catalog_page_size,
+            timeout: options.catalog_timeout,
+            max_bytes: options.catalog_max_page_bytes,
         })
     }
 
-    /// The endpoint without credentials or query.
+    /// The endpoint's URL without credentials and query.
     pub(super) fn name(&self) -> String {
         format!("{}{}", self.endpoint.origin().ascii_serialization(), self.endpoint.path())
     }
 
-    /// The body of one page.
-    pub(super) async fn get(
+    /// Fetches the body of one page.
+    pub(super) async fn get_page(
         &self,
         timeframe: Timeframe,
         network: Option<&str>,
         cursor: Option<&str>,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, RequestError> {
         let mut url = self.endpoint.clone();
         {
             let mut query = url.query_pairs_mut();
@@ -77,28 +77,28 @@ impl Http {
             network.map(|network| query.append_pair("networks", network));
             cursor.map(|cursor| query.append_pair("cursor", cursor));
         }
-        let answer = async {
-            let response = self.client.get(url).send().await.map_err(unreachable)?;
+        let request = async {
+            let response = self.client.get(url).send().await.map_err(connection_error)?;
             match response.status() {
-                StatusCode::OK => self.body(response).await,
-                _ => Err(refusal(&response)),
+                StatusCode::OK => self.read_body(response).await,
+                _ => Err(status_error(&response)),
             }
         };
-        match tokio::time::timeout(self.timeout, answer).await {
+        match tokio::time::timeout(self.timeout, request).await {
             Ok(result) => result,
-            Err(_) => Err(Failure::passing(Error::unavailable(format!(
+            Err(_) => Err(RequestError::transient(Error::unavailable(format!(
                 "The catalog did not answer within {:?}",
                 self.timeout
             )))),
         }
     }
 
-    async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
+    async fn read_body(&self, mut response: Response) -> Result<Bytes, RequestError> {
         let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        while let Some(chunk) = response.chunk().await.map_err(connection_error)? {
             if (body.len() + chunk.len()) as u64 > self.max_bytes {
                 let message = format!("The catalog's answer is larger than {} bytes", self.max_bytes);
-                return Err(Failure::lasting(Error::unavailable(message)));
+                return Err(RequestError::permanent(Error::unavailable(message)));
             }
             body.extend_from_slice(&chunk);
         }
@@ -108,15 +108,15 @@ impl Http {
 
 fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let leads_away = attempt.previous().last().is_none_or(|from| from.origin() != attempt.url().origin());
-    if leads_away || attempt.previous().len() > MOST_REDIRECTS { attempt.stop() } else { attempt.follow() }
+    if leads_away || attempt.previous().len() > MAX_REDIRECTS { attempt.stop() } else { attempt.follow() }
 }
 
-/// TLS by rustls on ring, trusting what the operating system trusts. A plain upstream never uses it, and must work
-/// on a machine that trusts nobody.
-fn tls(is_used: bool) -> Result<rustls::ClientConfig> {
+/// TLS by rustls and ring with the operating system's root certificates. For an `http:` upstream, which does not use
+/// it, without any: it must work on a machine without certificates.
+fn tls_config(is_used: bool) -> Result<rustls::ClientConfig> {
     use rustls_platform_verifier::BuilderVerifierExt;
     let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);
-    // Named here, not installed for the process: that choice is the host program's.
+    // Not installed as the process default: that is for the host program to choose.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(failed)?;
@@ -128,8 +128,8 @@ fn tls(is_used: bool) -> Result<rustls::ClientConfig> {
     Ok(builder.with_no_client_auth())
 }
 
-/// A failure of the connection, without the URL: a base URL may carry a password.
-fn unreachable(error: reqwest::Error) -> Failure {
+/// An error of the connection, without the URL: a base URL may contain a password.
+fn connection_error(error: reqwest::Error) -> RequestError {
     let what = if error.is_connect() {
         "Cannot connect to the catalog"
     } else if error.is_decode() || error.is_body() {
@@ -137,21 +137,21 @@ fn unreachable(error: reqwest::Error) -> Failure {
     } else {
         "The connection to the catalog broke off"
     };
-    Failure::passing(Error::unavailable(what).caused_by(error.without_url()))
+    RequestError::transient(Error::unavailable(what).caused_by(error.without_url()))
 }
 
-/// What a status other than 200 means.
-fn refusal(response: &Response) -> Failure {
+/// The error for a status other than 200.
+fn status_error(response: &Response) -> RequestError {
     let status = response.status();
     let error = |what: &str| Error::unavailable(format!("The catalog {what} (HTTP {})", status.as_u16()));
     match status.as_u16() {
-        401 | 403 => Failure::lasting(error("refuses the key")),
-        402 => Failure::lasting(error("wants payment or its quota is used up")),
-        429 => Failure::limited(error("was asked too often"), retry_after(response)),
-        503 => Failure::limited(error("is unavailable"), retry_after(response)),
-        500..=599 | 408 => Failure::passing(error("failed")),
-        300..=399 => Failure::lasting(error("redirects elsewhere, which is not followed with a key")),
-        _ => Failure::lasting(error("refused the request")),
+        401 | 403 => RequestError::permanent(error("refuses the key")),
+        402 => RequestError::permanent(error("requires payment or its quota is used up")),
+        429 => RequestError::throttled(error("limits the request rate"), retry_after(response)),
+        503 => RequestError::throttled(error("is unavailable"), retry_after(response)),
+        500..=599 | 408 => RequestError::transient(error("failed")),
+        300..=399 => RequestError::permanent(error("redirects too often or to another origin")),
+        _ => RequestError::permanent(error("refused the request")),
     }
 }
 
@@ -161,7 +161,7 @@ fn retry_after(response: &Response) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    // Against the server's own clock, so that ours may be wrong.
+    // Compared with the server's `date`, because our clock may be wrong.
     let until = httpdate::parse_http_date(value).ok()?;
     let now = httpdate::parse_http_date(response.headers().get("date")?.to_str().ok()?).ok()?;
     Some(until.duration_since(now).unwrap_or_default())

@@ -1,66 +1,64 @@
-//! Whether and when a failed request is tried again.
+//! Retries of a failed request.
 
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// A request that failed.
-pub(super) struct Failure {
+/// A failed request.
+pub(super) struct RequestError {
     error: Error,
-    /// Whether the same request may succeed soon.
-    passes: bool,
-    /// The wait that the upstream asked for.
-    wait: Option<Duration>,
+    is_transient: bool,
+    retry_after: Option<Duration>,
 }
 
-impl Failure {
-    /// One that another try may mend.
-    pub(super) fn passing(error: Error) -> Failure {
-        Failure { error, passes: true, wait: None }
+impl RequestError {
+    /// An error that a retry may resolve.
+    pub(super) fn transient(error: Error) -> RequestError {
+        RequestError { error, is_transient: true, retry_after: None }
     }
 
-    /// One that stays until somebody changes something.
-    pub(super) fn lasting(error: Error) -> Failure {
-        Failure { error, passes: false, wait: None }
+    /// An error that a retry does not resolve.
+    pub(super) fn permanent(error: Error) -> RequestError {
+        RequestError { error, is_transient: false, retry_after: None }
     }
 
-    /// One that passes by itself, after the wait the upstream named if it did.
-    pub(super) fn limited(error: Error, wait: Option<Duration>) -> Failure {
-        Failure { error, passes: true, wait }
+    /// A transient error with the upstream's `Retry-After`, if it sent one.
+    pub(super) fn throttled(error: Error, retry_after: Option<Duration>) -> RequestError {
+        RequestError { error, is_transient: true, retry_after }
     }
 }
 
-/// The tries of one page.
-pub(super) struct Attempts {
+/// The remaining tries of one page, with exponential backoff.
+pub(super) struct Retries {
     left: u32,
     backoff: Duration,
-    /// A wait of this length or more is not sat out: the refresh fails and says when to come back.
+    /// For a wait of this length or more the fetch fails at once and reports `retry_after`.
     longest_wait: Duration,
 }
 
-impl Attempts {
+impl Retries {
     const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 
-    pub(super) fn new(tries: u32, longest_wait: Duration) -> Attempts {
-        Attempts { left: tries, backoff: Attempts::FIRST_BACKOFF, longest_wait }
+    pub(super) fn new(tries: u32, longest_wait: Duration) -> Retries {
+        Retries { left: tries, backoff: Retries::FIRST_BACKOFF, longest_wait }
     }
 
     /// Waits until the next try is due.
     ///
     /// # Errors
-    /// The failure itself when there is none.
-    pub(super) async fn wait_after(&mut self, failure: Failure) -> Result<()> {
-        let Failure { error, passes, wait } = failure;
-        let error = match wait {
+    /// The request's error if there is no further try.
+    pub(super) async fn wait_after(&mut self, failure: RequestError) -> Result<()> {
+        let RequestError { error, is_transient, retry_after } = failure;
+        let error = match retry_after {
             Some(wait) => error.retry_in(wait),
             None => error,
         };
         self.left -= 1;
-        let wait = wait.unwrap_or(self.backoff);
-        if !passes || self.left == 0 || wait >= self.longest_wait {
+        let wait = retry_after.unwrap_or(self.backoff);
+        if !is_transient || self.left == 0 || wait >= self.longest_wait {
             return Err(error);
         }
-        tracing::debug!(%error, ?wait, "the catalog is tried again");
+        tracing::debug!(%error, ?wait, "retrying a request to the catalog");
         tokio::time::sleep(wait).await;
         self.backoff *= 2;
         Ok(())

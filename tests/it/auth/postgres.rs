@@ -1,218 +1,222 @@
-//! PostgreSQL enforces the policies by itself (DESIGN 4): statements that the library never wrote, on a connection of the
-//! role that it gives to everybody but the service.
+//! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the library's
+//! callers.
 
+mod random_rows;
 mod roles;
-mod worlds;
 
-use townsquare::{Change, CommunityPatch, NewSpace, Uuid, blocking::wait, identity_claim};
+use townsquare::{
+    Uuid,
+    auth::identity_claim,
+    blocking::wait,
+    communities::CommunityPatch,
+    spaces::{Change, NewSpace},
+};
 use townsquare_tests::{
     on_engine,
-    outside::Outside,
-    store::{Store, required},
+    raw_sql::RawConnection,
+    test_database::{TestDatabase, required},
 };
 
-use super::people::sign_up;
+use super::users::sign_up;
 
-on_engine!(
-    postgres,
-    Postgres,
-    row_security_is_enabled_and_forced_on_every_public_table,
-    what_is_ours_is_not_the_callers_to_read,
-    a_row_cannot_be_brought_in_for_somebody_else,
-    a_row_cannot_be_handed_over,
-    rows_of_others_stay_as_they_are,
-    of_a_community_only_the_navigation_can_be_set,
-    a_caller_does_not_become_the_service_by_saying_so,
-    the_role_that_owns_the_tables_is_bound_too,
-);
-
-/// The tables of SPEC 2, as SQL names them.
+/// The tables of SPEC 2, quoted for SQL.
 const TABLES: [&str; 6] =
     ["community_configs", "community_domains", "\"spaceRegistrations\"", "users", "spaces", "fidgets"];
 
-/// A connection that works for this caller as the library's would: nobody is `anonymous`.
-fn caller(store: &Store, who: &str) -> Outside {
-    let outside = Outside::postgres(&store.url()).expect("the server runs");
-    outside.run(&format!("SET ROLE townsquare_caller; SELECT set_config('townsquare.caller', '{who}', false)"));
-    outside
+/// Connects with the restricted role for this caller; the anonymous caller is `anonymous`.
+fn connect_as(db: &TestDatabase, who: &str) -> RawConnection {
+    let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+    raw.run(&format!("SET ROLE townsquare_caller; SELECT set_config('townsquare.caller', '{who}', false)"));
+    raw
 }
 
 #[track_caller]
-fn refused(outside: &Outside, sql: &str, words: &str) {
-    match outside.try_rows(sql) {
+fn assert_refused(raw: &RawConnection, sql: &str, words: &str) {
+    match raw.try_rows(sql) {
         Ok(rows) => panic!("{sql} worked: {rows:?}"),
         Err(error) => assert!(error.contains(words), "{sql}: {error}"),
     }
 }
 
 #[track_caller]
-fn changes(outside: &Outside, sql: &str, rows: usize) {
-    assert_eq!(outside.rows(&format!("{sql} RETURNING 1")).len(), rows, "{sql}");
+fn assert_changes(raw: &RawConnection, sql: &str, rows: usize) {
+    assert_eq!(raw.rows(&format!("{sql} RETURNING 1")).len(), rows, "{sql}");
 }
 
-/// Two users, Ann and Bob, each with a private space and a fidget in it.
-struct Town {
+/// Ann and Bob, each with a private space and a fidget in it.
+struct TwoUsers {
     ann: Uuid,
     bob: Uuid,
     of_ann: (Uuid, Uuid),
     of_bob: (Uuid, Uuid),
 }
 
-fn town(store: &Store) -> Town {
+fn two_users(db: &TestDatabase) -> TwoUsers {
     let make = |name: &str| {
-        let (session, client) = sign_up(store, &format!("{name}@town.example"));
+        let (session, client) = sign_up(db, &format!("{name}@town.example"));
         let space = wait(client.spaces().create_space(NewSpace::named(name))).expect("a space").id;
-        (session.user.id, (space, store.fidget(space, "x").id))
+        (session.user.id, (space, db.fidget(space, "x").id))
     };
     let ((ann, of_ann), (bob, of_bob)) = (make("ann"), make("bob"));
-    Town { ann, bob, of_ann, of_bob }
+    TwoUsers { ann, bob, of_ann, of_bob }
 }
 
-fn row_security_is_enabled_and_forced_on_every_public_table(store: &Store) {
-    let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')";
-    assert_eq!(store.outside.value(tables), TABLES.len().to_string());
-    assert_eq!(
-        store.outside.value(&format!("{tables} AND relrowsecurity AND relforcerowsecurity")),
-        TABLES.len().to_string()
-    );
-}
+on_engine! { Postgres in postgres;
+    fn row_security_is_enabled_and_forced_on_every_public_table(db: &TestDatabase) {
+        let tables =
+            "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')";
+        assert_eq!(db.raw.value(tables), TABLES.len().to_string());
+        assert_eq!(
+            db.raw.value(&format!("{tables} AND relrowsecurity AND relforcerowsecurity")),
+            TABLES.len().to_string()
+        );
+    }
 
-fn what_is_ours_is_not_the_callers_to_read(store: &Store) {
-    let town = town(store);
-    let tables = store.outside.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'townsquare'");
-    assert!(tables.len() >= 7, "{tables:?}");
-    for who in [town.ann.to_string(), "anonymous".to_owned()] {
-        let raw = caller(store, &who);
-        for table in tables.iter().flatten().flatten() {
-            for sql in ["SELECT count(*) FROM", "DELETE FROM", "TRUNCATE"] {
-                refused(&raw, &format!("{sql} townsquare.{table}"), "permission denied");
+    fn callers_cannot_read_internal_tables(db: &TestDatabase) {
+        let two_users = two_users(db);
+        let tables = db.raw.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'townsquare'");
+        assert!(tables.len() >= 7, "{tables:?}");
+        for who in [two_users.ann.to_string(), "anonymous".to_owned()] {
+            let raw = connect_as(db, &who);
+            for table in tables.iter().flatten().flatten() {
+                for sql in ["SELECT count(*) FROM", "DELETE FROM", "TRUNCATE"] {
+                    assert_refused(&raw, &format!("{sql} townsquare.{table}"), "permission denied");
+                }
+            }
+            for table in TABLES {
+                assert_refused(&raw, &format!("TRUNCATE {table}"), "permission denied");
+                assert_refused(&raw, &format!("ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"), "must be owner");
+                assert_refused(&raw, &format!("DROP POLICY townsquare_select ON {table}"), "must be owner");
             }
         }
-        for table in TABLES {
-            refused(&raw, &format!("TRUNCATE {table}"), "permission denied");
-            refused(&raw, &format!("ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"), "must be owner");
-            refused(&raw, &format!("DROP POLICY townsquare_select ON {table}"), "must be owner");
-        }
     }
-}
 
-fn a_row_cannot_be_brought_in_for_somebody_else(store: &Store) {
-    let Town { ann, bob, of_ann, of_bob } = town(store);
-    let raw = caller(store, &ann.to_string());
-    let violates = "violates row-level security policy";
-    changes(&raw, &format!("INSERT INTO spaces (name, owner_id) VALUES ('mine', '{ann}')"), 1);
-    for owner in [format!("'{bob}'"), "NULL".into(), "gen_random_uuid()".into()] {
-        refused(&raw, &format!("INSERT INTO spaces (name, owner_id, is_public) VALUES ('x', {owner}, true)"), violates);
-    }
-    changes(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ('{}', 'x')", of_ann.0), 1);
-    for space in [format!("'{}'", of_bob.0), "NULL".into(), "gen_random_uuid()".into()] {
-        refused(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ({space}, 'x')"), violates);
-    }
-    let register = |space| {
-        format!(
-            r#"INSERT INTO "spaceRegistrations" ("spaceId", "spaceName", "spaceType") VALUES ('{space}', 'x', 'token')"#
-        )
-    };
-    changes(&raw, &register(of_ann.0), 1);
-    refused(&raw, &register(of_bob.0), violates);
-    refused(&raw, &format!("INSERT INTO users (id, email) VALUES ('{ann}', 'x')"), "permission denied for table users");
-    refused(
-        &raw,
-        "INSERT INTO community_domains (community_id, domain, domain_type) VALUES ('a', 'a', 'custom')",
-        "permission denied",
-    );
-    let nobody = caller(store, "anonymous");
-    refused(&nobody, "INSERT INTO spaces (name) VALUES ('x')", violates);
-    refused(&nobody, &format!("INSERT INTO spaces (name, owner_id) VALUES ('x', '{ann}')"), violates);
-}
-
-fn a_row_cannot_be_handed_over(store: &Store) {
-    let Town { ann, bob, of_ann, of_bob } = town(store);
-    let raw = caller(store, &ann.to_string());
-    let violates = "violates row-level security policy";
-    for owner in [format!("'{bob}'"), "NULL".into()] {
-        refused(&raw, &format!("UPDATE spaces SET owner_id = {owner} WHERE id = '{}'", of_ann.0), violates);
-        refused(&raw, &format!("UPDATE spaces SET owner_id = {owner}"), violates);
-    }
-    for space in [format!("'{}'", of_bob.0), "NULL".into()] {
-        refused(&raw, &format!("UPDATE fidgets SET space_id = {space} WHERE id = '{}'", of_ann.1), violates);
-    }
-    refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), violates);
-    changes(&raw, "UPDATE spaces SET name = 'still mine'", 1);
-}
-
-fn rows_of_others_stay_as_they_are(store: &Store) {
-    let Town { ann, of_bob, .. } = town(store);
-    let shown = store.public_space(store.user(), "shown");
-    let fidget = store.fidget(shown.id, "x").id;
-    for who in [ann.to_string(), "anonymous".to_owned()] {
-        let raw = caller(store, &who);
-        for (space, fidget) in [of_bob, (shown.id, fidget)] {
-            changes(&raw, &format!("UPDATE spaces SET name = 'mine' WHERE id = '{space}'"), 0);
-            changes(&raw, &format!("UPDATE fidgets SET type = 'mine' WHERE id = '{fidget}'"), 0);
-            changes(&raw, &format!("DELETE FROM fidgets WHERE id = '{fidget}'"), 0);
-            changes(&raw, &format!("DELETE FROM spaces WHERE id = '{space}'"), 0);
-            refused(
+    fn a_row_cannot_be_inserted_for_another_owner(db: &TestDatabase) {
+        let TwoUsers { ann, bob, of_ann, of_bob } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
+        let violates = "violates row-level security policy";
+        assert_changes(&raw, &format!("INSERT INTO spaces (name, owner_id) VALUES ('mine', '{ann}')"), 1);
+        for owner in [format!("'{bob}'"), "NULL".into(), "gen_random_uuid()".into()] {
+            assert_refused(
                 &raw,
-                &format!("DELETE FROM \"spaceRegistrations\" WHERE \"spaceId\" = '{space}'"),
-                "permission denied",
+                &format!("INSERT INTO spaces (name, owner_id, is_public) VALUES ('x', {owner}, true)"),
+                violates,
             );
         }
-        // Neither a lock nor a plan tells of a row that is hidden.
-        changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
-        assert_eq!(raw.rows(&format!("SELECT 1 FROM spaces WHERE id = '{}' FOR UPDATE", of_bob.0)).len(), 0);
-        let leak = format!("SELECT 1 FROM spaces WHERE id = '{}' AND 1 / (length(name) - 3) = 1", of_bob.0);
-        assert_eq!(raw.rows(&leak).len(), 0, "a condition of the caller's is asked of visible rows alone");
+        assert_changes(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ('{}', 'x')", of_ann.0), 1);
+        for space in [format!("'{}'", of_bob.0), "NULL".into(), "gen_random_uuid()".into()] {
+            assert_refused(&raw, &format!("INSERT INTO fidgets (space_id, type) VALUES ({space}, 'x')"), violates);
+        }
+        let register = |space| {
+            format!(
+                r#"INSERT INTO "spaceRegistrations" ("spaceId", "spaceName", "spaceType") VALUES ('{space}', 'x', 'token')"#
+            )
+        };
+        assert_changes(&raw, &register(of_ann.0), 1);
+        assert_refused(&raw, &register(of_bob.0), violates);
+        assert_refused(
+            &raw,
+            &format!("INSERT INTO users (id, email) VALUES ('{ann}', 'x')"),
+            "permission denied for table users",
+        );
+        assert_refused(
+            &raw,
+            "INSERT INTO community_domains (community_id, domain, domain_type) VALUES ('a', 'a', 'custom')",
+            "permission denied",
+        );
+        let anonymous = connect_as(db, "anonymous");
+        assert_refused(&anonymous, "INSERT INTO spaces (name) VALUES ('x')", violates);
+        assert_refused(&anonymous, &format!("INSERT INTO spaces (name, owner_id) VALUES ('x', '{ann}')"), violates);
     }
-}
 
-fn of_a_community_only_the_navigation_can_be_set(store: &Store) {
-    let Town { ann, bob, .. } = town(store);
-    let claim = identity_claim(ann, &"01".repeat(32), store.hands.clock().now()).expect("a key");
-    let mut patch: CommunityPatch = required();
-    let key = claim["publicKey"].as_str().expect("a text").to_owned();
-    patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);
-    wait(store.service.communities().save_community_config("town", patch)).expect("saved");
-    store.outside.run(&format!("INSERT INTO townsquare.identities VALUES ('{key}', '{ann}', now())"));
-    let raw = caller(store, &ann.to_string());
-    changes(&raw, "UPDATE community_configs SET navigation_config = '1', updated_at = now()", 1);
-    let columns = store.outside.rows(
-        "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public'
+    fn a_row_cannot_be_given_to_another_owner(db: &TestDatabase) {
+        let TwoUsers { ann, bob, of_ann, of_bob } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
+        let violates = "violates row-level security policy";
+        for owner in [format!("'{bob}'"), "NULL".into()] {
+            assert_refused(&raw, &format!("UPDATE spaces SET owner_id = {owner} WHERE id = '{}'", of_ann.0), violates);
+            assert_refused(&raw, &format!("UPDATE spaces SET owner_id = {owner}"), violates);
+        }
+        for space in [format!("'{}'", of_bob.0), "NULL".into()] {
+            assert_refused(&raw, &format!("UPDATE fidgets SET space_id = {space} WHERE id = '{}'", of_ann.1), violates);
+        }
+        assert_refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), violates);
+        assert_changes(&raw, "UPDATE spaces SET name = 'still mine'", 1);
+    }
+
+    fn rows_of_other_owners_cannot_be_changed(db: &TestDatabase) {
+        let TwoUsers { ann, of_bob, .. } = two_users(db);
+        let shown = db.public_space(db.user(), "shown");
+        let fidget = db.fidget(shown.id, "x").id;
+        for who in [ann.to_string(), "anonymous".to_owned()] {
+            let raw = connect_as(db, &who);
+            for (space, fidget) in [of_bob, (shown.id, fidget)] {
+                assert_changes(&raw, &format!("UPDATE spaces SET name = 'mine' WHERE id = '{space}'"), 0);
+                assert_changes(&raw, &format!("UPDATE fidgets SET type = 'mine' WHERE id = '{fidget}'"), 0);
+                assert_changes(&raw, &format!("DELETE FROM fidgets WHERE id = '{fidget}'"), 0);
+                assert_changes(&raw, &format!("DELETE FROM spaces WHERE id = '{space}'"), 0);
+                assert_refused(
+                    &raw,
+                    &format!("DELETE FROM \"spaceRegistrations\" WHERE \"spaceId\" = '{space}'"),
+                    "permission denied",
+                );
+            }
+            // Neither a row lock nor a query plan reveals a hidden row.
+            assert_changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
+            assert_eq!(raw.rows(&format!("SELECT 1 FROM spaces WHERE id = '{}' FOR UPDATE", of_bob.0)).len(), 0);
+            let leak = format!("SELECT 1 FROM spaces WHERE id = '{}' AND 1 / (length(name) - 3) = 1", of_bob.0);
+            assert_eq!(raw.rows(&leak).len(), 0, "a condition of the caller's is asked of visible rows alone");
+        }
+    }
+
+    fn an_admin_updates_only_the_navigation_column(db: &TestDatabase) {
+        let TwoUsers { ann, bob, .. } = two_users(db);
+        let claim = identity_claim(ann, &"01".repeat(32), db.clock.clock().now()).expect("a key");
+        let mut patch: CommunityPatch = required();
+        let key = claim["publicKey"].as_str().expect("a text").to_owned();
+        patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);
+        wait(db.service.communities().save_community_config("town", patch)).expect("saved");
+        db.raw.run(&format!("INSERT INTO townsquare.identities VALUES ('{key}', '{ann}', now())"));
+        let raw = connect_as(db, &ann.to_string());
+        assert_changes(&raw, "UPDATE community_configs SET navigation_config = '1', updated_at = now()", 1);
+        let columns = db.raw.rows(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public'
          AND table_name = 'community_configs' AND column_name NOT IN ('navigation_config', 'updated_at')",
-    );
-    assert_eq!(columns.len(), 11);
-    for column in columns.iter().flatten().flatten() {
-        refused(&raw, &format!("UPDATE community_configs SET {column} = {column}"), "permission denied");
-        let both = format!("UPDATE community_configs SET navigation_config = '2', {column} = DEFAULT");
-        refused(&raw, &both, "permission denied");
+        );
+        assert_eq!(columns.len(), 11);
+        for column in columns.iter().flatten().flatten() {
+            assert_refused(&raw, &format!("UPDATE community_configs SET {column} = {column}"), "permission denied");
+            let both = format!("UPDATE community_configs SET navigation_config = '2', {column} = DEFAULT");
+            assert_refused(&raw, &both, "permission denied");
+        }
+        assert_refused(&raw, "DELETE FROM community_configs", "permission denied");
+        for who in [bob.to_string(), "anonymous".to_owned()] {
+            assert_changes(&connect_as(db, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
+        }
+        assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
-    refused(&raw, "DELETE FROM community_configs", "permission denied");
-    for who in [bob.to_string(), "anonymous".to_owned()] {
-        changes(&caller(store, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
-    }
-    assert_eq!(store.outside.value("SELECT navigation_config FROM community_configs"), "1");
-}
 
-fn a_caller_does_not_become_the_service_by_saying_so(store: &Store) {
-    let Town { ann, .. } = town(store);
-    let raw = caller(store, &ann.to_string());
-    for who in ["", "service", "anonymous", "postgres", "townsfolk", "                                    "] {
-        raw.run(&format!("SELECT set_config('townsquare.caller', '{who}', false)"));
-        let found = raw.try_rows("SELECT 1 FROM spaces");
-        assert!(found.as_ref().is_err() || found.as_ref().is_ok_and(Vec::is_empty), "{who:?}: {found:?}");
+    fn a_restricted_role_cannot_become_the_service(db: &TestDatabase) {
+        let TwoUsers { ann, .. } = two_users(db);
+        let raw = connect_as(db, &ann.to_string());
+        for who in ["", "service", "anonymous", "postgres", "townsfolk", "                                    "] {
+            raw.run(&format!("SELECT set_config('townsquare.caller', '{who}', false)"));
+            let found = raw.try_rows("SELECT 1 FROM spaces");
+            assert!(found.as_ref().is_err() || found.as_ref().is_ok_and(Vec::is_empty), "{who:?}: {found:?}");
+        }
+        raw.run("RESET townsquare.caller");
+        assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0, "what was never told is nobody");
     }
-    raw.run("RESET townsquare.caller");
-    assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0, "what was never told is nobody");
-}
 
-fn the_role_that_owns_the_tables_is_bound_too(store: &Store) {
-    let Town { ann, of_ann, .. } = town(store);
-    let raw = Outside::postgres(&store.url()).expect("the server runs");
-    raw.run(&format!("SELECT set_config('townsquare.caller', '{ann}', false)"));
-    assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]]);
-    raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
-    for table in ["spaces", "fidgets", "users"] {
-        assert_eq!(raw.rows(&format!("SELECT 1 FROM {table}")).len(), 0, "{table}");
-        changes(&raw, &format!("DELETE FROM {table}"), 0);
+    fn policies_bind_the_owner_of_the_tables(db: &TestDatabase) {
+        let TwoUsers { ann, of_ann, .. } = two_users(db);
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        raw.run(&format!("SELECT set_config('townsquare.caller', '{ann}', false)"));
+        assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]]);
+        raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
+        for table in ["spaces", "fidgets", "users"] {
+            assert_eq!(raw.rows(&format!("SELECT 1 FROM {table}")).len(), 0, "{table}");
+            assert_changes(&raw, &format!("DELETE FROM {table}"), 0);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The library exports what the header declares, and nothing else of ours.
+//! The library exports exactly the `tsq_` functions that the header declares.
 
 use std::{collections::BTreeSet, process::Command};
 

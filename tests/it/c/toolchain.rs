@@ -1,4 +1,4 @@
-//! The compilers, and the library that the programs link.
+//! Compilers, flags, and the C library that the programs link.
 
 use std::{
     env,
@@ -10,20 +10,22 @@ use std::{
     sync::OnceLock,
 };
 
-use townsquare_tests::{paths::workspace, skip::skip, temp::TempFolder};
+use townsquare_tests::{paths::workspace, skip::skip, temp_dir};
 
-/// A language with the compiler that the environment names, or the first that answers.
+/// A language and its standard.
 #[derive(Clone, Copy)]
 pub(super) enum Language {
     C11,
     Cpp17,
+    Cpp20,
 }
 
 impl Language {
+    /// The compiler that CC or CXX names, or the first usual one that runs.
     fn compiler(self) -> Option<OsString> {
         let (variable, usual): (_, &[&str]) = match self {
             Language::C11 => ("CC", &["cc", "gcc", "clang"]),
-            Language::Cpp17 => ("CXX", &["c++", "g++", "clang++"]),
+            Language::Cpp17 | Language::Cpp20 => ("CXX", &["c++", "g++", "clang++"]),
         };
         let named = env::var_os(variable).filter(|name| !name.is_empty());
         let candidates = named.map_or_else(|| usual.iter().map(OsString::from).collect(), |name| vec![name]);
@@ -32,30 +34,44 @@ impl Language {
             .find(|name| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success()))
     }
 
-    /// All warnings are errors; the sources are told their language, for C is compiled as C++ too.
+    /// All warnings are errors. The language is explicit, because the C programs are also compiled as C++.
     fn flags(self) -> [&'static str; 8] {
         let (standard, language) = match self {
             Language::C11 => ("-std=c11", "c"),
             Language::Cpp17 => ("-std=c++17", "c++"),
+            Language::Cpp20 => ("-std=c++20", "c++"),
         };
         [standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-x", language]
     }
 }
 
-/// Whether a program runs under the sanitizers.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The sanitizers that a program is compiled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sanitizers {
     Off,
     AddressAndUndefined,
+    Thread,
 }
 
-/// The folder that cargo builds this crate's dependencies in, the C library among them.
+impl Sanitizers {
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Sanitizers::Off => &[],
+            Sanitizers::AddressAndUndefined => {
+                &["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+            }
+            Sanitizers::Thread => &["-fsanitize=thread"],
+        }
+    }
+}
+
+/// The folder of cargo's build results, which contains the C library.
 fn folder() -> PathBuf {
     let test = env::current_exe().expect("a test knows its path");
     test.parent().expect("a file lies in a folder").to_owned()
 }
 
-/// The C library, which cargo builds as a dependency of this crate; `None`, said aloud, on a platform without it.
+/// The C library, which cargo builds as a dependency of this crate; `None` and a reported skip without it.
 pub(super) fn library() -> Option<PathBuf> {
     let name = format!("{}townsquare_ffi{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let path = folder().join(name);
@@ -66,7 +82,7 @@ pub(super) fn library() -> Option<PathBuf> {
     None
 }
 
-/// A program of tests/c, compiled; `None`, said aloud, when it cannot be.
+/// Compiles a program; `None` and a reported skip when a tool is missing.
 pub(super) fn compile(source: &Path, language: Language, sanitizers: Sanitizers, program: &Path) -> Option<()> {
     let what = source.display();
     library()?;
@@ -74,8 +90,10 @@ pub(super) fn compile(source: &Path, language: Language, sanitizers: Sanitizers,
         skip(&format!("{what}: no compiler; set CC and CXX, or install gcc and g++"));
         return None;
     };
-    if sanitizers == Sanitizers::AddressAndUndefined && !has_sanitizers() {
-        skip(&format!("{what} under AddressSanitizer: the compiler's runtime is missing or cannot look for leaks"));
+    if sanitizers != Sanitizers::Off && !can_run(sanitizers) {
+        skip(&format!(
+            "{what} under {sanitizers:?} sanitizers: the compiler's runtime is missing or does not work here"
+        ));
         return None;
     }
     let output = run(&mut compilation(&compiler, language, sanitizers, source, program));
@@ -98,20 +116,18 @@ fn compilation(
     let mut search = OsString::from("-Wl,-rpath,");
     search.push(&folder);
     command.arg(search).arg("-o").arg(program);
-    if sanitizers == Sanitizers::AddressAndUndefined {
-        command.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]);
-    }
+    command.args(sanitizers.flags());
     command
 }
 
-/// Runs a command without the settings of whoever runs the tests.
+/// Runs a command without the environment variables of the library.
 pub(super) fn run(command: &mut Command) -> Output {
     for (name, _) in env::vars_os() {
         if name == "CATALOG_API_KEY" || name.to_string_lossy().starts_with("TOWNSQUARE_") {
             command.env_remove(name);
         }
     }
-    // Cargo's own search path comes before the one in the program, and leads to what an earlier build may have left.
+    // First in the search path: cargo's own path may contain the library of an earlier build.
     let known = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let search = env::join_paths(iter::once(folder()).chain(env::split_paths(&known))).expect("paths from a path list");
     command.env("LD_LIBRARY_PATH", search);
@@ -119,7 +135,7 @@ pub(super) fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// What a program wrote.
+/// The exit status and the output of a program.
 pub(super) fn text(output: &Output) -> String {
     let mut text = format!("{}\n", output.status);
     for stream in [&output.stdout, &output.stderr] {
@@ -128,15 +144,16 @@ pub(super) fn text(output: &Output) -> String {
     text
 }
 
-/// Whether a C program that does nothing can be built and run under the sanitizers.
-fn has_sanitizers() -> bool {
-    static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| {
-        let folder = TempFolder::new();
-        let (source, program) = (folder.join("nothing.c"), folder.join("nothing"));
+/// Whether an empty C program can be compiled and run with these sanitizers.
+fn can_run(sanitizers: Sanitizers) -> bool {
+    static ADDRESS: OnceLock<bool> = OnceLock::new();
+    static THREAD: OnceLock<bool> = OnceLock::new();
+    let answer = if sanitizers == Sanitizers::Thread { &THREAD } else { &ADDRESS };
+    *answer.get_or_init(|| {
+        let folder = temp_dir();
+        let (source, program) = (folder.path().join("empty.c"), folder.path().join("empty"));
         std::fs::write(&source, "int main(void) { return 0; }\n").expect("a temporary file can be written");
         let Some(compiler) = Language::C11.compiler() else { return false };
-        let sanitizers = Sanitizers::AddressAndUndefined;
         let built = run(&mut compilation(&compiler, Language::C11, sanitizers, &source, &program));
         built.status.success() && run(&mut Command::new(&program)).status.success()
     })

@@ -1,11 +1,11 @@
-//! Closing: at once, whatever is under way; later calls are told (DESIGN 4; issue "clean `close()`").
+//! `close` waits for nothing that hangs, and later calls fail (DESIGN 4).
 
 use std::time::{Duration, Instant};
 
-use townsquare::{Client, ErrorKind, Timeframe, blocking};
+use townsquare::{Client, ErrorKind, blocking, discovery::Timeframe};
 use townsquare_tests::{
-    catalog::Catalog,
-    town::{Town, refused},
+    catalog::{Catalog, FREQUENT_WORD},
+    fixture::{Fixture, assert_kind},
     upstream::Reply,
     wait::{until, within},
 };
@@ -13,9 +13,9 @@ use townsquare_tests::{
 const SOON: Duration = Duration::from_secs(5);
 
 #[tokio::test]
-async fn every_call_on_a_closed_client_says_so() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+async fn every_call_on_a_closed_client_fails_as_closed() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     let clone = client.clone();
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
     assert!(!client.is_closed());
@@ -24,23 +24,23 @@ async fn every_call_on_a_closed_client_says_so() {
         assert!(client.is_closed());
         let discovery = client.discovery();
         let errors = [
-            refused(ErrorKind::Closed, discovery.get_trending_mini_apps(Timeframe::Hours24, 1).await),
-            refused(ErrorKind::Closed, discovery.get_mini_apps_by_category(["games"], 1).await),
-            refused(ErrorKind::Closed, discovery.search_mini_apps("daily", 1).await),
-            refused(ErrorKind::Closed, discovery.search_mini_apps("", 1).await),
-            refused(ErrorKind::Closed, discovery.refresh().await),
-            refused(ErrorKind::Closed, discovery.force_refresh().await),
-            refused(ErrorKind::Closed, discovery.stats()),
-            refused(ErrorKind::Closed, discovery.handle("GET", "/", b"").await),
+            assert_kind(ErrorKind::Closed, discovery.get_trending_mini_apps(Timeframe::Hours24, 1).await),
+            assert_kind(ErrorKind::Closed, discovery.get_mini_apps_by_category(["games"], 1).await),
+            assert_kind(ErrorKind::Closed, discovery.search_mini_apps(FREQUENT_WORD, 1).await),
+            assert_kind(ErrorKind::Closed, discovery.search_mini_apps("", 1).await),
+            assert_kind(ErrorKind::Closed, discovery.refresh().await),
+            assert_kind(ErrorKind::Closed, discovery.force_refresh().await),
+            assert_kind(ErrorKind::Closed, discovery.stats()),
+            assert_kind(ErrorKind::Closed, discovery.handle("GET", "/", b"").await),
         ];
         assert!(errors.iter().all(|error| error.message() == "The client is closed"), "{errors:?}");
     }
 }
 
 #[tokio::test]
-async fn closing_twice_or_at_once_from_many_sides_is_fine() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+async fn close_may_be_called_twice_and_concurrently() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
     let closers: Vec<_> = (0..20)
         .map(|_| {
@@ -55,67 +55,67 @@ async fn closing_twice_or_at_once_from_many_sides_is_fine() {
 }
 
 #[tokio::test]
-async fn closing_during_a_hanging_refresh_does_not_hang() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+async fn close_during_a_hanging_refresh_does_not_hang() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-    town.upstream.behave(|_| Reply::Never);
+    fixture.upstream.reply_with(|_| Reply::Never);
     let calls: Vec<_> = (0..5)
         .map(|_| {
             let client = client.clone();
             tokio::spawn(async move { client.discovery().refresh().await })
         })
         .collect();
-    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     let begun = Instant::now();
     within("close", SOON, client.close()).await;
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     for call in calls {
-        refused(ErrorKind::Closed, within("a refresh that was called off", SOON, call).await.expect("no panic"));
+        assert_kind(ErrorKind::Closed, within("a refresh that was called off", SOON, call).await.expect("no panic"));
     }
 }
 
 #[tokio::test]
-async fn closing_during_the_first_read_does_not_hang() {
-    let town = Town::of([]);
-    town.upstream.behave(|_| Reply::Trickle(Duration::from_millis(200)));
-    let client = town.open().await;
+async fn close_during_the_first_read_does_not_hang() {
+    let fixture = Fixture::of([]);
+    fixture.upstream.reply_with(|_| Reply::Trickle(Duration::from_millis(200)));
+    let client = fixture.open().await;
     let reader = {
         let client = client.clone();
         tokio::spawn(async move { client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.map(|_| ()) })
     };
-    until("the read is under way", || town.upstream.count() > 0).await;
+    until("the read is under way", || fixture.upstream.request_count() > 0).await;
     within("close", SOON, client.close()).await;
-    refused(ErrorKind::Closed, within("the reader", SOON, reader).await.expect("no panic"));
+    assert_kind(ErrorKind::Closed, within("the reader", SOON, reader).await.expect("no panic"));
 }
 
 #[tokio::test]
 async fn lists_outlive_their_client() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 60).await.expect("a list");
     client.close().await;
     drop(client);
-    drop(town);
+    drop(fixture);
     assert_eq!(listed.len(), 60);
     assert!(listed.iter().all(|app| !app.name().is_empty()));
 }
 
 #[tokio::test]
-async fn a_folder_can_be_reopened_after_close_and_removed() {
-    let town = Town::of(Catalog::of(60).rows());
+async fn a_folder_can_be_reopened_and_removed_after_close() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
     for _ in 0..5 {
-        let client = town.open().await;
+        let client = fixture.open().await;
         client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
         client.close().await;
     }
-    std::fs::remove_dir_all(town.folder.join("data")).expect("nothing holds it");
-    assert_eq!(town.upstream.lists(), 1);
+    std::fs::remove_dir_all(fixture.folder.path().join("data")).expect("nothing holds it");
+    assert_eq!(fixture.upstream.list_count(), 1);
 }
 
 #[test]
 fn a_client_may_be_dropped_inside_a_runtime() {
-    let town = Town::of(Catalog::of(60).rows());
+    let fixture = Fixture::of(Catalog::of(60).rows());
     for workers in [1, 2] {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(workers)
@@ -123,16 +123,16 @@ fn a_client_may_be_dropped_inside_a_runtime() {
             .build()
             .expect("a runtime");
         runtime.block_on(async {
-            let client = Client::open(town.config()).await.expect("opens");
+            let client = Client::open(fixture.config()).await.expect("opens");
             client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
             drop(client);
-            let closed = blocking::Client::open(town.config()).expect("opens inside a runtime too");
+            let closed = blocking::Client::open(fixture.config()).expect("opens inside a runtime too");
             closed.close();
         });
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
     runtime.block_on(async {
-        let client = Client::open(town.config()).await.expect("needs nothing of its caller's runtime");
+        let client = Client::open(fixture.config()).await.expect("needs nothing of its caller's runtime");
         client.discovery().refresh().await.expect("refreshed");
         client.close().await;
     });

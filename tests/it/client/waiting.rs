@@ -1,4 +1,4 @@
-//! The doors of the blocking face: `wait` and `wait_while` (DESIGN 2: thin skins on one async core).
+//! `blocking::wait` and `wait_while` (DESIGN 2).
 
 use std::{
     future::{pending, poll_fn, ready},
@@ -11,7 +11,7 @@ use std::{
 use townsquare::blocking::{wait, wait_while};
 
 #[test]
-fn a_ready_future_costs_one_poll() {
+fn a_ready_future_is_polled_once() {
     let polls = AtomicUsize::new(0);
     let value = wait(poll_fn(|_| {
         polls.fetch_add(1, Ordering::SeqCst);
@@ -21,7 +21,7 @@ fn a_ready_future_costs_one_poll() {
 }
 
 #[test]
-fn a_future_is_polled_again_when_it_is_woken() {
+fn a_woken_future_is_polled_again() {
     let (send, receive) = tokio::sync::oneshot::channel();
     let sender = thread::spawn(move || send.send(7));
     assert_eq!(wait(receive), Ok(7));
@@ -29,7 +29,7 @@ fn a_future_is_polled_again_when_it_is_woken() {
 }
 
 #[test]
-fn it_works_inside_a_runtime() {
+fn wait_works_inside_a_runtime() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     assert_eq!(runtime.block_on(async { wait(ready(7)) }), 7);
@@ -38,7 +38,7 @@ fn it_works_inside_a_runtime() {
 }
 
 #[test]
-fn a_tick_that_fails_ends_the_wait_and_drops_the_future() {
+fn a_failing_tick_ends_the_wait_and_drops_the_future() {
     struct Dropped<'a>(&'a AtomicUsize);
     impl Drop for Dropped<'_> {
         fn drop(&mut self) {
@@ -61,7 +61,7 @@ fn a_tick_that_fails_ends_the_wait_and_drops_the_future() {
 }
 
 #[test]
-fn a_wait_with_a_tick_gives_the_futures_value() {
+fn wait_while_returns_the_futures_value() {
     assert_eq!(wait_while(ready(7), Duration::from_secs(60), || Ok::<(), ()>(())), Ok(7));
     let (send, receive) = tokio::sync::oneshot::channel();
     let sender = thread::spawn(move || send.send(8));

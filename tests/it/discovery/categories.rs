@@ -1,10 +1,13 @@
 //! Lists by category (SPEC 4.2 getMiniAppsByCategory; UPSTREAM 1).
 
 use serde_json::json;
-use townsquare::{ErrorKind, Selection, Timeframe};
+use townsquare::{
+    ErrorKind,
+    discovery::{Selection, Timeframe},
+};
 use townsquare_tests::{
     catalog::{Catalog, Row},
-    town::{Town, ids, refused},
+    fixture::{Fixture, assert_kind, ids},
     upstream::CATEGORIES,
 };
 
@@ -19,22 +22,22 @@ fn row(index: usize, category: Option<&str>) -> Row {
 #[tokio::test]
 async fn each_category_lists_its_apps_in_trending_order() {
     let catalog = Catalog::of(400);
-    let town = Town::of(catalog.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(catalog.rows());
+    let client = fixture.open().await;
     for category in CATEGORIES {
         let listed = client.discovery().get_mini_apps_by_category([category], 1000).await.expect("a list");
         let expected: Vec<_> = catalog.apps().filter(|app| app.category == Some(category)).map(|app| app.id).collect();
         assert_eq!(ids(&listed), expected, "{category}");
         assert!(listed.iter().all(|app| app.category() == Some(category)));
     }
-    assert_eq!(town.upstream.lists(), 1, "the catalog in memory knows its categories");
+    assert_eq!(fixture.upstream.list_count(), 1, "the catalog in memory knows its categories");
 }
 
 #[tokio::test]
 async fn several_categories_make_one_list_in_trending_order() {
     let catalog = Catalog::of(400);
-    let town = Town::of(catalog.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(catalog.rows());
+    let client = fixture.open().await;
     let wanted = ["music", "games", "social"];
     let listed = client.discovery().get_mini_apps_by_category(wanted, 40).await.expect("a list");
     let expected = catalog.apps().filter(|app| app.category.is_some_and(|name| wanted.contains(&name)));
@@ -45,10 +48,10 @@ async fn several_categories_make_one_list_in_trending_order() {
 }
 
 #[tokio::test]
-async fn a_category_is_folded_to_the_lists_spelling_by_case_only() {
+async fn a_category_matches_in_any_case() {
     let words = ["Games", "GAMES", "games", "game", "gaming", "Art-Creativity", "Games & Entertainment"];
-    let town = Town::of(words.iter().enumerate().map(|(index, word)| row(index, Some(word))));
-    let client = town.open().await;
+    let fixture = Fixture::of(words.iter().enumerate().map(|(index, word)| row(index, Some(word))));
+    let client = fixture.open().await;
     let discovery = client.discovery();
     let all = discovery.get_trending_mini_apps(Timeframe::Hours24, 50).await.expect("a list");
     let categories: Vec<_> = all.iter().map(|app| app.category().unwrap_or_default()).collect();
@@ -59,27 +62,27 @@ async fn a_category_is_folded_to_the_lists_spelling_by_case_only() {
 }
 
 #[tokio::test]
-async fn a_category_of_the_list_without_apps_is_empty_and_an_unknown_one_is_refused() {
-    let town = Town::of([row(0, Some("games")), row(1, None), row(2, Some("a word of its own"))]);
-    let client = town.open().await;
+async fn a_category_without_apps_is_empty_and_an_unknown_one_is_refused() {
+    let fixture = Fixture::of([row(0, Some("games")), row(1, None), row(2, Some("a word of its own"))]);
+    let client = fixture.open().await;
     let discovery = client.discovery();
     assert!(discovery.get_mini_apps_by_category(["music"], 50).await.expect("a list").is_empty());
     assert_eq!(discovery.get_mini_apps_by_category(["a word of its own"], 50).await.expect("a list").len(), 1);
     for unknown in ["gamez", "another word", "games,music"] {
-        let error = refused(ErrorKind::InvalidInput, discovery.get_mini_apps_by_category([unknown], 50).await);
+        let error = assert_kind(ErrorKind::InvalidInput, discovery.get_mini_apps_by_category([unknown], 50).await);
         assert!(error.message().contains(unknown), "{error}");
         assert!(error.to_string().starts_with("Get mini apps by category failed: "), "{error}");
         let selection = || Selection::first(5).in_categories([unknown]);
-        refused(ErrorKind::InvalidInput, discovery.get_trending_mini_apps(Timeframe::Hours24, selection()).await);
-        refused(ErrorKind::InvalidInput, discovery.search_mini_apps("app", selection()).await);
+        assert_kind(ErrorKind::InvalidInput, discovery.get_trending_mini_apps(Timeframe::Hours24, selection()).await);
+        assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps("app", selection()).await);
     }
-    refused(ErrorKind::InvalidInput, discovery.get_mini_apps_by_category(["games", "gamez"], 50).await);
+    assert_kind(ErrorKind::InvalidInput, discovery.get_mini_apps_by_category(["games", "gamez"], 50).await);
 }
 
 #[tokio::test]
 async fn an_app_without_category_is_in_no_category() {
-    let town = Town::of((0..20).map(|index| row(index, None)));
-    let client = town.open().await;
+    let fixture = Fixture::of((0..20).map(|index| row(index, None)));
+    let client = fixture.open().await;
     for category in CATEGORIES {
         assert!(client.discovery().get_mini_apps_by_category([category], 50).await.expect("a list").is_empty());
     }
@@ -87,9 +90,9 @@ async fn an_app_without_category_is_in_no_category() {
 
 #[tokio::test]
 async fn categories_combine_with_networks() {
-    let catalog = Catalog::of(300).saying_chains();
-    let town = Town::of(catalog.rows());
-    let client = town.open().await;
+    let catalog = Catalog::of(300).with_chains();
+    let fixture = Fixture::of(catalog.rows());
+    let client = fixture.open().await;
     let selection = Selection::first(1000).on_networks(["base"]);
     let listed = client.discovery().get_mini_apps_by_category(["games", "finance"], selection).await.expect("a list");
     let expected = catalog

@@ -1,33 +1,37 @@
-//! Catalogs kept by hand (issue: `file:` catalogs in the same body; DESIGN 6: no key needed, one order for all).
+//! Catalogs from a `file:` URL (DESIGN 6): no key, and one order for all timeframes.
 
 use std::{fs, path::Path, time::Duration};
 
-use townsquare::{CatalogSource, Client, Config, ErrorKind, Selection, Timeframe};
+use townsquare::{
+    Client, Config, ErrorKind,
+    discovery::{CatalogSource, Selection, Timeframe},
+};
 use townsquare_tests::{
-    alone::alone,
+    TempDir,
     catalog::Catalog,
-    temp::TempFolder,
-    town::{FIFTEEN_MINUTES, ids, morning, refused},
+    fixture::{FIFTEEN_MINUTES, assert_kind, ids, start_time},
+    subprocess::in_subprocess,
+    temp_dir,
     wait::until,
 };
 
-struct Kept {
-    folder: TempFolder,
-    hands: townsquare::ManualClock,
+struct FileFixture {
+    folder: TempDir,
+    clock: townsquare::config::ManualClock,
     client: Client,
 }
 
-impl Kept {
-    async fn with(catalog: Catalog) -> Kept {
-        let folder = TempFolder::new();
-        catalog.write(&folder.join("catalog.json")).expect("a file");
-        let hands = townsquare::ManualClock::at(morning());
-        let client = Client::open(config(&folder.join("catalog.json"), &folder).clock(hands.clock())).await;
-        Kept { client: client.expect("opens"), folder, hands }
+impl FileFixture {
+    async fn on(catalog: Catalog) -> FileFixture {
+        let folder = temp_dir();
+        catalog.write(&folder.path().join("catalog.json")).expect("a file");
+        let clock = townsquare::config::ManualClock::at(start_time());
+        let client = Client::open(config(&folder.path().join("catalog.json"), &folder).clock(clock.clock())).await;
+        FileFixture { client: client.expect("opens"), folder, clock }
     }
 
     fn file(&self) -> std::path::PathBuf {
-        self.folder.join("catalog.json")
+        self.folder.path().join("catalog.json")
     }
 
     async fn list(&self) -> Vec<String> {
@@ -36,8 +40,8 @@ impl Kept {
     }
 }
 
-fn config(file: &Path, folder: &TempFolder) -> Config {
-    Config::new().data_dir(folder.join("data")).catalog_url(format!("file://{}", file.display()))
+fn config(file: &Path, folder: &TempDir) -> Config {
+    Config::new().data_dir(folder.path().join("data")).catalog_url(format!("file://{}", file.display()))
 }
 
 fn apps(catalog: Catalog) -> Vec<String> {
@@ -47,21 +51,21 @@ fn apps(catalog: Catalog) -> Vec<String> {
 #[tokio::test]
 async fn a_file_has_one_order_for_every_timeframe() {
     let catalog = Catalog::of(250);
-    let kept = Kept::with(catalog).await;
+    let fixture = FileFixture::on(catalog).await;
     for timeframe in Timeframe::ALL {
-        let listed = kept.client.discovery().get_trending_mini_apps(timeframe, 1000).await.expect("a list");
+        let listed = fixture.client.discovery().get_trending_mini_apps(timeframe, 1000).await.expect("a list");
         assert_eq!(ids(&listed), apps(catalog), "{timeframe}");
         assert_eq!(listed[9].engagement().trending_rank, Some(10));
     }
-    let stats = kept.client.discovery().stats().expect("open");
-    assert_eq!((stats.source, stats.total, stats.fetched_at), (CatalogSource::File, 250, Some(morning())));
+    let stats = fixture.client.discovery().stats().expect("open");
+    assert_eq!((stats.source, stats.total, stats.fetched_at), (CatalogSource::File, 250, Some(start_time())));
 }
 
 #[test]
 fn a_file_needs_no_key() {
-    alone(a_file_needs_no_key, || {
-        let folder = TempFolder::new();
-        let file = folder.join("catalog.json");
+    in_subprocess(a_file_needs_no_key, || {
+        let folder = temp_dir();
+        let file = folder.path().join("catalog.json");
         Catalog::of(60).write(&file).expect("a file");
         for config in [config(&file, &folder), config(&file, &folder).catalog_api_key("")] {
             let client = townsquare::blocking::Client::open(config).expect("opens");
@@ -73,81 +77,82 @@ fn a_file_needs_no_key() {
 }
 
 #[tokio::test]
-async fn an_edited_file_is_picked_up_at_the_next_refresh() {
+async fn the_next_refresh_reads_an_edited_file() {
     let (old, new) = (Catalog::of(60), Catalog::of(61).seeded(3));
-    let kept = Kept::with(old).await;
-    assert_eq!(kept.list().await, apps(old));
-    new.write(&kept.file()).expect("a file");
-    assert_eq!(kept.list().await, apps(old), "fresh for fifteen minutes, as any catalog");
-    kept.client.discovery().refresh().await.expect("refreshed");
-    assert_eq!(kept.list().await, apps(new));
-    old.write(&kept.file()).expect("a file");
-    kept.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
-    kept.list().await;
-    until("the edit is picked up", || kept.client.discovery().stats().expect("open").total == 60).await;
-    assert_eq!(kept.list().await, apps(old));
+    let fixture = FileFixture::on(old).await;
+    assert_eq!(fixture.list().await, apps(old));
+    new.write(&fixture.file()).expect("a file");
+    assert_eq!(fixture.list().await, apps(old), "fresh for fifteen minutes, as any catalog");
+    fixture.client.discovery().refresh().await.expect("refreshed");
+    assert_eq!(fixture.list().await, apps(new));
+    old.write(&fixture.file()).expect("a file");
+    fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    fixture.list().await;
+    until("the edit is picked up", || fixture.client.discovery().stats().expect("open").total == 60).await;
+    assert_eq!(fixture.list().await, apps(old));
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_keeps_the_old_catalog() {
+async fn an_unreadable_file_keeps_the_old_catalog() {
     let catalog = Catalog::of(60);
-    let kept = Kept::with(catalog).await;
-    kept.list().await;
-    let whole = fs::read(kept.file()).expect("a file");
+    let fixture = FileFixture::on(catalog).await;
+    fixture.list().await;
+    let whole = fs::read(fixture.file()).expect("a file");
     let breakages: [(&str, &dyn Fn()); 5] = [
-        ("cut off", &|| fs::write(kept.file(), &whole[..whole.len() / 2]).expect("a file")),
-        ("empty", &|| fs::write(kept.file(), "").expect("a file")),
-        ("another JSON", &|| fs::write(kept.file(), "[1, 2]").expect("a file")),
-        ("gone", &|| fs::remove_file(kept.file()).expect("a file")),
-        ("a folder", &|| fs::create_dir(kept.file()).expect("a folder")),
+        ("cut off", &|| fs::write(fixture.file(), &whole[..whole.len() / 2]).expect("a file")),
+        ("empty", &|| fs::write(fixture.file(), "").expect("a file")),
+        ("another JSON", &|| fs::write(fixture.file(), "[1, 2]").expect("a file")),
+        ("gone", &|| fs::remove_file(fixture.file()).expect("a file")),
+        ("a folder", &|| fs::create_dir(fixture.file()).expect("a folder")),
     ];
     for (what, breakage) in breakages {
         breakage();
-        let error = refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
-        let stats = kept.client.discovery().stats().expect("open");
+        let error = assert_kind(ErrorKind::Unavailable, fixture.client.discovery().refresh().await);
+        let stats = fixture.client.discovery().stats().expect("open");
         assert_eq!((stats.is_stale, stats.source, stats.total), (true, CatalogSource::File, 60), "{what}");
         assert_eq!(stats.last_error.as_deref(), Some(error.message()), "{what}");
-        assert_eq!(kept.list().await, apps(catalog), "{what}");
+        assert_eq!(fixture.list().await, apps(catalog), "{what}");
     }
-    fs::remove_dir(kept.file()).expect("the folder goes");
-    catalog.write(&kept.file()).expect("a file");
-    assert_eq!(kept.client.discovery().refresh().await.expect("recovers").last_error, None);
+    fs::remove_dir(fixture.file()).expect("the folder goes");
+    catalog.write(&fixture.file()).expect("a file");
+    assert_eq!(fixture.client.discovery().refresh().await.expect("recovers").last_error, None);
 }
 
 #[tokio::test]
 async fn a_collapsed_file_is_refused_until_forced() {
-    let kept = Kept::with(Catalog::of(120)).await;
-    kept.list().await;
-    Catalog::of(10).write(&kept.file()).expect("a file");
-    refused(ErrorKind::Unavailable, kept.client.discovery().refresh().await);
-    assert_eq!(kept.list().await.len(), 120);
-    assert_eq!(kept.client.discovery().force_refresh().await.expect("forced").total, 10);
+    let fixture = FileFixture::on(Catalog::of(120)).await;
+    fixture.list().await;
+    Catalog::of(10).write(&fixture.file()).expect("a file");
+    assert_kind(ErrorKind::Unavailable, fixture.client.discovery().refresh().await);
+    assert_eq!(fixture.list().await.len(), 120);
+    assert_eq!(fixture.client.discovery().force_refresh().await.expect("forced").total, 10);
 }
 
 #[tokio::test]
-async fn a_file_over_the_bound_is_refused() {
-    let folder = TempFolder::new();
-    let file = folder.join("catalog.json");
+async fn a_file_over_the_size_limit_is_refused() {
+    let folder = temp_dir();
+    let file = folder.path().join("catalog.json");
     Catalog::of(200).write(&file).expect("a file");
     let client = Client::open(config(&file, &folder).catalog_max_page_bytes(10_000)).await.expect("opens");
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    assert!(refused(ErrorKind::Unavailable, call).message().contains("10000"));
+    assert!(assert_kind(ErrorKind::Unavailable, call).message().contains("10000"));
 }
 
 #[tokio::test]
-async fn networks_of_a_file_are_answered_from_its_rows() {
-    let catalog = Catalog::of(200).saying_chains();
-    let kept = Kept::with(catalog).await;
+async fn the_network_filter_of_a_file_uses_its_rows() {
+    let catalog = Catalog::of(200).with_chains();
+    let fixture = FileFixture::on(catalog).await;
     let selection = Selection::first(1000).on_networks(["base"]);
-    let listed = kept.client.discovery().get_trending_mini_apps(Timeframe::Hours24, selection).await.expect("a list");
+    let listed =
+        fixture.client.discovery().get_trending_mini_apps(Timeframe::Hours24, selection).await.expect("a list");
     let expected = catalog.apps().filter(|app| app.networks.is_empty() || app.networks.contains(&"base"));
     assert_eq!(ids(&listed), expected.map(|app| app.id).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_file_that_never_was_is_unavailable_and_named() {
-    let folder = TempFolder::new();
-    let client = Client::open(config(&folder.join("nowhere.json"), &folder)).await.expect("opens");
+async fn a_missing_file_is_unavailable_and_named() {
+    let folder = temp_dir();
+    let client = Client::open(config(&folder.path().join("nowhere.json"), &folder)).await.expect("opens");
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    assert!(refused(ErrorKind::Unavailable, call).message().contains("nowhere.json"));
+    assert!(assert_kind(ErrorKind::Unavailable, call).message().contains("nowhere.json"));
 }

@@ -1,4 +1,4 @@
-//! Fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
+//! Freshness: fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
 
 use std::{
     sync::{
@@ -8,10 +8,13 @@ use std::{
     time::Duration,
 };
 
-use townsquare::{Client, DiscoveryStats, ErrorKind, Timeframe};
+use townsquare::{
+    Client, ErrorKind,
+    discovery::{DiscoveryStats, Timeframe},
+};
 use townsquare_tests::{
-    catalog::Catalog,
-    town::{FIFTEEN_MINUTES, Town, hours, ids, morning, refused},
+    catalog::{Catalog, FREQUENT_WORD},
+    fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, hours, ids, start_time},
     upstream::{Gate, Reply},
     wait::{until, within},
 };
@@ -27,7 +30,7 @@ fn stats(client: &Client) -> DiscoveryStats {
     client.discovery().stats().expect("open")
 }
 
-/// The ids of the first apps of two catalogs, the second of which replaces the first.
+/// Returns an old and a new catalog with the ids of their first apps.
 fn two_catalogs() -> (Catalog, Catalog, String, String) {
     let (old, new) = (Catalog::of(120), Catalog::of(120).seeded(7));
     (old, new, old.app(0).id, new.app(0).id)
@@ -36,63 +39,64 @@ fn two_catalogs() -> (Catalog, Catalog, String, String) {
 #[tokio::test]
 async fn a_catalog_is_fresh_for_fifteen_minutes() {
     let (old, new, old_first, new_first) = two_catalogs();
-    let town = Town::of(old.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(old.rows());
+    let client = fixture.open().await;
     assert_eq!(first(&client).await, old_first);
-    town.upstream.serve(new.rows());
-    town.hands.advance(FIFTEEN_MINUTES - Duration::from_secs(1));
+    fixture.upstream.serve(new.rows());
+    fixture.clock.advance(FIFTEEN_MINUTES - Duration::from_secs(1));
     assert_eq!(first(&client).await, old_first);
     assert!(!stats(&client).is_stale && !stats(&client).is_refreshing);
-    assert_eq!(town.upstream.lists(), 1, "nothing fresh is fetched again");
-    town.hands.advance(Duration::from_secs(2));
+    assert_eq!(fixture.upstream.list_count(), 1, "nothing fresh is fetched again");
+    fixture.clock.advance(Duration::from_secs(2));
     assert!(stats(&client).is_stale);
-    assert_eq!(town.upstream.lists(), 1, "only a read refreshes: there is no scheduled job (SPEC 1.7)");
+    assert_eq!(fixture.upstream.list_count(), 1, "only a read refreshes: there is no scheduled job (SPEC 1.7)");
     assert_eq!(first(&client).await, old_first, "the read that finds it stale is answered from it");
-    until("the stale catalog is replaced", || town.upstream.lists() == 2 && !stats(&client).is_refreshing).await;
+    until("the stale catalog is replaced", || fixture.upstream.list_count() == 2 && !stats(&client).is_refreshing)
+        .await;
     assert_eq!(first(&client).await, new_first);
     let stats = stats(&client);
-    assert_eq!(stats.fetched_at, Some(morning() + FIFTEEN_MINUTES + Duration::from_secs(1)));
+    assert_eq!(stats.fetched_at, Some(start_time() + FIFTEEN_MINUTES + Duration::from_secs(1)));
     assert!(!stats.is_stale);
 }
 
 #[tokio::test]
-async fn the_interval_is_configuration() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open_with(town.config().refresh_interval(Duration::from_secs(60))).await;
+async fn the_refresh_interval_is_configurable() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open_with(fixture.config().refresh_interval(Duration::from_secs(60))).await;
     first(&client).await;
-    town.hands.advance(Duration::from_secs(59));
+    fixture.clock.advance(Duration::from_secs(59));
     first(&client).await;
     assert!(!stats(&client).is_stale);
-    town.hands.advance(Duration::from_secs(2));
+    fixture.clock.advance(Duration::from_secs(2));
     first(&client).await;
-    until("a second list is fetched", || town.upstream.lists() == 2).await;
+    until("a second list is fetched", || fixture.upstream.list_count() == 2).await;
 }
 
 #[tokio::test]
-async fn a_stale_read_is_answered_at_once_while_upstream_hangs() {
-    let town = Town::of(Catalog::of(120).rows());
-    let client = town.open().await;
+async fn a_stale_read_does_not_wait_for_a_hanging_upstream() {
+    let fixture = Fixture::of(Catalog::of(120).rows());
+    let client = fixture.open().await;
     let before = first(&client).await;
-    town.upstream.behave(|_| Reply::Never);
-    town.hands.advance(FIFTEEN_MINUTES * 2);
+    fixture.upstream.reply_with(|_| Reply::Never);
+    fixture.clock.advance(FIFTEEN_MINUTES * 2);
     for _ in 0..50 {
         assert_eq!(within("a stale read", Duration::from_secs(1), first(&client)).await, before);
     }
-    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     assert!(stats(&client).is_refreshing);
     within("search", SOON, client.discovery().search_mini_apps("puzzle", 5)).await.expect("a list");
     within("a category", SOON, client.discovery().get_mini_apps_by_category(["games"], 5)).await.expect("a list");
-    assert_eq!(town.upstream.lists(), 2, "one refresh, however many find it stale");
+    assert_eq!(fixture.upstream.list_count(), 2, "one refresh, however many find it stale");
     within("close", SOON, client.close()).await;
 }
 
 #[tokio::test]
-async fn a_thousand_first_readers_make_one_refresh() {
-    let town = Town::of(Catalog::of(250).rows());
+async fn a_thousand_concurrent_first_reads_share_one_refresh() {
+    let fixture = Fixture::of(Catalog::of(250).rows());
     let gate = Gate::closed();
     let held = gate.clone();
-    town.upstream.behave(move |_| Reply::Behind(held.clone()));
-    let client = town.open().await;
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let client = fixture.open().await;
     let begun = Arc::new(AtomicUsize::new(0));
     let readers: Vec<_> = (0..1000)
         .map(|reader| {
@@ -103,26 +107,27 @@ async fn a_thousand_first_readers_make_one_refresh() {
                 match reader % 3 {
                     0 => discovery.get_trending_mini_apps(Timeframe::Hours24, 10).await,
                     1 => discovery.get_mini_apps_by_category(["games"], 10).await,
-                    _ => discovery.search_mini_apps("daily", 10).await,
+                    _ => discovery.search_mini_apps(FREQUENT_WORD, 10).await,
                 }
             })
         })
         .collect();
-    until("every reader has begun", || begun.load(Ordering::SeqCst) == 1000 && town.upstream.count() > 0).await;
+    until("every reader has begun", || begun.load(Ordering::SeqCst) == 1000 && fixture.upstream.request_count() > 0)
+        .await;
     gate.open();
     for reader in readers {
         assert!(!reader.await.expect("no panic").expect("a list").is_empty());
     }
-    assert_eq!((town.upstream.lists(), town.upstream.count()), (1, 3));
+    assert_eq!((fixture.upstream.list_count(), fixture.upstream.request_count()), (1, 3));
 }
 
 #[tokio::test]
-async fn a_thousand_first_readers_share_one_failure() {
-    let town = Town::of([]);
+async fn a_thousand_concurrent_first_reads_share_one_failure() {
+    let fixture = Fixture::of([]);
     let gate = Gate::closed();
     let held = gate.clone();
-    town.upstream.behave(move |_| Reply::Behind(held.clone()));
-    let client = town.open_with(town.impatient()).await;
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let client = fixture.open_with(fixture.short_timeouts()).await;
     let readers: Vec<_> = (0..1000)
         .map(|_| {
             let client = client.clone();
@@ -130,28 +135,28 @@ async fn a_thousand_first_readers_share_one_failure() {
         })
         .collect();
     for reader in readers {
-        refused(ErrorKind::Unavailable, reader.await.expect("no panic"));
+        assert_kind(ErrorKind::Unavailable, reader.await.expect("no panic"));
     }
-    assert!(town.upstream.lists() <= 3, "{} refreshes for one failure", town.upstream.lists());
+    assert!(fixture.upstream.list_count() <= 3, "{} refreshes for one failure", fixture.upstream.list_count());
     gate.open();
 }
 
 #[tokio::test]
-async fn concurrent_refreshes_join_the_one_under_way() {
+async fn concurrent_refreshes_join_the_running_one() {
     let (old, new, _, new_first) = two_catalogs();
-    let town = Town::of(old.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(old.rows());
+    let client = fixture.open().await;
     first(&client).await;
-    town.upstream.serve(new.rows());
+    fixture.upstream.serve(new.rows());
     let gate = Gate::closed();
     let held = gate.clone();
-    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
     let begin = || {
         let client = client.clone();
         tokio::spawn(async move { client.discovery().refresh().await })
     };
     let mut calls = vec![begin()];
-    until("the first refresh is under way", || town.upstream.lists() == 2).await;
+    until("the first refresh is under way", || fixture.upstream.list_count() == 2).await;
     let begun = Arc::new(AtomicUsize::new(0));
     for _ in 0..50 {
         let (client, begun) = (client.clone(), Arc::clone(&begun));
@@ -167,23 +172,23 @@ async fn concurrent_refreshes_join_the_one_under_way() {
         let stats = call.await.expect("no panic").expect("refreshed");
         assert_eq!((stats.total, stats.last_error, stats.is_stale), (120, None, false));
     }
-    assert_eq!(town.upstream.lists(), 2);
+    assert_eq!(fixture.upstream.list_count(), 2);
     assert_eq!(first(&client).await, new_first);
 }
 
 #[tokio::test]
 async fn a_refresh_never_blocks_a_reader() {
     let (old, new, old_first, _) = two_catalogs();
-    let town = Town::of(old.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(old.rows());
+    let client = fixture.open().await;
     first(&client).await;
-    town.upstream.serve(new.rows());
+    fixture.upstream.serve(new.rows());
     let gate = Gate::closed();
     let held = gate.clone();
-    town.upstream.behave(move |_| Reply::Behind(held.clone()));
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
     let refreshing = client.clone();
     let refresh = tokio::spawn(async move { refreshing.discovery().refresh().await });
-    until("the refresh is under way", || town.upstream.lists() == 2).await;
+    until("the refresh is under way", || fixture.upstream.list_count() == 2).await;
     for _ in 0..100 {
         assert_eq!(within("a read", Duration::from_secs(1), first(&client)).await, old_first);
     }
@@ -192,15 +197,15 @@ async fn a_refresh_never_blocks_a_reader() {
 }
 
 #[tokio::test]
-async fn a_refresh_on_demand_fetches_whatever_the_age() {
+async fn refresh_fetches_a_catalog_of_any_age() {
     let (old, new, _, new_first) = two_catalogs();
-    let town = Town::of(old.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(old.rows());
+    let client = fixture.open().await;
     first(&client).await;
-    town.upstream.serve(new.rows());
-    town.hands.advance(Duration::from_secs(1));
+    fixture.upstream.serve(new.rows());
+    fixture.clock.advance(Duration::from_secs(1));
     let stats = client.discovery().refresh().await.expect("refreshed");
-    assert_eq!((stats.total, stats.fetched_at), (120, Some(morning() + Duration::from_secs(1))));
+    assert_eq!((stats.total, stats.fetched_at), (120, Some(start_time() + Duration::from_secs(1))));
     assert_eq!(first(&client).await, new_first);
     let expected: Vec<_> = new.apps().map(|app| app.id).collect();
     let all = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
@@ -208,14 +213,14 @@ async fn a_refresh_on_demand_fetches_whatever_the_age() {
 }
 
 #[tokio::test]
-async fn a_refresh_renews_the_timeframes_that_were_asked_for() {
+async fn a_refresh_renews_the_timeframes_that_were_read() {
     let (old, new, ..) = two_catalogs();
-    let town = Town::of(old.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(old.rows());
+    let client = fixture.open().await;
     let week = || client.discovery().get_trending_mini_apps(Timeframe::Days7, 1000);
     week().await.expect("a list");
-    town.upstream.serve(new.rows());
-    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    fixture.upstream.serve(new.rows());
+    fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     client.discovery().refresh().await.expect("refreshed");
     let mut expected: Vec<_> = new.apps().map(|app| app.id).collect();
     expected.reverse();
@@ -223,56 +228,56 @@ async fn a_refresh_renews_the_timeframes_that_were_asked_for() {
 }
 
 #[tokio::test]
-async fn a_reader_that_gives_up_leaves_the_refresh_to_the_others() {
-    let town = Town::of(Catalog::of(120).rows());
+async fn a_dropped_read_does_not_cancel_the_refresh() {
+    let fixture = Fixture::of(Catalog::of(120).rows());
     let gate = Gate::closed();
     let held = gate.clone();
-    town.upstream.behave(move |_| Reply::Behind(held.clone()));
-    let client = town.open().await;
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let client = fixture.open().await;
     let begin = || {
         let client = client.clone();
         tokio::spawn(async move { first(&client).await })
     };
-    let (impatient, patient) = (begin(), begin());
-    until("the refresh is under way", || town.upstream.count() > 0).await;
-    impatient.abort();
+    let (short_timeouts, patient) = (begin(), begin());
+    until("the refresh is under way", || fixture.upstream.request_count() > 0).await;
+    short_timeouts.abort();
     gate.open();
     within("the other reader", SOON, patient).await.expect("no panic");
-    assert_eq!(town.upstream.lists(), 1);
+    assert_eq!(fixture.upstream.list_count(), 1);
 }
 
 #[tokio::test]
-async fn a_failed_refresh_is_not_repeated_by_every_reader() {
-    let town = Town::of(Catalog::of(120).rows());
-    let client = town.open_with(town.impatient()).await;
+async fn a_failed_refresh_backs_off() {
+    let fixture = Fixture::of(Catalog::of(120).rows());
+    let client = fixture.open_with(fixture.short_timeouts()).await;
     first(&client).await;
-    town.upstream.behave(|_| Reply::status(500));
-    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    fixture.upstream.reply_with(|_| Reply::status(500));
+    fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     for _ in 0..50 {
         first(&client).await;
         until("the refresh has ended", || !stats(&client).is_refreshing).await;
     }
-    assert!(town.upstream.lists() <= 4, "{} refreshes while no time passed", town.upstream.lists());
+    assert!(fixture.upstream.list_count() <= 4, "{} refreshes while no time passed", fixture.upstream.list_count());
     assert!(stats(&client).last_error.is_some());
-    town.upstream.recover();
-    town.hands.advance(FIFTEEN_MINUTES);
+    fixture.upstream.recover();
+    fixture.clock.advance(FIFTEEN_MINUTES);
     first(&client).await;
     until("it recovers by itself", || stats(&client).last_error.is_none()).await;
 }
 
 #[tokio::test]
-async fn a_step_of_the_wall_clock_neither_freezes_nor_floods() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+async fn a_wall_clock_step_causes_no_stall_and_no_extra_refresh() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     first(&client).await;
     for step in [-48, 96, -24] {
-        town.hands.step(hours(step));
+        fixture.clock.step(hours(step));
         first(&client).await;
         assert!(!stats(&client).is_refreshing);
     }
-    assert_eq!(town.upstream.lists(), 1, "age is measured, not read off the wall");
-    town.hands.step(hours(-1000));
-    town.hands.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    assert_eq!(fixture.upstream.list_count(), 1, "age is measured, not read off the wall");
+    fixture.clock.step(hours(-1000));
+    fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     first(&client).await;
-    until("it is refreshed all the same", || town.upstream.lists() == 2).await;
+    until("it is refreshed all the same", || fixture.upstream.list_count() == 2).await;
 }

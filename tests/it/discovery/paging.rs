@@ -1,11 +1,11 @@
-//! How the catalog is read from upstream (UPSTREAM 1; DESIGN 6: paging, bounds, tries).
+//! Reading the catalog page by page: cursors, limits and retries (UPSTREAM 1; DESIGN 6).
 
 use std::time::Duration;
 
-use townsquare::Timeframe;
+use townsquare::discovery::Timeframe;
 use townsquare_tests::{
     catalog::Catalog,
-    town::{Town, ids},
+    fixture::{Fixture, ids},
     upstream::{KEY, PATH, Reply},
     wait::within,
 };
@@ -13,11 +13,11 @@ use townsquare_tests::{
 #[tokio::test]
 async fn pages_are_followed_by_cursor_with_the_key_in_its_header() {
     let catalog = Catalog::of(250);
-    let town = Town::of(catalog.rows());
-    let client = town.open().await;
+    let fixture = Fixture::of(catalog.rows());
+    let client = fixture.open().await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>());
-    let requests = town.upstream.requests();
+    let requests = fixture.upstream.requests();
     assert_eq!(
         requests.iter().map(townsquare_tests::upstream::Request::offset).collect::<Vec<_>>(),
         [Some(0), Some(100), Some(200)]
@@ -32,19 +32,19 @@ async fn pages_are_followed_by_cursor_with_the_key_in_its_header() {
 }
 
 #[tokio::test]
-async fn page_size_page_count_and_header_are_configuration() {
-    let town = Town::of(Catalog::of(250).rows());
-    let config = town.config().catalog_page_size(20).catalog_max_pages(3);
-    let client = town.open_with(config).await;
+async fn page_size_page_limit_and_key_header_are_configurable() {
+    let fixture = Fixture::of(Catalog::of(250).rows());
+    let config = fixture.config().catalog_page_size(20).catalog_max_pages(3);
+    let client = fixture.open_with(config).await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
-    assert_eq!((listed.len(), town.upstream.count()), (60, 3), "paged only as far as is configured");
-    assert!(town.upstream.requests().iter().all(|request| request.parameter("limit") == Some("20")));
+    assert_eq!((listed.len(), fixture.upstream.request_count()), (60, 3), "paged only as far as is configured");
+    assert!(fixture.upstream.requests().iter().all(|request| request.parameter("limit") == Some("20")));
 
-    let town = Town::of(Catalog::of(5).rows());
-    town.upstream.behave(|_| Reply::body(r#"{"frames":[],"next":{"cursor":null}}"#));
-    let client = town.open_with(town.config().catalog_key_header("Authorization")).await;
+    let fixture = Fixture::of(Catalog::of(5).rows());
+    fixture.upstream.reply_with(|_| Reply::body(r#"{"frames":[],"next":{"cursor":null}}"#));
+    let client = fixture.open_with(fixture.config().catalog_key_header("Authorization")).await;
     let _ = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await;
-    let requests = town.upstream.requests();
+    let requests = fixture.upstream.requests();
     assert!(!requests.is_empty());
     assert!(requests.iter().all(|request| request.header("authorization") == Some(KEY)));
     assert!(requests.iter().all(|request| request.header("x-api-key").is_none()));
@@ -52,18 +52,18 @@ async fn page_size_page_count_and_header_are_configuration() {
 
 #[tokio::test]
 async fn a_base_url_may_have_a_path_and_a_trailing_slash() {
-    let town = Town::of(Catalog::of(5).rows());
-    town.upstream.behave(|_| {
+    let fixture = Fixture::of(Catalog::of(5).rows());
+    fixture.upstream.reply_with(|_| {
         Reply::body(r#"{"frames":[{"frames_url":"https://a.example","title":"A"}],"next":{"cursor":null}}"#)
     });
     for (base, path) in
         [("/", PATH.to_owned()), ("/proxy/neynar", format!("/proxy/neynar{PATH}")), ("/p/", format!("/p{PATH}"))]
     {
-        town.upstream.forget();
-        let config = town.config().data_dir(town.folder.join("other").join(base.replace('/', "_")));
-        let client = town.open_with(config.catalog_url(format!("{}{base}", town.upstream.url()))).await;
+        fixture.upstream.clear_requests();
+        let config = fixture.config().data_dir(fixture.folder.path().join("other").join(base.replace('/', "_")));
+        let client = fixture.open_with(config.catalog_url(format!("{}{base}", fixture.upstream.url()))).await;
         client.discovery().get_trending_mini_apps(Timeframe::Hours24, 5).await.expect("a list");
-        assert_eq!(town.upstream.requests()[0].path, path, "{base}");
+        assert_eq!(fixture.upstream.requests()[0].path, path, "{base}");
     }
 }
 
@@ -72,8 +72,8 @@ async fn overlapping_pages_give_each_app_once() {
     let catalog = Catalog::of(150);
     let rows: Vec<_> = catalog.rows().collect();
     let overlapping = rows[..100].iter().chain(&rows[90..]).chain(&rows[..5]).cloned();
-    let town = Town::of(overlapping);
-    let client = town.open().await;
+    let fixture = Fixture::of(overlapping);
+    let client = fixture.open().await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
     assert_eq!(ids(&listed), catalog.apps().map(|app| app.id).collect::<Vec<_>>(), "the first keeps its place");
     let stats = client.discovery().stats().expect("open");
@@ -82,24 +82,28 @@ async fn overlapping_pages_give_each_app_once() {
 
 #[tokio::test]
 async fn a_page_that_fails_twice_is_tried_a_third_time() {
-    let town = Town::of(Catalog::of(150).rows());
+    let fixture = Fixture::of(Catalog::of(150).rows());
     let tries = std::sync::atomic::AtomicUsize::new(0);
-    town.upstream.behave(move |request| match request.page() {
+    fixture.upstream.reply_with(move |request| match request.page() {
         1 if tries.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 2 => Reply::status(500),
-        _ => Reply::Honest,
+        _ => Reply::Page,
     });
-    let client = town.open().await;
+    let client = fixture.open().await;
     let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
-    assert_eq!((listed.len(), town.upstream.count()), (150, 4), "one page twice more, none of the others again");
+    assert_eq!(
+        (listed.len(), fixture.upstream.request_count()),
+        (150, 4),
+        "one page twice more, none of the others again"
+    );
     assert_eq!(client.discovery().stats().expect("open").last_error, None);
 }
 
 #[tokio::test]
-async fn cursors_that_never_end_are_left_after_the_configured_pages() {
-    let town = Town::of(Catalog::of(10).rows());
-    town.upstream.behave(|_| Reply::EndlessPages);
-    let client = town.open_with(town.config().catalog_max_pages(7)).await;
+async fn endless_cursors_stop_at_the_page_limit() {
+    let fixture = Fixture::of(Catalog::of(10).rows());
+    fixture.upstream.reply_with(|_| Reply::EndlessPages);
+    let client = fixture.open_with(fixture.config().catalog_max_pages(7)).await;
     let call = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000);
     let _ = within("endless pages", Duration::from_secs(10), call).await;
-    assert!(town.upstream.count() <= 7 * 3, "{}", town.upstream.count());
+    assert!(fixture.upstream.request_count() <= 7 * 3, "{}", fixture.upstream.request_count());
 }

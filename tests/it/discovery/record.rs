@@ -1,17 +1,20 @@
-//! The mini app record: every field of UPSTREAM 2 from where UPSTREAM 1 has it, tidied as "How we read them" says.
+//! The mini app record: every field of UPSTREAM 2, read and normalised as UPSTREAM 1 states.
 
 use serde_json::{Value, json};
-use townsquare::{Client, MiniApp, Timeframe};
+use townsquare::{
+    Client,
+    discovery::{MiniApp, Timeframe},
+};
 use townsquare_tests::{
     catalog::{Row, full_frame},
-    town::{Town, morning},
+    fixture::{Fixture, start_time},
 };
 
-async fn read(frames: impl IntoIterator<Item = Value>) -> (Town, Client, Vec<MiniApp>) {
-    let town = Town::of(frames.into_iter().map(Row::from));
-    let client = town.open().await;
+async fn read(frames: impl IntoIterator<Item = Value>) -> (Fixture, Client, Vec<MiniApp>) {
+    let fixture = Fixture::of(frames.into_iter().map(Row::from));
+    let client = fixture.open().await;
     let apps = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list").to_vec();
-    (town, client, apps)
+    (fixture, client, apps)
 }
 
 async fn read_one(frame: Value) -> MiniApp {
@@ -20,14 +23,14 @@ async fn read_one(frame: Value) -> MiniApp {
     apps[0].clone()
 }
 
-fn with(change: impl FnOnce(&mut Value)) -> Value {
+fn changed(change: impl FnOnce(&mut Value)) -> Value {
     let mut frame = full_frame("full.example");
     change(&mut frame);
     frame
 }
 
 #[tokio::test]
-async fn every_field_is_read_from_its_place() {
+async fn every_field_is_read() {
     let app = read_one(full_frame("full.example")).await;
     assert_eq!((app.id(), app.domain()), ("full.example/home", "full.example"));
     assert_eq!((app.name(), app.description()), ("Full House", Some("The description")));
@@ -47,11 +50,11 @@ async fn every_field_is_read_from_its_place() {
     assert_eq!(author.pfp_url, Some("https://pictures.example/42.png"));
     assert_eq!((author.follower_count, author.score, author.is_power_user), (1234, Some(0.75), true));
     assert_eq!((app.engagement().follower_count, app.engagement().trending_rank), (1234, Some(1)));
-    assert_eq!(app.last_fetched(), morning());
+    assert_eq!(app.last_fetched(), start_time());
 }
 
 #[tokio::test]
-async fn the_json_shape_is_the_endpoints_app() {
+async fn the_json_of_a_record_is_that_of_the_endpoint() {
     let app = read_one(full_frame("full.example")).await.to_json();
     let expected = json!({
         "id": "full.example/home",
@@ -83,7 +86,7 @@ async fn the_json_shape_is_the_endpoints_app() {
 }
 
 #[tokio::test]
-async fn a_row_of_the_required_parts_only_is_an_app() {
+async fn a_row_with_only_the_required_fields_is_an_app() {
     let frame = json!({ "version": "next", "image": "https://bare.example/i.png", "frames_url": "https://bare.example/f", "title": "Go" });
     let app = read_one(frame).await;
     assert_eq!((app.id(), app.name(), app.home_url()), ("bare.example/f", "Go", "https://bare.example/f"));
@@ -100,18 +103,18 @@ async fn a_row_of_the_required_parts_only_is_an_app() {
 #[tokio::test]
 async fn the_miniapp_manifest_wins_over_the_frame_manifest() {
     let old = json!({ "version": "0", "name": "Old", "home_url": "https://old.example", "icon_url": "https://old.example/i.png", "primary_category": "social" });
-    let app = read_one(with(|frame| frame["manifest"]["frame"] = old.clone())).await;
+    let app = read_one(changed(|frame| frame["manifest"]["frame"] = old.clone())).await;
     assert_eq!((app.name(), app.home_url(), app.version()), ("Full House", "https://full.example/home", "1"));
-    let app = read_one(with(|frame| frame["manifest"] = json!({ "frame": old }))).await;
+    let app = read_one(changed(|frame| frame["manifest"] = json!({ "frame": old }))).await;
     assert_eq!((app.name(), app.id(), app.version()), ("Old", "old.example", "0"));
     assert_eq!(app.category(), Some("social"));
 }
 
 #[tokio::test]
-async fn missing_parts_fall_back() {
+async fn missing_fields_have_fallbacks() {
     let miniapp = "/manifest/miniapp";
     let without = |part: &'static str| {
-        with(move |frame| {
+        changed(move |frame| {
             frame.pointer_mut(miniapp).and_then(Value::as_object_mut).expect("an object").remove(part);
         })
     };
@@ -121,7 +124,8 @@ async fn missing_parts_fall_back() {
     assert_eq!((app.home_url(), app.id()), ("https://full.example/frame", "full.example/frame"), "home to frames_url");
     assert_eq!(read_one(without("version")).await.version(), "next", "manifest's version to the frame's");
     let author =
-        read_one(with(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge")))).await;
+        read_one(changed(|frame| drop(frame["author"].as_object_mut().expect("an object").remove("power_badge"))))
+            .await;
     assert!(!author.author().expect("an author").is_power_user);
 }
 
@@ -140,13 +144,13 @@ async fn an_id_is_the_normalised_home_url_without_its_scheme() {
         ("  https://full.example/trimmed \n", "full.example/trimmed"),
     ];
     for (home, id) in cases {
-        let app = read_one(with(|frame| frame["manifest"]["miniapp"]["home_url"] = home.into())).await;
+        let app = read_one(changed(|frame| frame["manifest"]["miniapp"]["home_url"] = home.into())).await;
         assert_eq!((app.id(), app.domain()), (id, "full.example"), "{home}");
     }
 }
 
 #[tokio::test]
-async fn two_spellings_of_one_home_are_one_app() {
+async fn equal_home_urls_are_one_app() {
     let homes = [
         "https://a.example/x/",
         "https://A.example:443/x",
@@ -154,14 +158,14 @@ async fn two_spellings_of_one_home_are_one_app() {
         "http://a.example/x",
         "https://a.example/X",
     ];
-    let frames = homes.iter().map(|home| with(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
-    let (_town, client, apps) = read(frames).await;
+    let frames = homes.iter().map(|home| changed(|frame| frame["manifest"]["miniapp"]["home_url"] = (*home).into()));
+    let (_fixture, client, apps) = read(frames).await;
     assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["a.example/x", "a.example/X"]);
     assert_eq!(client.discovery().stats().expect("open").duplicates, 3);
 }
 
 #[tokio::test]
-async fn a_home_that_is_no_web_page_makes_the_row_bad() {
+async fn a_row_without_a_valid_home_url_is_malformed() {
     let bad = [
         "ftp://a.example",
         "javascript:alert(1)",
@@ -172,21 +176,21 @@ async fn a_home_that_is_no_web_page_makes_the_row_bad() {
         "https:// a",
     ];
     let frames = bad.iter().map(|home| {
-        with(|frame| {
+        changed(|frame| {
             frame["manifest"]["miniapp"]["home_url"] = (*home).into();
             frame["frames_url"] = (*home).into();
         })
     });
-    let (_town, client, apps) = read(frames.chain([full_frame("good.example")])).await;
+    let (_fixture, client, apps) = read(frames.chain([full_frame("good.example")])).await;
     assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["good.example/home"]);
     let stats = client.discovery().stats().expect("open");
     assert_eq!((stats.received, stats.skipped, stats.duplicates, stats.total), (8, 7, 0, 1));
 }
 
 #[tokio::test]
-async fn other_urls_that_are_no_web_addresses_are_dropped() {
+async fn invalid_urls_are_dropped() {
     let bad = "javascript:alert(1)";
-    let app = read_one(with(|frame| {
+    let app = read_one(changed(|frame| {
         let manifest = &mut frame["manifest"]["miniapp"];
         for part in ["icon_url", "hero_image_url", "splash_image_url", "image_url"] {
             manifest[part] = bad.into();
@@ -205,37 +209,39 @@ async fn other_urls_that_are_no_web_addresses_are_dropped() {
 }
 
 #[tokio::test]
-async fn apps_that_ask_not_to_be_indexed_are_left_out_and_counted() {
-    let hidden = with(|frame| frame["manifest"]["miniapp"]["noindex"] = true.into());
+async fn apps_with_noindex_are_excluded_and_counted() {
+    let hidden = changed(|frame| frame["manifest"]["miniapp"]["noindex"] = true.into());
     let mut shown = full_frame("shown.example");
     shown["manifest"]["miniapp"]["noindex"] = false.into();
-    let (_town, client, apps) = read([hidden, shown]).await;
+    let (_fixture, client, apps) = read([hidden, shown]).await;
     assert_eq!(apps.iter().map(|app| app.id()).collect::<Vec<_>>(), ["shown.example/home"]);
     assert_eq!(client.discovery().stats().expect("open").skipped, 1);
 }
 
 #[tokio::test]
-async fn texts_are_trimmed_and_bounded_by_characters() {
+async fn texts_are_trimmed_and_limited_in_characters() {
     let long = |count: usize| "é".repeat(count);
     for (kept, sent) in [(200, 200), (200, 201), (200, 5000), (199, 199)] {
         let app =
-            read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into())).await;
+            read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = format!(" \t{}\n ", long(sent)).into()))
+                .await;
         assert_eq!(app.name(), long(kept), "{sent}");
     }
     for (kept, sent) in [(2000, 2000), (2000, 2001), (171, 171)] {
-        let app = read_one(with(|frame| frame["manifest"]["miniapp"]["description"] = long(sent).into())).await;
+        let app = read_one(changed(|frame| frame["manifest"]["miniapp"]["description"] = long(sent).into())).await;
         assert_eq!(app.description(), Some(&*long(kept)), "{sent}");
     }
-    let blank = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "   ".into())).await;
+    let blank = read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = "   ".into())).await;
     assert_eq!(blank.name(), "Button", "a blank name is none");
-    let kept = read_one(with(|frame| frame["manifest"]["miniapp"]["name"] = "a  b\u{202e}\u{0}<b>&amp;".into())).await;
+    let kept =
+        read_one(changed(|frame| frame["manifest"]["miniapp"]["name"] = "a  b\u{202e}\u{0}<b>&amp;".into())).await;
     assert_eq!(kept.name(), "a  b\u{202e}\u{0}<b>&amp;", "otherwise kept as sent");
 }
 
 #[tokio::test]
 async fn many_tags_and_icons_that_are_not_https_are_kept() {
     let tags: Vec<_> = (0..13).map(|index| format!("tag{index}")).collect();
-    let app = read_one(with(|frame| {
+    let app = read_one(changed(|frame| {
         frame["manifest"]["miniapp"]["tags"] = tags.clone().into();
         frame["manifest"]["miniapp"]["icon_url"] = "http://full.example/i.png".into();
     }))

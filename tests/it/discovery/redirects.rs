@@ -1,18 +1,18 @@
-//! Redirects (issue: "to other hosts or to `file:`: not followed with the key").
+//! Redirects of the upstream: the API key is sent to no other origin.
 
 use std::time::Duration;
 
-use townsquare::{Client, ErrorKind, Timeframe};
+use townsquare::{Client, ErrorKind, discovery::Timeframe};
 use townsquare_tests::{
     catalog::Catalog,
-    town::{Town, refused},
+    fixture::{Fixture, assert_kind},
     upstream::{KEY, PATH, Reply, Upstream},
     wait::within,
 };
 
 const ENOUGH: Duration = Duration::from_secs(10);
 
-async fn refresh(client: &Client) -> Result<townsquare::DiscoveryStats, townsquare::Error> {
+async fn refresh(client: &Client) -> Result<townsquare::discovery::DiscoveryStats, townsquare::Error> {
     within("a redirected refresh", ENOUGH, client.discovery().refresh()).await
 }
 
@@ -24,11 +24,11 @@ fn assert_never_saw_the_key(recorder: &Upstream) {
 }
 
 #[tokio::test]
-async fn the_key_goes_to_no_other_origin() {
+async fn the_key_is_sent_to_no_other_origin() {
     for status in [301, 302, 303, 307, 308] {
-        let town = Town::of(Catalog::of(60).rows());
+        let fixture = Fixture::of(Catalog::of(60).rows());
         let recorder = Upstream::of(Catalog::of(60).seeded(9).rows());
-        let client = town.open_with(town.impatient()).await;
+        let client = fixture.open_with(fixture.short_timeouts()).await;
         client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
         let port = recorder.address().port();
         let elsewhere = [
@@ -39,11 +39,11 @@ async fn the_key_goes_to_no_other_origin() {
             format!("http://user:pw@127.0.0.1:{port}{PATH}"),
         ];
         for to in elsewhere {
-            town.upstream.behave({
+            fixture.upstream.reply_with({
                 let to = to.clone();
                 move |_| Reply::Redirect(status, to.clone())
             });
-            let error = refused(ErrorKind::Unavailable, refresh(&client).await);
+            let error = assert_kind(ErrorKind::Unavailable, refresh(&client).await);
             assert!(!format!("{error:?} {error}").contains(KEY));
             assert_never_saw_the_key(&recorder);
         }
@@ -54,44 +54,44 @@ async fn the_key_goes_to_no_other_origin() {
 }
 
 #[tokio::test]
-async fn no_redirect_leads_into_the_file_system() {
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open_with(town.impatient()).await;
+async fn no_redirect_reads_a_file() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open_with(fixture.short_timeouts()).await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-    let file = town.folder.join("planted.json");
+    let file = fixture.folder.path().join("planted.json");
     Catalog::of(60).seeded(9).write(&file).expect("a file");
     for to in
         [format!("file://{}", file.display()), format!("file:{}", file.display()), "data:application/json,{}".into()]
     {
-        town.upstream.behave(move |_| Reply::Redirect(302, to.clone()));
-        refused(ErrorKind::Unavailable, refresh(&client).await);
+        fixture.upstream.reply_with(move |_| Reply::Redirect(302, to.clone()));
+        assert_kind(ErrorKind::Unavailable, refresh(&client).await);
         let listed = client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
         assert_eq!(listed[0].id(), Catalog::of(60).app(0).id);
     }
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_leads_nowhere_else_either() {
-    let town = Town::of(Catalog::of(60).rows());
+async fn chained_redirects_stay_within_the_origin() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
     let recorder = Upstream::of(Catalog::of(60).seeded(9).rows());
     let to = format!("{}{PATH}", recorder.url());
-    town.upstream.behave(move |request| match request.path == PATH {
+    fixture.upstream.reply_with(move |request| match request.path == PATH {
         true => Reply::Redirect(307, "/elsewhere".into()),
         false => Reply::Redirect(307, to.clone()),
     });
-    let client = town.open_with(town.impatient()).await;
-    refused(ErrorKind::Unavailable, refresh(&client).await);
+    let client = fixture.open_with(fixture.short_timeouts()).await;
+    assert_kind(ErrorKind::Unavailable, refresh(&client).await);
     assert_never_saw_the_key(&recorder);
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_is_followed_or_told() {
-    let town = Town::of(Catalog::of(60).rows());
-    town.upstream.behave(|request| match request.parameter("moved") {
-        Some(_) => Reply::Honest,
+async fn a_redirect_within_the_origin_is_followed_or_reported() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    fixture.upstream.reply_with(|request| match request.parameter("moved") {
+        Some(_) => Reply::Page,
         None => Reply::Redirect(308, format!("{PATH}?limit=100&time_window=24h&moved=1")),
     });
-    let client = town.open_with(town.impatient()).await;
+    let client = fixture.open_with(fixture.short_timeouts()).await;
     match refresh(&client).await {
         Ok(stats) => assert_eq!(stats.total, 60),
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
@@ -99,10 +99,10 @@ async fn a_redirect_within_the_origin_is_followed_or_told() {
 }
 
 #[tokio::test]
-async fn the_environments_proxy_is_no_way_out_for_the_key_on_loopback_tests() {
-    // The recorder of the first test is only proof when requests arrive directly.
-    let town = Town::of(Catalog::of(60).rows());
-    let client = town.open().await;
+async fn a_proxy_of_the_environment_does_not_get_the_key() {
+    // The first test is only valid when requests go directly to the recorder.
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
     client.discovery().get_trending_mini_apps(Timeframe::Hours24, 1).await.expect("a list");
-    assert_eq!(town.upstream.requests()[0].header("host"), Some(town.upstream.address().to_string().as_str()));
+    assert_eq!(fixture.upstream.requests()[0].header("host"), Some(fixture.upstream.address().to_string().as_str()));
 }

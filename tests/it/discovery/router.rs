@@ -1,13 +1,13 @@
-//! The endpoint over real HTTP: the axum router of feature `http` (SPEC 4.1).
+//! The endpoint over HTTP: the axum router of feature `http` (SPEC 4.1).
 
 use std::{net::SocketAddr, sync::mpsc, thread};
 
 use serde_json::json;
 use townsquare::blocking::{Client, wait};
 use townsquare_tests::{
-    asker::{Answer, ask, send},
-    catalog::Catalog,
-    town::Town,
+    catalog::{Catalog, FREQUENT_WORD},
+    fixture::Fixture,
+    http_client::{self, Response},
 };
 
 const PATH: &str = "/api/miniapp-discovery";
@@ -30,7 +30,7 @@ impl Server {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
                 tokio::select! {
-                    served = axum::serve(listener, app) => served.expect("it serves"),
+                    serve = axum::serve(listener, app) => serve.expect("it serves"),
                     _ = stopped => {}
                 }
             });
@@ -39,8 +39,8 @@ impl Server {
         Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
     }
 
-    fn ask(&self, method: &str, target: &str, body: &[u8]) -> Answer {
-        ask(self.address, method, target.as_bytes(), body)
+    fn request(&self, method: &str, target: &str, body: &[u8]) -> Response {
+        http_client::request(self.address, method, target.as_bytes(), body)
     }
 }
 
@@ -53,17 +53,17 @@ impl Drop for Server {
     }
 }
 
-fn served() -> (Town, Client, Server) {
-    let town = Town::of(Catalog::of(150).saying_chains().rows());
-    let client = Client::open(town.config()).expect("opens");
+fn serve() -> (Fixture, Client, Server) {
+    let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
+    let client = Client::open(fixture.config()).expect("opens");
     let server = Server::of(&client);
-    (town, client, server)
+    (fixture, client, server)
 }
 
 #[test]
-fn it_answers_as_handle_does() {
-    let (_town, client, server) = served();
-    let search = json!({ "action": "search", "query": "daily" }).to_string();
+fn the_router_responds_like_handle() {
+    let (_fixture, client, server) = serve();
+    let search = json!({ "action": "search", "query": FREQUENT_WORD }).to_string();
     let requests: [(&str, String, &[u8]); 12] = [
         ("GET", PATH.into(), b""),
         ("GET", format!("{PATH}?category=games&networks=base,celo&limit=9&timeWindow=7d"), b""),
@@ -81,7 +81,7 @@ fn it_answers_as_handle_does() {
     for (method, target, body) in requests {
         let shown: String = target.chars().take(60).collect();
         let expected = wait(client.inner().discovery().handle(method, &target, body)).expect("open");
-        let answer = server.ask(method, &target, body);
+        let answer = server.request(method, &target, body);
         assert_eq!(answer.status, expected.status, "{method} {shown}");
         assert_eq!(answer.body, expected.body, "{method} {shown}");
         for (name, value) in &expected.headers {
@@ -92,8 +92,8 @@ fn it_answers_as_handle_does() {
 
 #[test]
 fn head_has_the_headers_of_get_and_no_body() {
-    let (_town, _client, server) = served();
-    let (get, head) = (server.ask("GET", PATH, b""), server.ask("HEAD", PATH, b""));
+    let (_fixture, _client, server) = serve();
+    let (get, head) = (server.request("GET", PATH, b""), server.request("HEAD", PATH, b""));
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("content-type"), get.header("content-type"));
     assert_eq!(get.header("content-type").map(|kind| kind.starts_with("application/json")), Some(true));
@@ -104,9 +104,9 @@ fn head_has_the_headers_of_get_and_no_body() {
 
 #[test]
 fn options_and_refused_methods_carry_allow() {
-    let (_town, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     for (method, status) in [("OPTIONS", 204), ("PUT", 405), ("PATCH", 405), ("DELETE", 405)] {
-        let answer = server.ask(method, PATH, b"");
+        let answer = server.request(method, PATH, b"");
         assert_eq!(answer.status, status, "{method}");
         let allow = answer.header("allow").expect("Allow");
         assert!(["GET", "HEAD", "POST", "OPTIONS"].iter().all(|known| allow.contains(known)), "{allow}");
@@ -115,12 +115,12 @@ fn options_and_refused_methods_carry_allow() {
 
 #[test]
 fn a_large_body_is_413_announced_or_chunked() {
-    let (_town, _client, server) = served();
-    let mut fits = br#"{"action":"search","query":"daily"}"#.to_vec();
+    let (_fixture, _client, server) = serve();
+    let mut fits = br#"{"action":"search","query":"pliox"}"#.to_vec();
     fits.resize(64 * 1024, b' ');
-    assert_eq!(server.ask("POST", PATH, &fits).status, 200);
+    assert_eq!(server.request("POST", PATH, &fits).status, 200);
     fits.push(b' ');
-    let answer = server.ask("POST", PATH, &fits);
+    let answer = server.request("POST", PATH, &fits);
     assert_eq!((answer.status, &answer.json()["success"]), (413, &json!(false)));
     let mut chunked =
         format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -131,37 +131,37 @@ fn a_large_body_is_413_announced_or_chunked() {
         chunked.extend_from_slice(b"\r\n");
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
-    assert_eq!(send(server.address, &chunked).status, 413);
+    assert_eq!(http_client::send(server.address, &chunked).status, 413);
 }
 
 #[test]
 fn other_paths_are_404() {
-    let (_town, _client, server) = served();
+    let (_fixture, _client, server) = serve();
     for target in ["/", "/api", "/api/miniapp-discovery/x", "/api/other"] {
-        assert_eq!(server.ask("GET", target, b"").status, 404, "{target}");
+        assert_eq!(server.request("GET", target, b"").status, 404, "{target}");
     }
 }
 
 #[test]
-fn raw_bytes_in_the_target_are_refused_or_answered_and_the_server_goes_on() {
-    let (_town, _client, server) = served();
+fn raw_bytes_in_the_target_do_not_stop_the_server() {
+    let (_fixture, _client, server) = serve();
     for query in [&b"limit=\xff\xfe"[..], b"category=\xc3\x28", b"limit=%00", b"a=%", b"limit=5&limit=6", b"%ff%fe=%zz"]
     {
         let mut target = format!("{PATH}?").into_bytes();
         target.extend_from_slice(query);
-        let status = ask(server.address, "GET", &target, b"").status;
+        let status = http_client::request(server.address, "GET", &target, b"").status;
         assert!([200, 400].contains(&status), "{query:?}: {status}");
     }
     let long = format!("{PATH}?x={}", "y".repeat(900_000));
-    let status = server.ask("GET", &long, b"").status;
+    let status = server.request("GET", &long, b"").status;
     assert!((200..500).contains(&status), "{status}");
-    assert_eq!(server.ask("GET", PATH, b"").status, 200);
+    assert_eq!(server.request("GET", PATH, b"").status, 200);
 }
 
 #[test]
-fn a_closed_client_is_503_for_its_callers() {
-    let (_town, client, server) = served();
-    assert_eq!(server.ask("GET", PATH, b"").status, 200);
+fn a_closed_client_is_503() {
+    let (_fixture, client, server) = serve();
+    assert_eq!(server.request("GET", PATH, b"").status, 200);
     client.close();
-    assert_eq!(server.ask("GET", PATH, b"").status, 503);
+    assert_eq!(server.request("GET", PATH, b"").status, 503);
 }

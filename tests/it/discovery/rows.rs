@@ -1,10 +1,13 @@
-//! Rows that miss any optional part or have it of the wrong type (UPSTREAM 1): the row stays, the page always.
+//! Malformed rows (UPSTREAM 1): a missing or mistyped field costs that field, at most its row, never the page.
 
 use serde_json::{Value, json};
-use townsquare::{CatalogSource, Client, MiniApp, Timeframe};
+use townsquare::{
+    Client,
+    discovery::{CatalogSource, MiniApp, Timeframe},
+};
 use townsquare_tests::{
-    catalog::{Row, full_frame, oddities},
-    town::Town,
+    catalog::{Row, full_frame, malformed_rows},
+    fixture::Fixture,
 };
 
 async fn all(client: &Client) -> Vec<MiniApp> {
@@ -12,13 +15,13 @@ async fn all(client: &Client) -> Vec<MiniApp> {
 }
 
 #[tokio::test]
-async fn a_missing_or_wrong_typed_part_costs_only_that_part() {
-    let odd: Vec<_> = oddities().into_iter().filter(|odd| odd.is_text).collect();
+async fn a_missing_or_mistyped_field_costs_only_that_field() {
+    let odd: Vec<_> = malformed_rows().into_iter().filter(|odd| odd.is_text).collect();
     let first = Row::from(full_frame("first.example"));
     let last = Row::from(full_frame("last.example"));
     let rows = [first].into_iter().chain(odd.iter().map(|odd| odd.row.clone())).chain([last]);
-    let town = Town::of(rows);
-    let client = town.open().await;
+    let fixture = Fixture::of(rows);
+    let client = fixture.open().await;
     let apps = all(&client).await;
     let mut apps = apps.iter();
     assert_eq!(apps.next().expect("the first row").domain(), "first.example");
@@ -34,7 +37,7 @@ async fn a_missing_or_wrong_typed_part_costs_only_that_part() {
         let expected = match (odd.part.ends_with("/name"), odd.change, has_manifest) {
             (true, "a string", _) => "text",
             (false, _, true) => "Full House",
-            // An object in the manifest's place is one, with nothing in it that has the right type.
+            // An object is a manifest without valid fields.
             _ => "Button",
         };
         assert_eq!(app.name(), expected, "{what}");
@@ -54,12 +57,12 @@ async fn a_missing_or_wrong_typed_part_costs_only_that_part() {
 }
 
 #[tokio::test]
-async fn an_unreadable_escape_costs_at_most_its_row() {
-    let odd: Vec<_> = oddities().into_iter().filter(|odd| !odd.is_text).collect();
+async fn an_invalid_escape_costs_at_most_its_row() {
+    let odd: Vec<_> = malformed_rows().into_iter().filter(|odd| !odd.is_text).collect();
     let good = |index: usize| Row::from(full_frame(&format!("good-{index}.example")));
     let rows = odd.iter().enumerate().flat_map(|(index, odd)| [good(index), odd.row.clone()]);
-    let town = Town::of(rows);
-    let client = town.open().await;
+    let fixture = Fixture::of(rows);
+    let client = fixture.open().await;
     let apps = all(&client).await;
     let survivors = apps.iter().filter(|app| app.domain().starts_with("good-")).count();
     assert_eq!(survivors, odd.len());
@@ -72,7 +75,7 @@ async fn an_unreadable_escape_costs_at_most_its_row() {
 }
 
 #[tokio::test]
-async fn rows_that_are_no_objects_are_counted_and_left_out() {
+async fn rows_that_are_no_objects_are_excluded_and_counted() {
     let nonsense = [
         "null",
         "7",
@@ -86,8 +89,8 @@ async fn rows_that_are_no_objects_are_counted_and_left_out() {
     ];
     let mut rows: Vec<_> = nonsense.iter().map(|text| Row::raw(*text)).collect();
     rows.insert(4, full_frame("good.example").into());
-    let town = Town::of(rows);
-    let client = town.open().await;
+    let fixture = Fixture::of(rows);
+    let client = fixture.open().await;
     assert_eq!(all(&client).await.len(), 1);
     let stats = client.discovery().stats().expect("open");
     assert_eq!((stats.received, stats.skipped, stats.total), (10, 9, 1));
@@ -103,9 +106,9 @@ async fn deep_nesting_and_long_texts_cost_at_most_their_row() {
         Row::raw(format!(r#"{{"frames_url":"https://long.example","title":"{}"}}"#, "x".repeat(3_000_000))),
         Row::from(full_frame("last.example")),
     ];
-    let town = Town::of(rows);
-    let client = town.open().await;
-    // A body that nests deeper than a reader can go may fail as a whole, but not take the process along.
+    let fixture = Fixture::of(rows);
+    let client = fixture.open().await;
+    // A body that is nested too deeply may fail, but must not crash the process.
     match client.discovery().get_trending_mini_apps(Timeframe::Hours24, 50).await {
         Ok(apps) => assert!(apps.iter().any(|app| app.domain() == "last.example")),
         Err(error) => assert_eq!(error.kind(), townsquare::ErrorKind::Unavailable, "{error}"),
@@ -113,7 +116,7 @@ async fn deep_nesting_and_long_texts_cost_at_most_their_row() {
 }
 
 #[tokio::test]
-async fn parts_of_next_that_are_missing_or_wrong_end_the_list() {
+async fn a_missing_or_invalid_next_cursor_ends_the_list() {
     let row = full_frame("only.example").to_string();
     for next in [
         "",
@@ -124,17 +127,17 @@ async fn parts_of_next_that_are_missing_or_wrong_end_the_list() {
         r#","next":{"cursor":""}"#,
         r#","more":1"#,
     ] {
-        let town = Town::of([]);
+        let fixture = Fixture::of([]);
         let body = format!(r#"{{"frames":[{row}]{next}}}"#);
-        town.upstream.behave(move |_| townsquare_tests::upstream::Reply::body(body.clone()));
-        let client = town.open().await;
+        fixture.upstream.reply_with(move |_| townsquare_tests::upstream::Reply::body(body.clone()));
+        let client = fixture.open().await;
         assert_eq!(all(&client).await.len(), 1, "{next}");
-        assert_eq!(town.upstream.count(), 1, "{next}");
+        assert_eq!(fixture.upstream.request_count(), 1, "{next}");
     }
 }
 
 #[tokio::test]
-async fn wrong_typed_numbers_of_an_author_are_dropped() {
+async fn mistyped_numbers_of_an_author_are_dropped() {
     let cases = [
         ("follower_count", json!(-5), 0),
         ("follower_count", json!("many"), 0),
@@ -145,16 +148,16 @@ async fn wrong_typed_numbers_of_an_author_are_dropped() {
     for (part, value, expected) in cases {
         let mut frame: Value = full_frame("a.example");
         frame["author"][part] = value.clone();
-        let town = Town::of([frame.into()]);
-        let apps = all(&town.open().await).await;
+        let fixture = Fixture::of([frame.into()]);
+        let apps = all(&fixture.open().await).await;
         let author = apps[0].author().expect("an author");
         assert_eq!(author.follower_count, expected, "{value}");
     }
     for score in [json!(-0.1), json!(1.5), json!("1"), json!(null)] {
         let mut frame = full_frame("a.example");
         frame["author"]["score"] = score.clone();
-        let town = Town::of([frame.into()]);
-        let apps = all(&town.open().await).await;
+        let fixture = Fixture::of([frame.into()]);
+        let apps = all(&fixture.open().await).await;
         assert_eq!(apps[0].author().expect("an author").score, None, "{score}");
     }
 }

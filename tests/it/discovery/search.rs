@@ -1,15 +1,15 @@
-//! What people expect of a search box (SPEC 4.2 searchMiniApps; DESIGN 6).
+//! Search results (SPEC 4.2 searchMiniApps; DESIGN 6).
 
 use serde_json::{Value, json};
-use townsquare::{Client, ErrorKind, Selection};
+use townsquare::{Client, ErrorKind, discovery::Selection};
 use townsquare_tests::{
-    catalog::{Catalog, Row},
-    town::{Town, ids, refused},
+    catalog::{Catalog, FREQUENT_WORD, Row},
+    fixture::{Fixture, assert_kind, ids},
 };
 
 fn app(name: &str, change: impl FnOnce(&mut Value)) -> Row {
     let ascii: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    // A name without a Latin letter has a host too, and one of its own.
+    // A name without ASCII letters needs a unique host too.
     let host = if ascii.is_empty() { format!("n{}", name.chars().map(u32::from).sum::<u32>()) } else { ascii };
     let mut frame = json!({
         "version": "next", "image": "", "frames_url": format!("https://{host}.site"), "title": "Open",
@@ -28,24 +28,24 @@ async fn names(client: &Client, query: &str) -> Vec<String> {
     found.iter().map(|app| app.name().to_owned()).collect()
 }
 
-async fn town_of(rows: impl IntoIterator<Item = Row>) -> (Town, Client) {
-    let town = Town::of(rows);
-    let client = town.open().await;
-    (town, client)
+async fn fixture_of(rows: impl IntoIterator<Item = Row>) -> (Fixture, Client) {
+    let fixture = Fixture::of(rows);
+    let client = fixture.open().await;
+    (fixture, client)
 }
 
 #[tokio::test]
 async fn a_blank_query_is_an_empty_list() {
-    let (town, client) = town_of([plain("Alpha")]).await;
+    let (fixture, client) = fixture_of([plain("Alpha")]).await;
     for blank in ["", " ", "\t\n", "\u{3000}"] {
         assert!(names(&client, blank).await.is_empty(), "{blank:?}");
     }
-    drop(town);
+    drop(fixture);
 }
 
 #[tokio::test]
 async fn case_accents_and_width_do_not_matter() {
-    let (_town, client) = town_of([plain("Café Größe"), plain("Ｗｉｄｅ"), plain("ÎLE")]).await;
+    let (_fixture, client) = fixture_of([plain("Café Größe"), plain("Ｗｉｄｅ"), plain("ÎLE")]).await;
     for (query, name) in [
         ("cafe", "Café Größe"),
         ("CAFÉ", "Café Größe"),
@@ -60,17 +60,18 @@ async fn case_accents_and_width_do_not_matter() {
 }
 
 #[tokio::test]
-async fn words_come_in_any_order_and_all_of_them_count() {
-    let (_town, client) = town_of([plain("Pixel Harbor Quest"), plain("Pixel Garden"), plain("Harbor Radio")]).await;
+async fn all_words_must_match_in_any_order() {
+    let (_fixture, client) =
+        fixture_of([plain("Pixel Harbor Quest"), plain("Pixel Garden"), plain("Harbor Radio")]).await;
     for query in ["pixel harbor", "harbor pixel", "QUEST  harbor,pixel"] {
         assert_eq!(names(&client, query).await[0], "Pixel Harbor Quest", "{query}");
     }
 }
 
 #[tokio::test]
-async fn the_last_word_may_be_unfinished() {
-    let (_town, client) =
-        town_of([plain("Lanternfish"), plain("Lantern"), plain("Meadow Lantern"), plain("Other")]).await;
+async fn the_last_word_matches_as_a_prefix() {
+    let (_fixture, client) =
+        fixture_of([plain("Lanternfish"), plain("Lantern"), plain("Meadow Lantern"), plain("Other")]).await;
     for query in ["la", "lan", "lante"] {
         let found = names(&client, query).await;
         assert_eq!(found.len(), 3, "{query}: {found:?}");
@@ -80,8 +81,9 @@ async fn the_last_word_may_be_unfinished() {
 }
 
 #[tokio::test]
-async fn one_typo_from_five_letters_and_two_from_nine() {
-    let (_town, client) = town_of([plain("Moonbeam"), plain("Thunderstruck"), plain("Cat"), plain("Zebra")]).await;
+async fn one_typo_is_allowed_from_five_letters_and_two_from_nine() {
+    let (_fixture, client) =
+        fixture_of([plain("Moonbeam"), plain("Thunderstruck"), plain("Cat"), plain("Zebra")]).await;
     for query in ["monbeam", "mooonbeam", "moonbaem", "mounbeam"] {
         assert_eq!(names(&client, query).await, ["Moonbeam"], "{query}");
     }
@@ -96,7 +98,7 @@ async fn one_typo_from_five_letters_and_two_from_nine() {
 #[tokio::test]
 async fn a_name_weighs_more_than_tags_and_tags_more_than_text() {
     let manifest = |part: &'static str, value: Value| move |frame: &mut Value| frame["manifest"]["frame"][part] = value;
-    let (_town, client) = town_of([
+    let (_fixture, client) = fixture_of([
         app("Alpha", manifest("description", json!("All about falcons."))),
         app("Beta", manifest("tagline", json!("The falcons"))),
         app("Gamma", manifest("tags", json!(["falcons"]))),
@@ -113,7 +115,7 @@ async fn a_name_weighs_more_than_tags_and_tags_more_than_text() {
 
 #[tokio::test]
 async fn author_category_and_domain_are_searched() {
-    let (_town, client) = town_of([
+    let (_fixture, client) = fixture_of([
         app("Alpha", |frame| {
             frame["author"] = json!({ "fid": 1, "username": "wonderbird", "display_name": "Gustav Gans" });
         }),
@@ -134,28 +136,28 @@ async fn author_category_and_domain_are_searched() {
 }
 
 #[tokio::test]
-async fn ties_go_to_the_more_trending() {
+async fn ties_are_broken_by_trending_rank() {
     let rows = (0..30).map(|index| {
         app("Same Name", move |frame| frame["manifest"]["frame"]["home_url"] = format!("https://h{index}.site").into())
     });
-    let (_town, client) = town_of(rows).await;
+    let (_fixture, client) = fixture_of(rows).await;
     let found = client.discovery().search_mini_apps("same name", 50).await.expect("a list");
     let ranks: Vec<_> = found.iter().map(|app| app.engagement().trending_rank).collect();
     assert_eq!(ranks, (1..=30).map(Some).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn results_keep_the_limit_and_the_filters() {
-    let catalog = Catalog::of(800).saying_chains();
-    let town = Town::of(catalog.rows());
-    let client = town.open().await;
+async fn search_applies_limit_and_filters() {
+    let catalog = Catalog::of(800).with_chains();
+    let fixture = Fixture::of(catalog.rows());
+    let client = fixture.open().await;
     let discovery = client.discovery();
-    assert_eq!(discovery.search_mini_apps("daily", 3).await.expect("a list").len(), 3);
-    let all = discovery.search_mini_apps("daily", 1000).await.expect("a list");
+    assert_eq!(discovery.search_mini_apps(FREQUENT_WORD, 3).await.expect("a list").len(), 3);
+    let all = discovery.search_mini_apps(FREQUENT_WORD, 1000).await.expect("a list");
     assert!(all.len() > 50, "{}", all.len());
-    assert_eq!(discovery.search_mini_apps("daily", Selection::default()).await.expect("a list").len(), 50);
+    assert_eq!(discovery.search_mini_apps(FREQUENT_WORD, Selection::default()).await.expect("a list").len(), 50);
     let selection = Selection::first(1000).in_categories(["games", "music"]).on_networks(["base"]);
-    let filtered = discovery.search_mini_apps("daily", selection).await.expect("a list");
+    let filtered = discovery.search_mini_apps(FREQUENT_WORD, selection).await.expect("a list");
     let expected: Vec<_> = all
         .iter()
         .filter(|app| matches!(app.category(), Some("games" | "music")))
@@ -164,13 +166,13 @@ async fn results_keep_the_limit_and_the_filters() {
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(ids(&filtered), expected);
-    refused(ErrorKind::InvalidInput, discovery.search_mini_apps("daily", 0).await);
+    assert_kind(ErrorKind::InvalidInput, discovery.search_mini_apps(FREQUENT_WORD, 0).await);
 }
 
 #[tokio::test]
-async fn hostile_queries_are_answered() {
-    let town = Town::of(Catalog::of(300).rows());
-    let client = town.open().await;
+async fn hostile_queries_do_not_fail() {
+    let fixture = Fixture::of(Catalog::of(300).rows());
+    let client = fixture.open().await;
     let long_word = "x".repeat(1 << 20);
     let many_words = "pixel ".repeat(50_000);
     let queries = [
@@ -202,7 +204,8 @@ async fn hostile_queries_are_answered() {
 
 #[tokio::test]
 async fn words_of_other_scripts_are_found() {
-    let (_town, client) = town_of([plain("Москва Игра"), plain("東京マップ"), plain("مدينة"), plain("Latin")]).await;
+    let (_fixture, client) =
+        fixture_of([plain("Москва Игра"), plain("東京マップ"), plain("مدينة"), plain("Latin")]).await;
     for (query, name) in
         [("москва", "Москва Игра"), ("ИГРА", "Москва Игра"), ("東京", "東京マップ"), ("مدينة", "مدينة")]
     {

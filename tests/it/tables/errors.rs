@@ -1,22 +1,17 @@
-//! Errors of the database (SPEC 7, DESIGN 9), from real violations, the same on both engines.
+//! Database errors (SPEC 7, DESIGN 9), from real violations, equal on both engines.
 
 use serde_json::json;
 use townsquare::{
-    DATABASE_ERRORS, ErrorKind, FidgetPatch, NewFidget, NewRegistration, NewSpace, Operation, SpacePatch, SpaceType,
-    Uuid, blocking::wait,
+    ErrorKind, Operation, Uuid,
+    blocking::wait,
+    communities::{NewRegistration, SpaceType},
+    error::DATABASE_ERRORS,
+    spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
     on_both_engines,
-    store::{Engine, Store, assert_fails, required},
+    test_database::{Engine, assert_fails, required},
 };
-
-on_both_engines!(
-    a_dropped_table_is_named_so_by_every_operation,
-    a_failure_of_another_code_tells_the_databases_words,
-    a_check_of_another_program_is_a_database_error,
-    a_closed_client_says_so,
-    a_failed_write_leaves_the_next_ones_alone,
-);
 
 #[test]
 fn the_table_of_errors_is_spec_7s() {
@@ -49,122 +44,129 @@ fn the_prefixes_are_spec_7s() {
     }
 }
 
-fn a_dropped_table_is_named_so_by_every_operation(store: &Store) {
-    let space = store.space();
-    let fidget = store.fidget(space.id, "x");
-    store.community("town");
-    // Once while the tables are there: statements that were prepared before must find out too.
-    for dropped in [false, true] {
-        if dropped {
-            for table in ["fidgets", "spaces", "community_domains", "community_configs", "\"spaceRegistrations\""] {
-                // On PostgreSQL other tables' policies ask for this one.
-                let cascade = if store.engine == Engine::Postgres { " CASCADE" } else { "" };
-                store.outside.run(&format!("DROP TABLE {table}{cascade}"));
-            }
-        }
-        let (spaces, fidgets, communities) =
-            (store.service.spaces(), store.service.fidgets(), store.service.communities());
-        let registration = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Token);
-        let custom = townsquare::DomainType::Custom;
-        let results = [
-            ("Get space", wait(spaces.get_space(space.id)).map(drop)),
-            ("Create space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
-            ("Create spaces", wait(spaces.create_spaces(vec![NewSpace::named("x")])).map(drop)),
-            ("Update space", wait(spaces.update_space(space.id, SpacePatch::new().name("x"))).map(drop)),
-            ("Update space", wait(spaces.update_space(space.id, SpacePatch::new())).map(drop)),
-            ("Get user spaces", wait(spaces.get_user_spaces(space.id)).map(drop)),
-            ("Get public spaces", wait(spaces.get_public_spaces(1, 0)).map(drop)),
-            ("Get space with fidgets", wait(spaces.get_space_with_fidgets(space.id)).map(drop)),
-            ("Create fidget", wait(fidgets.create_fidget(space.id, NewFidget::of_type("x"))).map(drop)),
-            ("Create fidgets", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type("x")])).map(drop)),
-            ("Get fidget", wait(fidgets.get_fidget(fidget.id)).map(drop)),
-            ("Update fidget", wait(fidgets.update_fidget(fidget.id, FidgetPatch::new().kind("x"))).map(drop)),
-            ("Get space fidgets", wait(fidgets.get_space_fidgets(space.id)).map(drop)),
-            ("Save positions", wait(fidgets.save_positions(space.id, [(fidget.id, Some(json!(1)))].into())).map(drop)),
-            ("Delete fidget", wait(fidgets.delete_fidget(fidget.id))),
-            ("Delete space", wait(spaces.delete_space(space.id))),
-            ("Save community config", wait(communities.save_community_config("town", required())).map(drop)),
-            ("Get active community config", wait(communities.get_active_community_config("town")).map(drop)),
-            ("Update navigation", wait(communities.update_navigation("town", None)).map(drop)),
-            ("Save community domain", wait(communities.save_community_domain("town", "x.example", custom)).map(drop)),
-            ("Resolve community", wait(communities.resolve_community("town")).map(drop)),
-            ("Delete community domain", wait(communities.delete_community_domain("x.example"))),
-            ("Register space", wait(communities.register_space(registration)).map(drop)),
-            ("Get space registration", wait(communities.get_space_registration(space.id)).map(drop)),
-        ];
-        for (operation, result) in results {
+on_both_engines! {
+    fn every_operation_names_a_dropped_table(db: &TestDatabase) {
+        let space = db.space();
+        let fidget = db.fidget(space.id, "x");
+        db.community("town");
+        // Prepares the statements before the tables are dropped.
+        for dropped in [false, true] {
             if dropped {
-                let sentence = format!("{operation} failed: Database table not found");
-                assert_fails(result, ErrorKind::TableMissing, Some("42P01"), &sentence);
-            } else {
-                result.unwrap_or_else(|error| panic!("{operation}: {error}"));
+                for table in ["fidgets", "spaces", "community_domains", "community_configs", "\"spaceRegistrations\""] {
+                    // On PostgreSQL the policies of other tables read this table.
+                    let cascade = if db.engine == Engine::Postgres { " CASCADE" } else { "" };
+                    db.raw.run(&format!("DROP TABLE {table}{cascade}"));
+                }
+            }
+            let (spaces, fidgets, communities) = (db.service.spaces(), db.service.fidgets(), db.service.communities());
+            let registration = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Token);
+            let custom = townsquare::communities::DomainType::Custom;
+            let results = [
+                ("Get space", wait(spaces.get_space(space.id)).map(drop)),
+                ("Create space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
+                ("Create spaces", wait(spaces.create_spaces(vec![NewSpace::named("x")])).map(drop)),
+                ("Update space", wait(spaces.update_space(space.id, SpacePatch::new().name("x"))).map(drop)),
+                ("Update space", wait(spaces.update_space(space.id, SpacePatch::new())).map(drop)),
+                ("Get user spaces", wait(spaces.get_user_spaces(space.id)).map(drop)),
+                ("Get public spaces", wait(spaces.get_public_spaces(1, 0)).map(drop)),
+                ("Get space with fidgets", wait(spaces.get_space_with_fidgets(space.id)).map(drop)),
+                ("Create fidget", wait(fidgets.create_fidget(space.id, NewFidget::of_type("x"))).map(drop)),
+                ("Create fidgets", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type("x")])).map(drop)),
+                ("Get fidget", wait(fidgets.get_fidget(fidget.id)).map(drop)),
+                ("Update fidget", wait(fidgets.update_fidget(fidget.id, FidgetPatch::new().kind("x"))).map(drop)),
+                ("Get space fidgets", wait(fidgets.get_space_fidgets(space.id)).map(drop)),
+                (
+                    "Save positions",
+                    wait(fidgets.save_positions(space.id, [(fidget.id, Some(json!(1)))].into())).map(drop),
+                ),
+                ("Delete fidget", wait(fidgets.delete_fidget(fidget.id))),
+                ("Delete space", wait(spaces.delete_space(space.id))),
+                ("Save community config", wait(communities.save_community_config("town", required())).map(drop)),
+                ("Get active community config", wait(communities.get_active_community_config("town")).map(drop)),
+                ("Update navigation", wait(communities.update_navigation("town", None)).map(drop)),
+                (
+                    "Save community domain",
+                    wait(communities.save_community_domain("town", "x.example", custom)).map(drop),
+                ),
+                ("Resolve community", wait(communities.resolve_community("town")).map(drop)),
+                ("Delete community domain", wait(communities.delete_community_domain("x.example"))),
+                ("Register space", wait(communities.register_space(registration)).map(drop)),
+                ("Get space registration", wait(communities.get_space_registration(space.id)).map(drop)),
+            ];
+            for (operation, result) in results {
+                if dropped {
+                    let sentence = format!("{operation} failed: Database table not found");
+                    assert_fails(result, ErrorKind::TableMissing, Some("42P01"), &sentence);
+                } else {
+                    result.unwrap_or_else(|error| panic!("{operation}: {error}"));
+                }
             }
         }
     }
-}
 
-fn a_failure_of_another_code_tells_the_databases_words(store: &Store) {
-    store.outside.run(match store.engine {
-        Engine::Sqlite => {
-            "CREATE TRIGGER night BEFORE INSERT ON spaces BEGIN SELECT RAISE(ABORT, 'the town sleeps'); END"
-        }
-        Engine::Postgres => {
-            "CREATE FUNCTION night() RETURNS trigger LANGUAGE plpgsql AS $$
+    fn an_unmapped_sqlstate_carries_the_databases_message(db: &TestDatabase) {
+        db.raw.run(match db.engine {
+            Engine::Sqlite => {
+                "CREATE TRIGGER night BEFORE INSERT ON spaces BEGIN SELECT RAISE(ABORT, 'the town sleeps'); END"
+            }
+            Engine::Postgres => {
+                "CREATE FUNCTION night() RETURNS trigger LANGUAGE plpgsql AS $$
              BEGIN RAISE EXCEPTION 'the town sleeps'; END $$;
              CREATE TRIGGER night BEFORE INSERT ON spaces FOR EACH ROW EXECUTE FUNCTION night()"
-        }
-    });
-    let refused = wait(store.service.spaces().create_space(NewSpace::named("x")));
-    let sentence = "Create space failed: Database error: the town sleeps";
-    // P0001: raise_exception.
-    let error = assert_fails(refused, ErrorKind::Internal, Some("P0001"), sentence);
-    assert_eq!(error.message(), "Database error: the town sleeps");
-}
+            }
+        });
+        let refused = wait(db.service.spaces().create_space(NewSpace::named("x")));
+        let sentence = "Create space failed: Database error: the town sleeps";
+        // P0001: raise_exception.
+        let error = assert_fails(refused, ErrorKind::Internal, Some("P0001"), sentence);
+        assert_eq!(error.message(), "Database error: the town sleeps");
+    }
 
-fn a_check_of_another_program_is_a_database_error(store: &Store) {
-    store.outside.run(match store.engine {
-        Engine::Sqlite => "CREATE UNIQUE INDEX one_name ON spaces (name)",
-        Engine::Postgres => {
-            "CREATE UNIQUE INDEX one_name ON spaces (name);
+    fn a_foreign_check_constraint_is_a_database_error(db: &TestDatabase) {
+        db.raw.run(match db.engine {
+            Engine::Sqlite => "CREATE UNIQUE INDEX one_name ON spaces (name)",
+            Engine::Postgres => {
+                "CREATE UNIQUE INDEX one_name ON spaces (name);
              ALTER TABLE spaces ADD CHECK (name <> 'forbidden')"
+            }
+        });
+        wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("the first");
+        let second = wait(db.service.spaces().create_space(NewSpace::named("x")));
+        let sentence = "Create space failed: Record already exists";
+        assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
+        if db.engine == Engine::Postgres {
+            let error = wait(db.service.spaces().create_space(NewSpace::named("forbidden"))).expect_err("checked");
+            assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, Some("23514")));
+            assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
         }
-    });
-    wait(store.service.spaces().create_space(NewSpace::named("x"))).expect("the first");
-    let second = wait(store.service.spaces().create_space(NewSpace::named("x")));
-    let sentence = "Create space failed: Record already exists";
-    assert_fails(second, ErrorKind::AlreadyExists, Some("23505"), sentence);
-    if store.engine == Engine::Postgres {
-        let error = wait(store.service.spaces().create_space(NewSpace::named("forbidden"))).expect_err("checked");
-        assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, Some("23514")));
-        assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
     }
-}
 
-fn a_closed_client_says_so(store: &Store) {
-    let client = store.another().as_service();
-    let space = store.space();
-    wait(client.close());
-    let results = [
-        ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
-        ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
-        ("Create spaces", wait(client.spaces().create_spaces(vec![NewSpace::named("x")])).map(drop)),
-        ("Get user spaces", wait(client.spaces().get_user_spaces(space.id)).map(drop)),
-        ("Save community config", wait(client.communities().save_community_config("x", required())).map(drop)),
-    ];
-    for (operation, result) in results {
-        assert_fails(result, ErrorKind::Closed, None, &format!("{operation} failed: The client is closed"));
+    fn a_closed_client_fails_as_closed(db: &TestDatabase) {
+        let client = db.another().as_service();
+        let space = db.space();
+        wait(client.close());
+        let results = [
+            ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
+            ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
+            ("Create spaces", wait(client.spaces().create_spaces(vec![NewSpace::named("x")])).map(drop)),
+            ("Get user spaces", wait(client.spaces().get_user_spaces(space.id)).map(drop)),
+            ("Save community config", wait(client.communities().save_community_config("x", required())).map(drop)),
+        ];
+        for (operation, result) in results {
+            assert_fails(result, ErrorKind::Closed, None, &format!("{operation} failed: The client is closed"));
+        }
+        assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("the other client goes on"), space);
     }
-    assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("the other client goes on"), space);
-}
 
-fn a_failed_write_leaves_the_next_ones_alone(store: &Store) {
-    let lost = || NewSpace::named("lost").owned_by(Uuid::new_v4());
-    for round in 0..20 {
-        let error = wait(store.service.spaces().create_space(lost())).expect_err("nobody's");
-        assert_eq!(error.code(), Some("23503"));
-        let many = vec![NewSpace::named("x"), lost()];
-        assert_eq!(wait(store.service.spaces().create_spaces(many)).expect_err("one is lost").code(), Some("23503"));
-        wait(store.service.spaces().create_space(NewSpace::named(format!("{round}")))).expect("a good one");
+    fn a_failed_write_does_not_affect_later_writes(db: &TestDatabase) {
+        let lost = || NewSpace::named("lost").owned_by(Uuid::new_v4());
+        for round in 0..20 {
+            let error = wait(db.service.spaces().create_space(lost())).expect_err("nobody's");
+            assert_eq!(error.code(), Some("23503"));
+            let many = vec![NewSpace::named("x"), lost()];
+            assert_eq!(wait(db.service.spaces().create_spaces(many)).expect_err("one is lost").code(), Some("23503"));
+            wait(db.service.spaces().create_space(NewSpace::named(format!("{round}")))).expect("a good one");
+        }
+        assert_eq!(db.raw.count("spaces"), 20);
     }
-    assert_eq!(store.outside.count("spaces"), 20);
 }

@@ -1,5 +1,4 @@
-//! What the system below can do to a database: a full disk, a file that is read-only, a server that goes away,
-//! another program that holds the lock.
+//! Faults below the database: a full disk, a read-only file, a lost server, a foreign lock.
 
 use std::{
     fs,
@@ -16,25 +15,21 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use townsquare::{Client, Config, ErrorKind, NewSpace, blocking::wait};
+use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{
-    alone::{assert_passed, name_of, role},
     on_engine,
     postgres::is_root,
     skip::skip,
-    store::{Engine, Store, assert_fails, child_on, inherited},
-    temp::TempFolder,
+    subprocess::{assert_passed, name_of, role},
+    temp_dir,
+    test_database::{Engine, TestDatabase, assert_fails, child_on, inherited},
 };
 
-on_engine!(sqlite, Sqlite, a_write_waits_for_another_programs_lock_and_then_says_busy);
-
-on_engine!(postgres, Postgres, a_database_that_became_read_only_says_so, a_terminated_connection_is_replaced);
-
-/// What child processes of this file do; nothing in the process that the user started.
+/// Runs the part of a child process of this file; does nothing in the parent.
 #[test]
-fn a_part_under_limits() {
+fn child_process_under_limits() {
     match role().as_deref() {
-        Some("fill") => fill(),
+        Some("fill") => write_until_full(),
         Some("read-only") => {
             let error = wait(Client::open(inherited())).expect_err("it cannot be written to");
             assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
@@ -45,9 +40,9 @@ fn a_part_under_limits() {
     }
 }
 
-/// Runs a child under a shell's limits or powers: `before` is what the shell does first.
-fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
-    let child = child_on(&format!("sqlite:{}", database.display()), name_of(&a_part_under_limits), role, &[]);
+/// Runs a child process in a shell that first runs `before`, for example to set limits.
+fn child_with_limits(before: &str, database: &std::path::Path, role: &str) -> Command {
+    let child = child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[]);
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(child.get_program()).args(child.get_args());
     for (name, value) in child.get_envs() {
@@ -60,8 +55,8 @@ fn under(before: &str, database: &std::path::Path, role: &str) -> Command {
     shell
 }
 
-/// Writes until nothing more fits, and holds the failure to what DESIGN 9 says of it.
-fn fill() {
+/// Writes until a write fails, and checks that failure (DESIGN 9).
+fn write_until_full() {
     let client = wait(Client::open(inherited())).expect("opens").as_service();
     let small = wait(client.spaces().create_space(NewSpace::named("small"))).expect("fits");
     let mut written = 1;
@@ -75,17 +70,17 @@ fn fill() {
     };
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
     assert!(error.is_retryable());
-    // A limit on the file's size is an error of input and output, a full disk is a full disk.
+    // A file size limit is an I/O error, a full disk has its own code.
     assert!(matches!(error.code(), Some("53100" | "58030")), "{error:?}");
     assert!(error.to_string().starts_with("Create space failed: Database error: "), "{error}");
     assert_eq!(wait(client.spaces().get_space(small.id)).expect("reads go on"), small);
-    // Whatever was acknowledged is there, and no more; the database lives.
+    // Exactly the acknowledged rows exist, and the database works.
     let many = (0..3).map(|_| NewSpace::named("large").description("x".repeat(100_000))).collect();
     wait(client.spaces().create_spaces(many)).expect_err("still no room");
     wait(client.close());
-    let outside = townsquare_tests::outside::Outside::sqlite(&database());
-    assert_eq!(outside.value("PRAGMA integrity_check"), "ok");
-    assert_eq!(outside.count("spaces"), written);
+    let raw = townsquare_tests::raw_sql::RawConnection::sqlite(&database());
+    assert_eq!(raw.value("PRAGMA integrity_check"), "ok");
+    assert_eq!(raw.count("spaces"), written);
 }
 
 fn database() -> std::path::PathBuf {
@@ -93,18 +88,20 @@ fn database() -> std::path::PathBuf {
 }
 
 #[test]
-fn a_file_that_may_not_grow_loses_nothing() {
-    let folder = TempFolder::new();
-    // In blocks of 512 bytes or of 1 KB, as the shell likes.
-    let output = under("trap '' XFSZ; ulimit -f 4096", &folder.join("full.db"), "fill").output().expect("sh starts");
-    assert_passed(name_of(&a_part_under_limits), &output);
+fn a_file_size_limit_loses_no_acknowledged_write() {
+    let folder = temp_dir();
+    // In blocks of 512 or 1024 bytes, depending on the shell.
+    let output = child_with_limits("trap '' XFSZ; ulimit -f 4096", &folder.path().join("full.db"), "fill")
+        .output()
+        .expect("sh starts");
+    assert_passed(name_of(&child_process_under_limits), &output);
 }
 
 #[test]
-fn a_full_disk_loses_nothing() {
-    let folder = TempFolder::new();
+fn a_full_disk_loses_no_acknowledged_write() {
+    let folder = temp_dir();
     let mount = format!("mount -t tmpfs -o size=4m none '{}'", folder.path().display());
-    // As root, or as one who may become root in a name space of her own.
+    // As root, or as root in a user name space.
     let may = |flags: &&str| {
         let output = Command::new("unshare").args([*flags, "sh", "-c", &mount]).output();
         output.is_ok_and(|output| output.status.success())
@@ -113,7 +110,7 @@ fn a_full_disk_loses_nothing() {
         // The limit on the file's size, in the test above, is what can be had without the right to mount.
         return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
     };
-    let part = under(&format!("{mount} || exit 9"), &folder.join("full.db"), "fill");
+    let part = child_with_limits(&format!("{mount} || exit 9"), &folder.path().join("full.db"), "fill");
     let mut unshare = Command::new("unshare");
     unshare.arg(flags).arg(part.get_program()).args(part.get_args());
     for (name, value) in part.get_envs() {
@@ -121,105 +118,47 @@ fn a_full_disk_loses_nothing() {
             unshare.env(name, value);
         }
     }
-    assert_passed(name_of(&a_part_under_limits), &unshare.output().expect("unshare starts"));
+    assert_passed(name_of(&child_process_under_limits), &unshare.output().expect("unshare starts"));
 }
 
 #[test]
 fn a_read_only_file_is_refused_by_name() {
-    let folder = TempFolder::new();
-    let file = folder.join("closed.db");
+    let folder = temp_dir();
+    let file = folder.path().join("closed.db");
     let url = format!("sqlite:{}", file.display());
     wait(wait(Client::open(Config::new().database_url(url).catalog_api_key(""))).expect("opens").close());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("closed");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("closed");
     let before = fs::read(&file).expect("a file");
-    let part = under(":", &file, "read-only");
+    let part = child_with_limits(":", &file, "read-only");
     let output = if is_root() {
-        // Nothing is read-only to root.
-        let mut nobody = Command::new("runuser");
-        nobody.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
-        nobody.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        nobody.current_dir("/").output()
+        // Root ignores file permissions.
+        let mut anonymous = Command::new("runuser");
+        anonymous.args(["-u", "nobody", "--"]).arg(part.get_program()).args(part.get_args());
+        anonymous.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        anonymous.current_dir("/").output()
     } else {
         { part }.output()
     };
     let output = output.expect("starts");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("opened");
-    assert_passed(name_of(&a_part_under_limits), &output);
+    assert_passed(name_of(&child_process_under_limits), &output);
     assert_eq!(fs::read(&file).expect("a file"), before);
 }
 
-fn a_write_waits_for_another_programs_lock_and_then_says_busy(store: &Store) {
-    let patience = Duration::from_millis(300);
-    let client = wait(Client::open(store.config().busy_timeout(patience))).expect("opens").as_service();
-    let space = store.space();
-    store.outside.run("BEGIN IMMEDIATE");
-    let start = Instant::now();
-    let refused = wait(client.spaces().create_space(NewSpace::named("x")));
-    let waited = start.elapsed();
-    let sentence = "Create space failed: Database error: database is locked";
-    let error = assert_fails(refused, ErrorKind::Unavailable, Some("55P03"), sentence);
-    assert!(error.is_retryable() && waited >= patience, "{waited:?}");
-    assert_eq!(wait(client.spaces().get_space(space.id)).expect("readers never wait"), space);
-    thread::scope(|scope| {
-        let patient = scope.spawn(|| wait(store.service.spaces().create_space(NewSpace::named("patient"))));
-        // Long enough for the writer to be waiting, in most runs; right in all of them.
-        let _ = wait(client.spaces().create_space(NewSpace::named("x")));
-        store.outside.run("COMMIT");
-        patient.join().expect("no panic").expect("it had its turn");
-    });
-    wait(client.spaces().create_space(NewSpace::named("again"))).expect("another try");
-    wait(client.close());
-}
-
-fn a_database_that_became_read_only_says_so(store: &Store) {
-    let (_, database) = store.database();
-    store.outside.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
-    let client = store.another().as_service();
-    let refused = wait(client.spaces().create_space(NewSpace::named("x")));
-    let sentence = "Create space failed: Database error: cannot execute INSERT in a read-only transaction";
-    assert_fails(refused, ErrorKind::Internal, Some("25006"), sentence);
-    assert_eq!(wait(client.spaces().get_public_spaces(1, 0)).expect("reads go on"), []);
-    wait(client.close());
-}
-
-/// As after a restart of the server.
-fn a_terminated_connection_is_replaced(store: &Store) {
-    let space = store.space();
-    let (server, database) = store.database();
-    let administrator = server.administrator("postgres");
-    for round in 0..3 {
-        administrator.run(&format!(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-             WHERE datname = '{database}' AND application_name = 'townsquare'"
-        ));
-        assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("a new connection"), space, "{round}");
-        wait(store.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("and it writes");
-        administrator.run(&format!(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-             WHERE datname = '{database}' AND application_name = 'townsquare'"
-        ));
-        // A lone write must not be done twice: it may fail, as retryable, but the next one works.
-        if let Err(error) = wait(store.service.spaces().create_space(NewSpace::named("y"))) {
-            assert!(error.is_retryable(), "{error:?}");
-        }
-        wait(store.service.spaces().create_space(NewSpace::named("y"))).expect("the next");
-    }
-}
-
-/// A wire between a client and the server that can be cut.
-struct Wire {
+/// A proxy between a client and the server that can drop all connections.
+struct Proxy {
     port: u16,
     is_cut: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<TcpStream>>>,
 }
 
-impl Wire {
-    fn to(port: u16) -> Wire {
+impl Proxy {
+    fn to(port: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own = listener.local_addr().expect("an address").port();
         let (is_cut, ends) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let wire = Wire { port: own, is_cut: Arc::clone(&is_cut), ends: Arc::clone(&ends) };
+        let wire = Proxy { port: own, is_cut: Arc::clone(&is_cut), ends: Arc::clone(&ends) };
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 if is_cut.load(Ordering::Acquire) {
@@ -243,9 +182,9 @@ impl Wire {
         wire
     }
 
-    fn cut(&self) {
+    fn disconnect(&self) {
         self.is_cut.store(true, Ordering::Release);
-        // The listener wakes up, sees it, and goes.
+        // Wakes the listener, which then ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         for end in self.ends.lock().drain(..) {
             let _ = end.shutdown(Shutdown::Both);
@@ -253,18 +192,18 @@ impl Wire {
     }
 }
 
-/// SPEC 7's last line: a failure that no SQLSTATE comes with.
+/// A failure without SQLSTATE (SPEC 7, last line).
 #[test]
-fn a_server_that_is_gone_is_an_unknown_database_error() {
-    let Some(store) = Store::on(Engine::Postgres) else { return };
-    let (server, _) = store.database();
-    let wire = Wire::to(server.port());
-    let url = store.url().replace(&format!(":{}/", server.port()), &format!(":{}/", wire.port));
-    let config = store.config().database_url(url).busy_timeout(Duration::from_secs(1));
+fn a_lost_server_is_an_unknown_database_error() {
+    let Some(db) = TestDatabase::on(Engine::Postgres) else { return };
+    let (server, _) = db.database();
+    let wire = Proxy::to(server.port());
+    let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", wire.port));
+    let config = db.config().database_url(url).busy_timeout(Duration::from_secs(1));
     let client = wait(Client::open(config)).expect("opens").as_service();
-    let space = store.space();
+    let space = db.space();
     assert_eq!(wait(client.spaces().get_space(space.id)).expect("read"), space);
-    wire.cut();
+    wire.disconnect();
     let results = [
         ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
         ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),
@@ -276,4 +215,66 @@ fn a_server_that_is_gone_is_an_unknown_database_error() {
         assert!(error.is_retryable());
     }
     wait(client.close());
+}
+
+on_engine! { Sqlite in sqlite;
+    fn a_write_waits_for_a_foreign_lock_and_then_fails_as_busy(db: &TestDatabase) {
+        let patience = Duration::from_millis(300);
+        let client = wait(Client::open(db.config().busy_timeout(patience))).expect("opens").as_service();
+        let space = db.space();
+        db.raw.run("BEGIN IMMEDIATE");
+        let start = Instant::now();
+        let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+        let waited = start.elapsed();
+        let sentence = "Create space failed: Database error: database is locked";
+        let error = assert_fails(refused, ErrorKind::Unavailable, Some("55P03"), sentence);
+        assert!(error.is_retryable() && waited >= patience, "{waited:?}");
+        assert_eq!(wait(client.spaces().get_space(space.id)).expect("readers never wait"), space);
+        thread::scope(|scope| {
+            let patient = scope.spawn(|| wait(db.service.spaces().create_space(NewSpace::named("patient"))));
+            // In most runs the writer waits by now; the test passes either way.
+            let _ = wait(client.spaces().create_space(NewSpace::named("x")));
+            db.raw.run("COMMIT");
+            patient.join().expect("no panic").expect("it had its turn");
+        });
+        wait(client.spaces().create_space(NewSpace::named("again"))).expect("another try");
+        wait(client.close());
+    }
+}
+
+on_engine! { Postgres in postgres;
+    fn writing_to_a_read_only_database_is_reported(db: &TestDatabase) {
+        let (_, database) = db.database();
+        db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
+        let client = db.another().as_service();
+        let refused = wait(client.spaces().create_space(NewSpace::named("x")));
+        let sentence = "Create space failed: Database error: cannot execute INSERT in a read-only transaction";
+        assert_fails(refused, ErrorKind::Internal, Some("25006"), sentence);
+        assert_eq!(wait(client.spaces().get_public_spaces(1, 0)).expect("reads go on"), []);
+        wait(client.close());
+    }
+
+    /// A pooled connection is lost, as after a restart of the server.
+    fn a_terminated_connection_is_replaced(db: &TestDatabase) {
+        let space = db.space();
+        let (server, database) = db.database();
+        let administrator = server.administrator("postgres");
+        for round in 0..3 {
+            administrator.run(&format!(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+             WHERE datname = '{database}' AND application_name = 'townsquare'"
+            ));
+            assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("a new connection"), space, "{round}");
+            wait(db.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("and it writes");
+            administrator.run(&format!(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+             WHERE datname = '{database}' AND application_name = 'townsquare'"
+            ));
+            // The write may fail as retryable, because it must not be repeated; the next one works.
+            if let Err(error) = wait(db.service.spaces().create_space(NewSpace::named("y"))) {
+                assert!(error.is_retryable(), "{error:?}");
+            }
+            wait(db.service.spaces().create_space(NewSpace::named("y"))).expect("the next");
+        }
+    }
 }

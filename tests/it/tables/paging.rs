@@ -1,122 +1,27 @@
-//! Public spaces by pages (SPEC 4.5, 8): order, defaults, bounds, and pages that never repeat a row.
+//! Pages of public spaces (SPEC 4.5, 8): order, defaults, limits, and no repeated rows.
 
 use std::{collections::HashSet, time::Duration};
 
-use townsquare::{Config, DEFAULT_PAGE, ErrorKind, NewSpace, Owner, SpacePatch, Uuid, blocking::wait};
+use townsquare::{
+    Config, ErrorKind, Uuid,
+    blocking::wait,
+    spaces::{DEFAULT_PAGE, NewSpace, Owner, SpacePatch},
+};
 use townsquare_tests::{
     on_both_engines,
-    store::{Engine, Store},
+    test_database::{Engine, TestDatabase},
 };
 
-on_both_engines!(
-    public_spaces_carry_the_owners_id_and_email,
-    private_spaces_are_in_no_page,
-    pages_are_rows_offset_to_offset_plus_limit,
-    pages_never_repeat_a_row_of_one_moment,
-    rows_without_a_time_come_first,
-    limits_are_1_to_1000_and_offsets_from_0,
-);
-
-fn ids(store: &Store, limit: u32, offset: u64) -> Vec<Uuid> {
-    let page = wait(store.client.spaces().get_public_spaces(limit, offset)).expect("a page");
+fn ids(db: &TestDatabase, limit: u32, offset: u64) -> Vec<Uuid> {
+    let page = wait(db.client.spaces().get_public_spaces(limit, offset)).expect("a page");
     page.iter().map(|space| space.id).collect()
 }
 
-fn public_spaces_carry_the_owners_id_and_email(store: &Store) {
-    let owner = Uuid::new_v4();
-    store.user_of(owner, "Mayor+x@town.example");
-    let space = store.public_space(owner, "Plaza");
-    store.hands.advance(Duration::from_secs(1));
-    let free = wait(store.service.spaces().create_space(NewSpace::named("free").public())).expect("created");
-    let page = wait(store.client.spaces().get_public_spaces(DEFAULT_PAGE, 0)).expect("a page");
-    assert_eq!(page.iter().map(|found| &found.space).collect::<Vec<_>>(), [&free, &space]);
-    assert_eq!(page[0].owner, None, "a space without owner is listed all the same");
-    let Some(Owner { id, email, .. }) = &page[1].owner else { panic!("an owner") };
-    assert_eq!((*id, email.as_deref()), (owner, Some("Mayor+x@town.example")));
-}
-
-fn private_spaces_are_in_no_page(store: &Store) {
-    let owner = store.user();
-    let space = store.public_space(owner, "shown");
-    wait(store.service.spaces().create_space(NewSpace::named("hidden").owned_by(owner))).expect("created");
-    assert_eq!(ids(store, 10, 0), [space.id]);
-    wait(store.service.spaces().update_space(space.id, SpacePatch::new().hidden())).expect("hidden");
-    assert_eq!(ids(store, 10, 0), Vec::<Uuid>::new());
-    assert_eq!(wait(store.service.spaces().get_public_spaces(10, 0)).expect("a page"), [], "nor for the service");
-    wait(store.service.spaces().update_space(space.id, SpacePatch::new().published())).expect("shown");
-    assert_eq!(ids(store, 10, 0), [space.id]);
-}
-
-fn pages_are_rows_offset_to_offset_plus_limit(store: &Store) {
-    let owner = store.user();
-    let mut made: Vec<_> = (0..45)
-        .map(|index| {
-            store.hands.advance(Duration::from_micros(1));
-            store.public_space(owner, &format!("{index}")).id
-        })
-        .collect();
-    made.reverse();
-    assert_eq!(DEFAULT_PAGE, 20);
-    assert_eq!(ids(store, DEFAULT_PAGE, 0), made[..20]);
-    assert_eq!(ids(store, DEFAULT_PAGE, 20), made[20..40]);
-    assert_eq!(ids(store, DEFAULT_PAGE, 40), made[40..]);
-    assert_eq!(ids(store, 3, 7), made[7..10]);
-    assert_eq!(ids(store, 1, 44), made[44..]);
-    assert_eq!(ids(store, 1_000, 0), made);
-    assert_eq!(ids(store, 20, 45), Vec::<Uuid>::new());
-    assert_eq!(ids(store, 20, u64::try_from(i64::MAX).expect("in range")), Vec::<Uuid>::new());
-}
-
-fn pages_never_repeat_a_row_of_one_moment(store: &Store) {
-    let owner = store.user();
-    let spaces = (0..200).map(|index| NewSpace::named(format!("{index}")).owned_by(owner).public()).collect();
-    let mut made: Vec<_> =
-        wait(store.service.spaces().create_spaces(spaces)).expect("created").iter().map(|space| space.id).collect();
-    made.sort();
-    let mut seen = Vec::new();
-    for page in 0..29 {
-        seen.extend(ids(store, 7, page * 7));
-        // A change of another column moves nothing.
-        let touched = made[usize::try_from(page).expect("small") * 3];
-        wait(store.service.spaces().update_space(touched, SpacePatch::new().name("touched"))).expect("updated");
-    }
-    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 200);
-    assert_eq!(seen, made, "ties are broken by id");
-}
-
-/// Other programs may leave the time out (SPEC 2.6 does not require it); both engines then have the
-/// order that `created_at DESC` has in PostgreSQL.
-fn rows_without_a_time_come_first(store: &Store) {
-    let owner = store.user();
-    let space = store.public_space(owner, "timed");
-    let untimed = Uuid::from_u128(1);
-    store.outside.run(&format!(
-        "INSERT INTO spaces (id, name, owner_id, is_public, created_at) VALUES ('{untimed}', 'x', '{owner}', true, NULL)"
-    ));
-    assert_eq!(ids(store, 10, 0), [untimed, space.id]);
-    let own = wait(store.service.spaces().get_user_spaces(owner)).expect("a list");
-    assert_eq!(own.iter().map(|space| space.id).collect::<Vec<_>>(), [untimed, space.id]);
-}
-
-fn limits_are_1_to_1000_and_offsets_from_0(store: &Store) {
-    let spaces = store.client.spaces();
-    for (limit, offset, named) in
-        [(0, 0, "limit"), (1_001, 0, "limit"), (u32::MAX, 0, "limit"), (1, u64::MAX, "offset")]
-    {
-        let error = wait(spaces.get_public_spaces(limit, offset)).expect_err(named);
-        assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, None), "{error}");
-        assert!(error.to_string().starts_with("Get public spaces failed: "), "{error}");
-        assert!(error.message().contains(named), "{error}");
-    }
-    wait(spaces.get_public_spaces(1, 0)).expect("the least");
-    wait(spaces.get_public_spaces(1_000, 0)).expect("the most");
-}
-
 fn addresses_are_hidden_on_request(engine: Engine) {
-    let Some(store) = Store::with(engine, Config::hide_owner_email) else { return };
-    let owner = store.user();
-    store.public_space(owner, "Plaza");
-    for client in [&store.client, &store.service] {
+    let Some(db) = TestDatabase::with(engine, Config::hide_owner_email) else { return };
+    let owner = db.user();
+    db.public_space(owner, "Plaza");
+    for client in [&db.client, &db.service] {
         let page = wait(client.spaces().get_public_spaces(1, 0)).expect("a page");
         let Some(Owner { id, email, .. }) = &page[0].owner else { panic!("an owner") };
         assert_eq!((*id, email), (owner, &None));
@@ -131,4 +36,96 @@ fn addresses_are_hidden_on_request_in_sqlite() {
 #[test]
 fn addresses_are_hidden_on_request_in_postgres() {
     addresses_are_hidden_on_request(Engine::Postgres);
+}
+
+on_both_engines! {
+    fn public_spaces_carry_the_owners_id_and_email(db: &TestDatabase) {
+        let owner = Uuid::new_v4();
+        db.user_of(owner, "Mayor+x@town.example");
+        let space = db.public_space(owner, "Plaza");
+        db.clock.advance(Duration::from_secs(1));
+        let free = wait(db.service.spaces().create_space(NewSpace::named("free").public())).expect("created");
+        let page = wait(db.client.spaces().get_public_spaces(DEFAULT_PAGE, 0)).expect("a page");
+        assert_eq!(page.iter().map(|found| &found.space).collect::<Vec<_>>(), [&free, &space]);
+        assert_eq!(page[0].owner, None, "a space without owner is listed all the same");
+        let Some(Owner { id, email, .. }) = &page[1].owner else { panic!("an owner") };
+        assert_eq!((*id, email.as_deref()), (owner, Some("Mayor+x@town.example")));
+    }
+
+    fn pages_contain_no_private_spaces(db: &TestDatabase) {
+        let owner = db.user();
+        let space = db.public_space(owner, "shown");
+        wait(db.service.spaces().create_space(NewSpace::named("hidden").owned_by(owner))).expect("created");
+        assert_eq!(ids(db, 10, 0), [space.id]);
+        wait(db.service.spaces().update_space(space.id, SpacePatch::new().hidden())).expect("hidden");
+        assert_eq!(ids(db, 10, 0), Vec::<Uuid>::new());
+        assert_eq!(wait(db.service.spaces().get_public_spaces(10, 0)).expect("a page"), [], "nor for the service");
+        wait(db.service.spaces().update_space(space.id, SpacePatch::new().published())).expect("shown");
+        assert_eq!(ids(db, 10, 0), [space.id]);
+    }
+
+    fn pages_are_rows_offset_to_offset_plus_limit(db: &TestDatabase) {
+        let owner = db.user();
+        let mut made: Vec<_> = (0..45)
+            .map(|index| {
+                db.clock.advance(Duration::from_micros(1));
+                db.public_space(owner, &format!("{index}")).id
+            })
+            .collect();
+        made.reverse();
+        assert_eq!(DEFAULT_PAGE, 20);
+        assert_eq!(ids(db, DEFAULT_PAGE, 0), made[..20]);
+        assert_eq!(ids(db, DEFAULT_PAGE, 20), made[20..40]);
+        assert_eq!(ids(db, DEFAULT_PAGE, 40), made[40..]);
+        assert_eq!(ids(db, 3, 7), made[7..10]);
+        assert_eq!(ids(db, 1, 44), made[44..]);
+        assert_eq!(ids(db, 1_000, 0), made);
+        assert_eq!(ids(db, 20, 45), Vec::<Uuid>::new());
+        assert_eq!(ids(db, 20, u64::try_from(i64::MAX).expect("in range")), Vec::<Uuid>::new());
+    }
+
+    fn pages_of_rows_with_equal_times_do_not_overlap(db: &TestDatabase) {
+        let owner = db.user();
+        let spaces = (0..200).map(|index| NewSpace::named(format!("{index}")).owned_by(owner).public()).collect();
+        let mut made: Vec<_> =
+            wait(db.service.spaces().create_spaces(spaces)).expect("created").iter().map(|space| space.id).collect();
+        made.sort();
+        let mut seen = Vec::new();
+        for page in 0..29 {
+            seen.extend(ids(db, 7, page * 7));
+            // An update of another column does not change the order.
+            let touched = made[usize::try_from(page).expect("small") * 3];
+            wait(db.service.spaces().update_space(touched, SpacePatch::new().name("touched"))).expect("updated");
+        }
+        assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 200);
+        assert_eq!(seen, made, "ties are broken by id");
+    }
+
+    /// SPEC 2.6 does not require `created_at`, so other programs may write NULL; both engines then use the
+    /// order of PostgreSQL's `created_at DESC`.
+    fn rows_without_created_at_come_first(db: &TestDatabase) {
+        let owner = db.user();
+        let space = db.public_space(owner, "timed");
+        let untimed = Uuid::from_u128(1);
+        db.raw.run(&format!(
+            "INSERT INTO spaces (id, name, owner_id, is_public, created_at) VALUES ('{untimed}', 'x', '{owner}', true, NULL)"
+        ));
+        assert_eq!(ids(db, 10, 0), [untimed, space.id]);
+        let own = wait(db.service.spaces().get_user_spaces(owner)).expect("a list");
+        assert_eq!(own.iter().map(|space| space.id).collect::<Vec<_>>(), [untimed, space.id]);
+    }
+
+    fn limits_are_1_to_1000_and_offsets_from_0(db: &TestDatabase) {
+        let spaces = db.client.spaces();
+        for (limit, offset, named) in
+            [(0, 0, "limit"), (1_001, 0, "limit"), (u32::MAX, 0, "limit"), (1, u64::MAX, "offset")]
+        {
+            let error = wait(spaces.get_public_spaces(limit, offset)).expect_err(named);
+            assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidInput, None), "{error}");
+            assert!(error.to_string().starts_with("Get public spaces failed: "), "{error}");
+            assert!(error.message().contains(named), "{error}");
+        }
+        wait(spaces.get_public_spaces(1, 0)).expect("the least");
+        wait(spaces.get_public_spaces(1_000, 0)).expect("the most");
+    }
 }

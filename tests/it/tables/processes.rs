@@ -1,4 +1,4 @@
-//! Several processes, and the end of one (issue "tables"): opening at once, working side by side, being killed.
+//! Several processes on one database: concurrent opens, concurrent writes, and a killed writer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,25 +10,22 @@ use std::{
 };
 
 use serde_json::json;
-use townsquare::{Client, NewFidget, NewSpace, SpacePatch, Uuid, blocking::wait};
+use townsquare::{
+    Client, Uuid,
+    blocking::wait,
+    spaces::{NewFidget, NewSpace, SpacePatch},
+};
 use townsquare_tests::{
-    alone::{assert_passed, name_of, role},
-    on_both_engines,
-    random::Random,
-    setting::setting,
-    store::{Engine, Fresh, Store, child_on, inherited},
-    wait::DEADLINE,
+    Rng, on_both_engines,
+    setting::{seed, setting},
+    subprocess::{assert_passed, name_of, role},
+    test_database::{EmptyDatabase, Engine, child_on, inherited},
+    wait::{DEADLINE, wait_until},
 };
 
-on_both_engines!(
-    two_clients_see_each_others_writes,
-    writers_and_readers_work_side_by_side,
-    what_was_acknowledged_survives_a_kill
-);
-
-/// What child processes of this file do; nothing in the process that the user started.
+/// Runs the part of a child process of this file; does nothing in the parent.
 #[test]
-fn a_part_in_another_process() {
+fn child_process_entry_point() {
     match role().as_deref() {
         Some("open") => {
             let client = wait(Client::open(inherited())).expect("opens");
@@ -42,20 +39,20 @@ fn a_part_in_another_process() {
     }
 }
 
-fn part() -> &'static str {
-    name_of(&a_part_in_another_process)
+fn entry_point() -> &'static str {
+    name_of(&child_process_entry_point)
 }
 
 fn eight_processes_open_a_new_database_at_once(engine: Engine) {
-    let Some(fresh) = Fresh::on(engine) else { return };
+    let Some(empty) = EmptyDatabase::on(engine) else { return };
     let children: Vec<_> =
-        (0..8).map(|_| child_on(&fresh.url(), part(), "open", &[]).spawn().expect("starts")).collect();
+        (0..8).map(|_| child_on(&empty.url(), entry_point(), "open", &[]).spawn().expect("starts")).collect();
     for child in children {
-        assert_passed(part(), &child.wait_with_output().expect("ends"));
+        assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
     }
-    assert_eq!(fresh.outside().count("spaces"), 8);
-    let store = fresh.open();
-    wait(store.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
+    assert_eq!(empty.raw().count("spaces"), 8);
+    let db = empty.open();
+    wait(db.service.spaces().create_space(NewSpace::named("ninth"))).expect("created");
 }
 
 #[test]
@@ -68,31 +65,6 @@ fn eight_processes_open_a_new_sqlite_file_at_once() {
 #[test]
 fn eight_processes_open_a_new_postgres_database_at_once() {
     eight_processes_open_a_new_database_at_once(Engine::Postgres);
-}
-
-fn two_clients_see_each_others_writes(store: &Store) {
-    let other = store.another().as_service();
-    let space = store.space();
-    assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
-    let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
-    assert_eq!(wait(store.service.spaces().get_space(space.id)).expect("seen"), renamed);
-    thread::scope(|scope| {
-        for client in [&store.service, &other] {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..25 {
-                        wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
-                        wait(client.spaces().update_space(space.id, SpacePatch::new().published())).expect("updated");
-                    }
-                });
-            }
-        }
-    });
-    assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
-    let last = wait(store.service.spaces().get_space(space.id)).expect("read");
-    // The clock stood still: each of 201 updates moved the time by a microsecond, and none was lost.
-    assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
-    wait(other.close());
 }
 
 fn seconds() -> u64 {
@@ -122,7 +94,7 @@ fn read_for_a_while() {
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
         for space in wait(client.spaces().get_public_spaces(20, 0)).expect("a page") {
-            // It may be gone again by now, but never be half there.
+            // It may be deleted by now, but never be incomplete.
             if let Ok(found) = wait(client.spaces().get_space_with_fidgets(space.id)) {
                 assert_eq!(found.fidgets.len(), 2, "a pair is written in one transaction");
             }
@@ -131,66 +103,53 @@ fn read_for_a_while() {
     wait(client.close());
 }
 
-fn writers_and_readers_work_side_by_side(store: &Store) {
-    let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
-    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
-        .map(|role| store.child(part(), role, &variables).spawn().expect("starts"))
-        .into();
-    for child in children {
-        // A `database is locked` would be a panic of the child's.
-        assert_passed(part(), &child.wait_with_output().expect("ends"));
-    }
-    assert!(store.outside.count("spaces") > 0);
-}
-
-/// Four threads write without end; each tells on standard output what was acknowledged.
+/// Writes on four threads until the process is killed; prints each acknowledged write.
 fn write_and_acknowledge() {
     let client = wait(Client::open(inherited())).expect("opens").as_service();
-    let tell = |what: &str| {
+    let acknowledge = |what: &str| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ACK {what}").and_then(|()| out.flush()).expect("the parent listens");
     };
     thread::scope(|scope| {
         for writer in 0..4 {
-            let (client, tell) = (&client, &tell);
+            let (client, acknowledge) = (&client, &acknowledge);
             scope.spawn(move || {
                 for number in 0.. {
                     let name = format!("{writer}/{number}");
-                    let trio = (0..3).map(|_| NewSpace::named(name.clone())).collect();
-                    let made = wait(client.spaces().create_spaces(trio)).expect("created");
-                    tell(&format!("made {name}"));
+                    let three = (0..3).map(|_| NewSpace::named(name.clone())).collect();
+                    let made = wait(client.spaces().create_spaces(three)).expect("created");
+                    acknowledge(&format!("made {name}"));
                     let space = made[0].id;
                     let pair = vec![NewFidget::of_type(name.clone()), NewFidget::of_type(name.clone())];
                     let pair = wait(client.fidgets().create_fidgets(space, pair)).expect("created");
                     let positions: BTreeMap<Uuid, _> =
                         pair.iter().map(|fidget| (fidget.id, Some(json!(number)))).collect();
                     wait(client.fidgets().save_positions(space, positions)).expect("saved");
-                    tell(&format!("placed {name}"));
+                    acknowledge(&format!("placed {name}"));
                     wait(client.spaces().delete_space(made[1].id)).expect("deleted");
-                    tell(&format!("deleted {}", made[1].id));
+                    acknowledge(&format!("deleted {}", made[1].id));
                 }
             });
         }
     });
 }
 
-/// Lets a child write, kills it after so long, and returns what it had been told is done.
-fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
+/// Kills a writing child after `wait`; returns the writes that it acknowledged.
+fn acknowledged_before_kill(mut child: Child, wait: Duration) -> BTreeSet<String> {
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let (first, begun) = mpsc::channel();
     let listener = thread::spawn(move || {
-        let mut told = BTreeSet::new();
+        let mut acknowledged = BTreeSet::new();
         for line in lines.map_while(Result::ok) {
             if let Some((_, what)) = line.split_once("ACK ") {
-                told.insert(what.to_owned());
+                acknowledged.insert(what.to_owned());
                 let _ = first.send(());
             }
         }
-        told
+        acknowledged
     });
     begun.recv_timeout(DEADLINE).expect("the child writes");
-    // Nothing to wait for but the moment itself.
+    // Waits for the time-out: nothing is ever sent.
     let (_kept, never) = mpsc::channel::<()>();
     let _ = never.recv_timeout(wait);
     child.kill().expect("killed");
@@ -198,45 +157,89 @@ fn killed_after(mut child: Child, wait: Duration) -> BTreeSet<String> {
     listener.join().expect("no panic")
 }
 
-fn what_was_acknowledged_survives_a_kill(store: &Store) {
-    let usual = if store.engine == Engine::Sqlite { 20 } else { 5 };
-    let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
-    let mut random = Random::seeded(setting("TOWNSQUARE_TEST_SEED", 9));
-    for round in 0..rounds {
-        store.outside.run("DELETE FROM fidgets; DELETE FROM spaces");
-        let child = store.child(part(), "acknowledge", &[]).spawn().expect("starts");
-        let told = killed_after(child, Duration::from_micros(random.below(40_000) as u64));
-        let rows = store.outside.rows("SELECT name, count(*) FROM spaces GROUP BY name");
-        let spaces: BTreeMap<_, _> = pairs(rows).collect();
-        let placed: BTreeMap<_, _> =
-            pairs(store.outside.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
-        let ids: BTreeSet<_> = store.outside.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
-        assert!(told.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
-        for what in &told {
-            let (done, name) = what.split_once(' ').expect("two words");
-            match done {
-                "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),
-                "placed" => assert_eq!(placed.get(name), Some(&2), "round {round}: {what} is lost"),
-                _ => assert!(!ids.contains(name), "round {round}: {what} is undone"),
-            }
-        }
-        for (name, count) in &spaces {
-            assert!([2, 3].contains(count), "round {round}: {name} is half there: {count}");
-        }
-        for (name, count) in &placed {
-            assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
-        }
-        let per_space = store.outside.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
-        assert!(pairs(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
-        let complaints = store.complaints();
-        assert!(complaints.is_empty(), "round {round}: {complaints:?}");
-    }
-}
-
-fn pairs(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
+fn names_and_counts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, u32)> {
     rows.into_iter().map(|row| {
         let mut row = row.into_iter().flatten();
         let name = row.next().expect("a name");
         (name, row.next().and_then(|count| count.parse().ok()).expect("a count"))
     })
+}
+
+on_both_engines! {
+    fn two_clients_see_each_others_writes(db: &TestDatabase) {
+        let other = db.another().as_service();
+        let space = db.space();
+        assert_eq!(wait(other.spaces().get_space(space.id)).expect("seen"), space);
+        let renamed = wait(other.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("updated");
+        assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("seen"), renamed);
+        thread::scope(|scope| {
+            for client in [&db.service, &other] {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..25 {
+                            wait(client.fidgets().create_fidget(space.id, NewFidget::of_type("x"))).expect("created");
+                            wait(client.spaces().update_space(space.id, SpacePatch::new().published()))
+                                .expect("updated");
+                        }
+                    });
+                }
+            }
+        });
+        assert_eq!(wait(other.fidgets().get_space_fidgets(space.id)).expect("a list").len(), 200);
+        let last = wait(db.service.spaces().get_space(space.id)).expect("read");
+        // With a stopped clock, each of the 201 updates adds a microsecond.
+        assert_eq!(last.updated_at.duration_since(space.updated_at).as_micros(), 201);
+        wait(other.close());
+    }
+
+    fn writers_and_readers_in_six_processes_do_not_fail(db: &TestDatabase) {
+        let variables = [("TOWNSQUARE_TEST_SECONDS", seconds().to_string())];
+        let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let children: Vec<_> = ["write", "write", "read", "read", "read", "read"]
+            .map(|role| db.child(entry_point(), role, &variables).spawn().expect("starts"))
+            .into();
+        for child in children {
+            // A child panics on `database is locked`.
+            assert_passed(entry_point(), &child.wait_with_output().expect("ends"));
+        }
+        assert!(db.raw.count("spaces") > 0);
+    }
+
+    fn acknowledged_writes_survive_a_kill(db: &TestDatabase) {
+        let usual = if db.engine == Engine::Sqlite { 20 } else { 5 };
+        let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
+        let mut random = Rng::with_seed(seed(9));
+        for round in 0..rounds {
+            // On PostgreSQL, backends of the child killed last may still hold locks.
+            wait_until("the rows of the last round are deleted", || {
+                db.raw.try_rows("DELETE FROM fidgets; DELETE FROM spaces").is_ok()
+            });
+            let child = db.child(entry_point(), "acknowledge", &[]).spawn().expect("starts");
+            let acknowledged = acknowledged_before_kill(child, Duration::from_micros(random.u64(..40_000)));
+            let rows = db.raw.rows("SELECT name, count(*) FROM spaces GROUP BY name");
+            let spaces: BTreeMap<_, _> = names_and_counts(rows).collect();
+            let placed: BTreeMap<_, _> =
+                names_and_counts(db.raw.rows("SELECT type, count(position) FROM fidgets GROUP BY type")).collect();
+            let ids: BTreeSet<_> = db.raw.rows("SELECT id FROM spaces").into_iter().flatten().flatten().collect();
+            assert!(acknowledged.iter().any(|what| what.starts_with("made")), "round {round}: something was written");
+            for what in &acknowledged {
+                let (done, name) = what.split_once(' ').expect("two words");
+                match done {
+                    "made" => assert!(spaces.contains_key(name), "round {round}: {what} is lost"),
+                    "placed" => assert_eq!(placed.get(name), Some(&2), "round {round}: {what} is lost"),
+                    _ => assert!(!ids.contains(name), "round {round}: {what} is undone"),
+                }
+            }
+            for (name, count) in &spaces {
+                assert!([2, 3].contains(count), "round {round}: {name} is half there: {count}");
+            }
+            for (name, count) in &placed {
+                assert!([0, 2].contains(count), "round {round}: {name} is half placed: {count}");
+            }
+            let per_space = db.raw.rows("SELECT type, count(*) FROM fidgets GROUP BY type");
+            assert!(names_and_counts(per_space).all(|(_, count)| count == 2), "round {round}: half a pair");
+            let errors = db.integrity_errors();
+            assert!(errors.is_empty(), "round {round}: {errors:?}");
+        }
+    }
 }

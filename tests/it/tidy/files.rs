@@ -1,4 +1,4 @@
-//! Files: how they open, how long they are, what they are called (STYLE).
+//! Rules of files: their first line, length, name and white space (STYLE).
 
 use super::{
     assert_tidy,
@@ -23,7 +23,7 @@ fn name_complaint(path: &str) -> Option<String> {
 }
 
 #[test]
-fn every_rust_file_opens_with_what_it_is() {
+fn every_rust_file_opens_with_its_purpose() {
     for bad in ["", "use x;", "//! x", "//!\n//! late", "/// An item's.", "// What it is."] {
         assert!(!has_header(bad), "{bad:?}");
     }
@@ -33,7 +33,7 @@ fn every_rust_file_opens_with_what_it_is() {
 }
 
 #[test]
-fn every_python_and_c_file_opens_with_what_it_is() {
+fn every_python_and_c_file_opens_with_its_purpose() {
     let opens = |file: &Source| {
         let text = file.text.trim_start_matches("#!/usr/bin/env python3\n").trim_start();
         let openings: &[&str] = if file.path.ends_with(".py") { &["\"\"\"", "r\"\"\"", "# "] } else { &["/*", "//"] };
@@ -65,7 +65,7 @@ fn the_median_file_is_under_150_lines() {
 }
 
 #[test]
-fn names_say_what_is_inside() {
+fn file_names_are_specific() {
     for bad in [
         "core/src/utils.rs",
         "core/src/discovery/mod.rs",
@@ -82,7 +82,7 @@ fn names_say_what_is_inside() {
 }
 
 #[test]
-fn lines_have_no_blanks_at_their_end_and_files_end_with_one() {
+fn lines_have_no_trailing_spaces_and_files_end_with_a_newline() {
     let untidy = |text: &str| {
         let first = text.split('\n').position(|line| line.ends_with([' ', '\t', '\r'])).map(|line| line + 1);
         first.or((!text.is_empty() && !text.ends_with('\n')).then(|| text.lines().count()))
@@ -95,7 +95,7 @@ fn lines_have_no_blanks_at_their_end_and_files_end_with_one() {
 }
 
 #[test]
-fn a_folder_of_modules_has_a_file_beside_it() {
+fn a_module_folder_has_a_file_of_the_same_name() {
     let lonely = |paths: &[&str]| -> Vec<String> {
         let folders = paths.iter().filter_map(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let mut missing: Vec<_> = folders

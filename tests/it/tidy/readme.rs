@@ -1,17 +1,17 @@
-//! README: what it says to type exists, what it links to is there, and the code map names real folders.
+//! README: its commands and links exist, and its code map names every module.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
-use super::assert_tidy;
+use super::{assert_tidy, layers::Modules};
 use townsquare_tests::{paths::workspace, skip::skip};
 
-/// What of these lines names something that the workspace has not.
+/// Returns the links and commands whose target does not exist.
 fn complaints(readme: &str, root: &Path) -> Vec<String> {
     let mut complaints = Vec::new();
     for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
         let target = link.split('#').next().unwrap_or_default();
         if !target.is_empty() && !target.contains(':') && !root.join(target).exists() {
-            complaints.push(format!("links to {target}, which is not there"));
+            complaints.push(format!("links to {target}, which does not exist"));
         }
     }
     for command in commands(readme) {
@@ -50,7 +50,7 @@ fn complaints(readme: &str, root: &Path) -> Vec<String> {
     complaints
 }
 
-/// Lines of console blocks, without prompt and comment.
+/// Returns the commands of console blocks, without prompt and comment.
 fn commands(readme: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut is_console = false;
@@ -72,13 +72,13 @@ fn commands(readme: &str) -> Vec<String> {
 fn readme() -> Option<String> {
     let text = fs::read_to_string(workspace().join("README.md")).ok();
     if text.is_none() {
-        skip("README.md: there is none yet");
+        skip("README.md does not exist");
     }
     text
 }
 
 #[test]
-fn what_the_readme_says_to_type_exists() {
+fn commands_and_links_of_the_readme_exist() {
     let root = workspace();
     let bad = "[a](no/where.md)\n```sh\ncargo run --example nothing\ncargo test -p nobody\n./nothing.sh\n$ cargo bench --bench none\n```\n";
     assert_eq!(complaints(bad, &root).len(), 5, "{:?}", complaints(bad, &root));
@@ -89,7 +89,7 @@ fn what_the_readme_says_to_type_exists() {
 }
 
 #[test]
-fn the_readme_tells_how_to_run_and_how_to_test() {
+fn the_readme_shows_how_to_run_and_test() {
     let Some(text) = readme() else { return };
     let commands = commands(&text);
     for start in ["cargo run", "cargo test"] {
@@ -101,4 +101,64 @@ fn the_readme_tells_how_to_run_and_how_to_test() {
     for word in ["core/", "ffi/", "python/", "include/", "tests/", "benches/", "CATALOG_API_KEY"] {
         assert!(text.contains(word), "the README names {word}");
     }
+}
+
+/// Returns the modules that the table under `## Code map` lacks, and the names in it that are no module or path.
+///
+/// A row whose first cell names a crate's folder (`core/`, `ffi/`, `python/`) lists modules of that crate; the names of
+/// other rows may belong to any crate.
+fn code_map_errors(readme: &str, crates: &[(&str, BTreeSet<&str>)], root: &Path) -> Vec<String> {
+    let map = readme.split("\n## Code map\n").nth(1).unwrap_or_default();
+    let rows = map.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
+    let mut named: BTreeSet<(String, &str)> = BTreeSet::new();
+    let mut errors = Vec::new();
+    for row in rows {
+        let cell = row.trim_start_matches('|').split('|').next().unwrap_or_default();
+        let folder = backticked(cell).find_map(|name| crates.iter().find(|(folder, _)| is_folder(name, folder)));
+        for name in backticked(row) {
+            let owners = crates.iter().filter(|(crate_folder, _)| folder.is_none_or(|(only, _)| crate_folder == only));
+            let owners: Vec<_> = owners.filter(|(_, modules)| modules.contains(name)).collect();
+            named.extend(owners.iter().map(|(folder, _)| (name.to_owned(), *folder)));
+            if owners.is_empty()
+                && !crates.iter().any(|(folder, _)| is_folder(name, folder))
+                && !root.join(name).exists()
+            {
+                errors.push(format!("the code map names `{name}`, which is no module and no path"));
+            }
+        }
+    }
+    for (folder, modules) in crates {
+        let missing = modules.iter().filter(|module| !named.contains(&((**module).to_owned(), *folder)));
+        errors.extend(missing.map(|module| format!("the code map does not name `{module}` of {folder}")));
+    }
+    errors
+}
+
+fn backticked(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether a name such as `core/` or `core/src` means the crate in this folder.
+fn is_folder(name: &str, folder: &str) -> bool {
+    name.trim_end_matches('/').trim_end_matches("/src") == folder
+}
+
+#[test]
+fn the_code_map_names_every_module() {
+    let root = workspace();
+    let crates = [("core", BTreeSet::from(["auth", "error"])), ("ffi", BTreeSet::from(["auth"]))];
+    let map = "# x\n## Code map\n\n| where | what |\n|---|---|\n| `core/` | `auth`, `error` |\n| `ffi/src` | `auth` |\n\n## Next\n| `no` |\n";
+    assert_eq!(code_map_errors(map, &crates, &root), Vec::<String>::new());
+    for bad in [
+        map.replace("`error`", "error"),
+        map.replace("`error`", "`error`, `gone`"),
+        map.replace("| `auth` |", "| x |"),
+        map.replace("Code map", "The house"),
+    ] {
+        assert!(!code_map_errors(&bad, &crates, &root).is_empty(), "{bad}");
+    }
+    let Some(text) = readme() else { return };
+    let modules = ["core", "ffi", "python"].map(|folder| (folder, Modules::read(&format!("{folder}/src"))));
+    let crates = modules.each_ref().map(|(folder, modules)| (*folder, modules.top_level()));
+    assert_tidy("README's code map", &code_map_errors(&text, &crates, &root));
 }

@@ -1,189 +1,266 @@
-//! Source files as the rules read them: which there are, and their code without comments, texts and unit tests.
+//! Source files as the rules read them: as text, and as the paths and keywords of their syntax trees.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
 use townsquare_tests::paths::workspace;
 
 /// A file of the workspace.
 pub(super) struct Source {
     /// Path below the workspace, with forward slashes.
     pub(super) path: String,
-    /// As it stands.
     pub(super) text: String,
 }
 
-/// All files below these folders of the workspace that end so, sorted; build output and caches are nobody's source.
+/// Reads all files below these folders of the workspace with these endings, sorted, without build output and caches.
 pub(super) fn files(folders: &[&str], endings: &[&str]) -> Vec<Source> {
     let root = workspace();
-    let mut found = Vec::new();
+    let mut sources = Vec::new();
     for folder in folders {
-        walk(&root.join(folder), &mut found);
+        walk(&root, &root.join(folder), endings, &mut sources);
     }
-    let mut sources: Vec<_> = found
-        .into_iter()
-        .filter(|path| endings.iter().any(|ending| path.to_string_lossy().ends_with(ending)))
-        .map(|path| {
-            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            Source { path: relative(&root, &path), text }
-        })
-        .collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     sources
 }
 
-fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
-}
-
-fn walk(at: &Path, into: &mut Vec<PathBuf>) {
-    if at.is_file() {
-        into.push(at.to_owned());
+fn walk(root: &Path, at: &Path, endings: &[&str], into: &mut Vec<Source>) {
+    if at.is_file() && endings.iter().any(|ending| at.to_string_lossy().ends_with(ending)) {
+        let text = fs::read_to_string(at).unwrap_or_else(|error| panic!("{}: {error}", at.display()));
+        let path = at.strip_prefix(root).unwrap_or(at).to_string_lossy().replace('\\', "/");
+        into.push(Source { path, text });
     }
-    let Ok(entries) = fs::read_dir(at) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
+    for entry in fs::read_dir(at).into_iter().flatten().flatten() {
         let skipped = ["target", "__pycache__", ".venv", ".pytest_cache", "node_modules", ".git", "peers"];
-        if !skipped.iter().any(|skipped| name == *skipped) {
-            walk(&entry.path(), into);
+        if !skipped.iter().any(|skipped| entry.file_name() == *skipped) {
+            walk(root, &entry.path(), endings, into);
         }
     }
 }
 
-/// The code of a Rust file: comments and the contents of texts blanked, `#[cfg(test)]` items cut out; lines stay.
-pub(super) fn code(text: &str) -> String {
-    without_tests(&blanked(text))
+/// A path such as `std::fs::read`, or a marker such as `unsafe`, `async`, `.await`, `#[from]`, `Box<dyn Error>`.
+pub(super) struct Item {
+    pub(super) line: usize,
+    /// Whether it stands behind `#[cfg(test)]`.
+    pub(super) in_test: bool,
+    /// The inline modules around it.
+    pub(super) modules: Vec<String>,
+    pub(super) what: String,
 }
 
-/// Comments and the contents of string and character literals become spaces; line breaks stay.
-pub(super) fn blanked(text: &str) -> String {
-    let bytes: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    let blank = |out: &mut String, c: char| out.push(if c == '\n' { '\n' } else { ' ' });
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let begins = |what: &str| what.chars().enumerate().all(|(index, c)| rest.get(index) == Some(&c));
-        let in_word = at > 0 && (bytes[at - 1].is_alphanumeric() || bytes[at - 1] == '_');
-        let end = if begins("//") {
-            at + rest.iter().position(|c| *c == '\n').unwrap_or(rest.len())
-        } else if begins("/*") {
-            at + comment_length(rest)
-        } else if let Some(length) = (!in_word).then(|| raw_length(rest)).flatten() {
-            at + length
-        } else if rest[0] == '"' {
-            at + quoted_length(rest, '"')
-        } else if rest[0] == '\'' && (rest.get(1) == Some(&'\\') || rest.get(2) == Some(&'\'')) {
-            at + quoted_length(rest, '\'')
-        } else {
-            out.push(rest[0]);
-            at += 1;
-            continue;
+/// Returns the items of a Rust file in their order; macro arguments are read token by token.
+pub(super) fn items(path: &str, text: &str) -> Vec<Item> {
+    let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut reader = Reader::default();
+    reader.visit_file(&file);
+    reader.items
+}
+
+/// Returns `path:line: item` for the items outside of tests that are banned.
+pub(super) fn banned(path: &str, text: &str, is_banned: impl Fn(&str) -> bool) -> Vec<String> {
+    let found = items(path, text).into_iter().filter(|item| !item.in_test && is_banned(&item.what));
+    found.map(|item| format!("{path}:{}: {}", item.line, item.what)).collect()
+}
+
+/// Whether a path is `prefix` or begins with `prefix::`.
+pub(super) fn is_below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+#[derive(Default)]
+struct Reader {
+    items: Vec<Item>,
+    test_depth: usize,
+    modules: Vec<String>,
+}
+
+impl Reader {
+    fn add(&mut self, span: Span, what: impl Into<String>) {
+        let (line, in_test, modules) = (span.start().line, self.test_depth > 0, self.modules.clone());
+        self.items.push(Item { line, in_test, modules, what: what.into() });
+    }
+
+    /// Visits a part of the tree, as test code when its attributes contain `#[cfg(test)]`.
+    fn within(&mut self, attributes: &[syn::Attribute], visit: impl FnOnce(&mut Self)) {
+        let is_test = |attribute: &syn::Attribute| {
+            attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
         };
-        bytes[at..end].iter().for_each(|c| blank(&mut out, *c));
-        at = end;
+        let depth = usize::from(attributes.iter().any(is_test));
+        self.test_depth += depth;
+        visit(self);
+        self.test_depth -= depth;
     }
-    out
-}
 
-fn comment_length(rest: &[char]) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while at < rest.len() {
-        match (rest[at], rest.get(at + 1)) {
-            ('/', Some('*')) => depth += 1,
-            ('*', Some('/')) => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
+    fn use_tree(&mut self, before: &str, tree: &syn::UseTree) {
+        match tree {
+            syn::UseTree::Path(path) => self.use_tree(&format!("{before}{}::", path.ident), &path.tree),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                self.add(name.ident.span(), before.trim_end_matches("::"));
             }
-        }
-        at += 2;
-        if depth == 0 {
-            break;
+            syn::UseTree::Name(name) => self.add(name.ident.span(), format!("{before}{}", name.ident)),
+            syn::UseTree::Rename(name) => self.add(name.ident.span(), format!("{before}{}", name.ident)),
+            syn::UseTree::Glob(glob) => self.add(glob.star_token.spans[0], before.trim_end_matches("::")),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.use_tree(before, tree)),
         }
     }
-    at.min(rest.len())
-}
 
-/// `r"…"`, `r#"…"#`, `br"…"`; not the raw identifier `r#type`.
-fn raw_length(rest: &[char]) -> Option<usize> {
-    let start = match rest {
-        ['r', ..] => 1,
-        ['b' | 'c', 'r', ..] => 2,
-        _ => return None,
-    };
-    let hashes = rest[start..].iter().take_while(|c| **c == '#').count();
-    if rest.get(start + hashes) != Some(&'"') {
-        return None;
-    }
-    let closing: Vec<char> = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
-    let body = start + hashes + 1;
-    let end = rest[body..].windows(closing.len()).position(|window| window == closing)?;
-    Some(body + end + closing.len())
-}
-
-fn quoted_length(rest: &[char], quote: char) -> usize {
-    let mut at = 1;
-    while at < rest.len() && rest[at] != quote {
-        at += if rest[at] == '\\' { 2 } else { 1 };
-    }
-    (at + 1).min(rest.len())
-}
-
-/// Cuts out what `#[cfg(test)]` stands before, up to its closing brace or semicolon.
-fn without_tests(code: &str) -> String {
-    let mut out = String::new();
-    let mut rest = code;
-    while let Some(at) = rest.find("#[cfg(test)]") {
-        out.push_str(&rest[..at]);
-        let (mut depth, mut end) = (0_usize, rest.len());
-        for (index, c) in rest[at..].char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Option<(Span, String)> = None;
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) if colons == 2 && path.is_some() => {
+                    path = path.map(|(span, path)| (span, format!("{path}::{name}")));
+                    colons = 0;
+                    continue;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Ident(name) => {
+                    if let Some((span, path)) = path.replace((name.span(), name.to_string())) {
+                        self.add(span, path);
+                    }
+                }
+                TokenTree::Group(group) => {
+                    if let Some((span, path)) = path.take() {
+                        self.add(span, path);
+                    }
+                    self.tokens(group.stream());
+                }
+                _ => {
+                    if let Some((span, path)) = path.take() {
+                        self.add(span, path);
+                    }
+                }
             }
-            if depth == 0 && (c == ';' || c == '}') {
-                end = at + index + 1;
-                break;
-            }
+            colons = 0;
         }
-        out.extend(rest[at..end].chars().filter(|c| *c == '\n'));
-        rest = &rest[end..];
+        if let Some((span, path)) = path {
+            self.add(span, path);
+        }
     }
-    out.push_str(rest);
-    out
 }
 
-/// The lines of `code` that contain one of these words, as `path:line: word`.
-pub(super) fn lines_with(path: &str, code: &str, words: &[&str]) -> Vec<String> {
-    let mut found = Vec::new();
-    for (number, line) in code.lines().enumerate() {
-        found.extend(
-            words.iter().filter(|word| line.contains(**word)).map(|word| format!("{path}:{}: {word}", number + 1)),
-        );
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item_mod(&mut self, node: &'ast syn::ItemMod) {
+        self.modules.push(node.ident.to_string());
+        self.within(&node.attrs, |reader| visit::visit_item_mod(reader, node));
+        self.modules.pop();
     }
-    found
+
+    fn visit_item_fn(&mut self, node: &'ast syn::ItemFn) {
+        self.within(&node.attrs, |reader| visit::visit_item_fn(reader, node));
+    }
+
+    fn visit_impl_item_fn(&mut self, node: &'ast syn::ImplItemFn) {
+        self.within(&node.attrs, |reader| visit::visit_impl_item_fn(reader, node));
+    }
+
+    fn visit_item_impl(&mut self, node: &'ast syn::ItemImpl) {
+        if let Some(unsafety) = node.unsafety {
+            self.add(unsafety.span, "unsafe");
+        }
+        self.within(&node.attrs, |reader| visit::visit_item_impl(reader, node));
+    }
+
+    fn visit_item_use(&mut self, node: &'ast syn::ItemUse) {
+        self.within(&node.attrs, |reader| reader.use_tree("", &node.tree));
+    }
+
+    fn visit_item_foreign_mod(&mut self, node: &'ast syn::ItemForeignMod) {
+        self.add(node.abi.extern_token.span, "unsafe");
+        visit::visit_item_foreign_mod(self, node);
+    }
+
+    fn visit_signature(&mut self, node: &'ast syn::Signature) {
+        if let Some(unsafety) = node.unsafety {
+            self.add(unsafety.span, "unsafe");
+        }
+        if let Some(asyncness) = node.asyncness {
+            self.add(asyncness.span, "async");
+        }
+        visit::visit_signature(self, node);
+    }
+
+    fn visit_expr_unsafe(&mut self, node: &'ast syn::ExprUnsafe) {
+        self.add(node.unsafe_token.span, "unsafe");
+        visit::visit_expr_unsafe(self, node);
+    }
+
+    fn visit_expr_async(&mut self, node: &'ast syn::ExprAsync) {
+        self.add(node.async_token.span, "async");
+        visit::visit_expr_async(self, node);
+    }
+
+    fn visit_expr_await(&mut self, node: &'ast syn::ExprAwait) {
+        self.add(node.await_token.span, "await");
+        visit::visit_expr_await(self, node);
+    }
+
+    fn visit_expr_method_call(&mut self, node: &'ast syn::ExprMethodCall) {
+        if let Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. })) = node.args.first()
+            && node.method == "expect"
+            && text.value().is_empty()
+        {
+            self.add(node.method.span(), "expect(\"\")");
+        }
+        visit::visit_expr_method_call(self, node);
+    }
+
+    fn visit_path(&mut self, node: &'ast syn::Path) {
+        let names: Vec<_> = node.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.add(node.segments[0].ident.span(), names.join("::"));
+        visit::visit_path(self, node);
+    }
+
+    fn visit_path_segment(&mut self, node: &'ast syn::PathSegment) {
+        if let syn::PathArguments::AngleBracketed(arguments) = &node.arguments
+            && let Some(syn::GenericArgument::Type(syn::Type::TraitObject(object))) = arguments.args.first()
+            && let Some(syn::TypeParamBound::Trait(bound)) = object.bounds.first()
+            && node.ident == "Box"
+            && bound.path.segments.last().is_some_and(|segment| segment.ident == "Error")
+        {
+            self.add(node.ident.span(), "Box<dyn Error>");
+        }
+        visit::visit_path_segment(self, node);
+    }
+
+    fn visit_attribute(&mut self, node: &'ast syn::Attribute) {
+        let name = node.path().segments[0].ident.to_string();
+        self.add(node.pound_token.spans[0], format!("#[{name}]"));
+        if let syn::Meta::List(list) = &node.meta {
+            self.add(node.pound_token.spans[0], format!("{name}({})", list.tokens));
+        }
+    }
+
+    fn visit_macro(&mut self, node: &'ast syn::Macro) {
+        visit::visit_macro(self, node);
+        self.tokens(node.tokens.clone());
+    }
 }
 
 #[test]
-fn comments_texts_and_tests_are_no_code() {
-    let text = "a // x.unwrap()\nb(\"x.unwrap()\", r#\"x\"unwrap\"#, '\"') /* x /* y */ z */ c\n#[cfg(test)]\nmod t { fn f() { x.unwrap() } }\nd<'a>(b'x', '\\'')\n";
-    let code = code(text);
-    assert!(!code.contains("unwrap") && !code.contains('x') && !code.contains('z'), "{code}");
-    for kept in ["a", "b(", "c", "d<'a>("] {
-        assert!(code.contains(kept), "{kept} in {code}");
+fn items_are_read_from_code_and_not_from_comments_and_strings() {
+    let text = "// a::b\nuse x::{y, z::{self, w as v}, *};\nfn f() { g!(\"a::b\", c::d(e::f)); unsafe {} }\n\
+                #[cfg(test)]\nmod t { use q::r; }\n#[allow(unsafe_code)]\nasync fn h(_: Box<dyn std::error::Error>) {}\n";
+    let (test, code): (Vec<_>, Vec<_>) = items("x.rs", text).into_iter().partition(|item| item.in_test);
+    let code: Vec<_> = code.iter().map(|item| (item.what.as_str(), item.line)).collect();
+    for expected in [("x::y", 2), ("x::z", 2), ("x::z::w", 2), ("x", 2), ("c::d", 3), ("e::f", 3), ("unsafe", 3)] {
+        assert!(code.contains(&expected), "{expected:?} in {code:?}");
     }
-    assert_eq!(code.lines().count(), text.lines().count(), "lines keep their numbers");
-    assert_eq!(lines_with("f.rs", "a\nb.unwrap()", &[".unwrap()"]), ["f.rs:2: .unwrap()"]);
+    for expected in [("allow(unsafe_code)", 6), ("async", 7), ("Box<dyn Error>", 7), ("std::error::Error", 7)] {
+        assert!(code.contains(&expected), "{expected:?} in {code:?}");
+    }
+    assert!(!code.iter().any(|(what, _)| *what == "a::b"), "{code:?}");
+    assert!(test.iter().any(|item| item.what == "q::r" && item.modules == ["t"]));
 }
 
 #[test]
 fn the_files_of_the_workspace_are_found() {
     let files = files(&["core/src", "tests"], &[".rs"]);
-    for path in ["core/src/lib.rs", "core/src/model/mini_app.rs", "tests/it/tidy/source.rs"] {
+    for path in ["core/src/lib.rs", "core/src/model/space.rs", "tests/it/tidy/source.rs"] {
         assert!(files.iter().any(|file| file.path == path), "{path}");
     }
 }

@@ -1,4 +1,4 @@
-//! How the fake upstream answers one request: honestly, or in one of the ways that upstreams fail.
+//! The fake upstream's replies: the requested page, or one of the ways in which upstreams fail.
 
 use std::{
     io::{self, Write as _},
@@ -12,105 +12,106 @@ use std::{
 use flate2::{Compress, Compression, FlushCompress};
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
 
-use super::{Request, Shelf, shelf};
+use super::{Request, UpstreamData, upstream_data};
 
-/// One way to answer.
+/// A way to reply.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The page that was asked for.
-    Honest,
-    /// The page, once the gate opens.
+    /// The requested page.
+    Page,
+    /// The page, after the gate opened.
     Behind(Gate),
     /// Status, headers, body.
-    Answer(u16, Vec<(String, String)>, Vec<u8>),
-    /// Nothing, ever; the connection stays open.
+    Response(u16, Vec<(String, String)>, Vec<u8>),
+    /// No reply; the connection stays open.
     Never,
-    /// A reset instead of an answer.
+    /// A connection reset without a reply.
     Reset,
-    /// The page, a byte at a time with pauses.
+    /// The page, a byte at a time with this pause.
     Trickle(Duration),
-    /// A whole HTTP answer whose JSON stops half-way.
+    /// A complete HTTP response whose JSON ends half-way.
     CutOff,
-    /// Half of the announced body, then a reset.
+    /// Half of the announced body, then a connection reset.
     ResetMidBody,
-    /// So many bytes of JSON white space before the rows; nothing of it is ever held in memory.
+    /// This many bytes of JSON white space before the rows, streamed.
     Flood(u64),
-    /// The same, gzipped: about a thousandth of it on the wire.
+    /// This many bytes of JSON white space, compressed to about a thousandth.
     Bomb(u64),
-    /// The page, with a cursor that is the same every time.
+    /// The page, with the same cursor every time.
     Loop,
-    /// The page, with a cursor that is new every time and never ends.
+    /// The page, with a new cursor every time.
     EndlessPages,
-    /// A redirect with this status to this place.
+    /// A redirect with this status to this URL.
     Redirect(u16, String),
 }
 
-/// Holds answers back until it is opened; its clones open together.
+/// Delays replies until it is opened; clones share one state.
 #[derive(Debug, Clone)]
 pub struct Gate(Arc<watch::Sender<bool>>);
 
 impl Gate {
-    /// A closed gate.
+    /// Makes a closed gate.
     pub fn closed() -> Gate {
         Gate(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Lets every answer through, now and later.
+    /// Lets all replies through, also later ones.
     pub fn open(&self) {
         self.0.send_replace(true);
     }
 
     async fn passed(&self) {
-        // The sender lives as long as this gate, so waiting ends only by opening.
+        // The sender lives as long as the gate, so the wait ends only when the gate opens.
         let _ = self.0.subscribe().wait_for(|open| *open).await;
     }
 }
 
 impl Reply {
-    /// An answer of this status with the upstream's error body.
+    /// Replies with this status and the upstream's error body.
     pub fn status(status: u16) -> Reply {
-        Reply::Answer(status, Vec::new(), br#"{"message":"no","code":"Failed","status":500}"#.to_vec())
+        Reply::Response(status, Vec::new(), br#"{"message":"no","code":"Failed","status":500}"#.to_vec())
     }
 
-    /// 200 with this body.
+    /// Replies 200 with this body.
     pub fn body(body: impl Into<Vec<u8>>) -> Reply {
-        Reply::Answer(200, vec![("Content-Type".into(), "application/json".into())], body.into())
+        Reply::Response(200, vec![("Content-Type".into(), "application/json".into())], body.into())
     }
 
-    /// 200 with a web page, as proxies and captive portals answer.
+    /// Replies 200 with a web page, as proxies and captive portals do.
     pub fn html() -> Reply {
         let page = b"<!doctype html><html><body>Just a moment...</body></html>".to_vec();
-        Reply::Answer(200, vec![("Content-Type".into(), "text/html".into())], page)
+        Reply::Response(200, vec![("Content-Type".into(), "text/html".into())], page)
     }
 
-    /// 429, with `Retry-After` when given.
-    pub fn too_fast(retry_after: Option<&str>) -> Reply {
+    /// Replies 429, with this `Retry-After`.
+    pub fn rate_limited(retry_after: Option<&str>) -> Reply {
         let headers = retry_after.map(|value| ("Retry-After".to_owned(), value.to_owned()));
-        Reply::Answer(429, headers.into_iter().collect(), br#"{"message":"rate limit"}"#.to_vec())
+        Reply::Response(429, headers.into_iter().collect(), br#"{"message":"rate limit"}"#.to_vec())
     }
 
     pub(super) async fn send(
         self,
         request: &Request,
-        shelf: &Shelf,
+        upstream_data: &UpstreamData,
         stream: &mut TcpStream,
         sent: &AtomicU64,
     ) -> io::Result<()> {
-        let page = shelf.answer(request);
+        let page = upstream_data.page(request);
         let mut wire = Wire { stream, sent };
         match self {
-            Reply::Honest => wire.whole(page.status, &[], page.body.as_bytes()).await,
+            Reply::Page => wire.whole(page.status, &[], page.body.as_bytes()).await,
             Reply::Behind(gate) => {
                 gate.passed().await;
                 wire.whole(page.status, &[], page.body.as_bytes()).await
             }
-            Reply::Answer(status, headers, body) => wire.whole(status, &headers, &body).await,
+            Reply::Response(status, headers, body) => wire.whole(status, &headers, &body).await,
             Reply::Never => std::future::pending().await,
             Reply::Reset => wire.reset(),
             Reply::Trickle(pause) => {
                 wire.head(page.status, &[], Some(page.body.len() as u64)).await?;
                 for byte in page.body.into_bytes() {
                     wire.body(&[byte]).await?;
+                    #[allow(clippy::disallowed_methods, reason = "a slow upstream")]
                     tokio::time::sleep(pause).await;
                 }
                 Ok(())
@@ -123,10 +124,12 @@ impl Reply {
             }
             Reply::Flood(bytes) => wire.flood(bytes, &page.body).await,
             Reply::Bomb(bytes) => wire.bomb(bytes).await,
-            Reply::Loop => wire.whole(200, &[], with_cursor(request, shelf, &shelf::cursor_at(0)).as_bytes()).await,
+            Reply::Loop => {
+                wire.whole(200, &[], with_cursor(request, upstream_data, &upstream_data::cursor_at(0)).as_bytes()).await
+            }
             Reply::EndlessPages => {
-                let next = shelf::cursor_at(request.offset().unwrap_or(0) + request.limit());
-                let body = with_cursor(request, shelf, &next);
+                let next = upstream_data::cursor_at(request.offset().unwrap_or(0) + request.limit());
+                let body = with_cursor(request, upstream_data, &next);
                 wire.whole(200, &[], body.as_bytes()).await
             }
             Reply::Redirect(status, to) => wire.whole(status, &[("Location".to_owned(), to)], b"").await,
@@ -134,10 +137,10 @@ impl Reply {
     }
 }
 
-/// The first page of the request's list, with this cursor behind it.
-fn with_cursor(request: &Request, shelf: &Shelf, cursor: &str) -> String {
-    let rows = shelf.list(request.window(), &request.categories(), &request.networks());
-    shelf::body(&rows[..rows.len().min(request.limit())], &format!("\"{cursor}\""))
+/// Returns the first page of the requested list, with this cursor.
+fn with_cursor(request: &Request, upstream_data: &UpstreamData, cursor: &str) -> String {
+    let rows = upstream_data.list(request.window(), &request.categories(), &request.networks());
+    upstream_data::body(&rows[..rows.len().min(request.limit())], &format!("\"{cursor}\""))
 }
 
 struct Wire<'a> {
@@ -200,10 +203,10 @@ impl Wire<'_> {
     }
 }
 
-/// Deflate blocks of so many spaces, flushed so that they may be repeated.
+/// Returns deflate blocks of `count` spaces, flushed so that they can be repeated.
 fn deflated_blanks(count: usize) -> Vec<u8> {
     let mut deflated = Vec::with_capacity(count / 100 + 1024);
-    // Writing into a vector with room for it does not fail.
+    // Compressing into a vector with enough capacity does not fail.
     let _ =
         Compress::new(Compression::fast(), false).compress_vec(&vec![b' '; count], &mut deflated, FlushCompress::Full);
     deflated
@@ -214,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_blocks_inflate_to_repeated_blanks() {
+    fn repeated_blocks_inflate_to_repeated_spaces() {
         let mut twice = deflated_blanks(1 << 20);
         assert!(twice.len() < 20_000, "{}", twice.len());
         twice.extend_from_within(..);

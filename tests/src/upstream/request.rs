@@ -1,4 +1,4 @@
-//! A request as the fake upstream received it.
+//! A request that the fake upstream received.
 
 use tokio::{io::AsyncReadExt, net::TcpStream};
 
@@ -7,16 +7,16 @@ use tokio::{io::AsyncReadExt, net::TcpStream};
 pub struct Request {
     /// `GET`, …
     pub method: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
-    /// Decoded pairs in their order.
+    /// Decoded query parameters in their order.
     pub query: Vec<(String, String)>,
-    /// Names in lower case.
+    /// Names (in lower case) and values.
     pub headers: Vec<(String, String)>,
 }
 
 impl Request {
-    /// Reads a head; `None` when the client sent none.
+    /// Reads a request head; `None` when the client sent no complete one.
     pub(super) async fn read(stream: &mut TcpStream) -> Option<Request> {
         let mut bytes = Vec::new();
         let mut chunk = [0; 4096];
@@ -43,45 +43,45 @@ impl Request {
         Some(Request { method, path: path.to_owned(), query: query.collect(), headers: headers.collect() })
     }
 
-    /// A header by its lower-case name.
+    /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A query parameter.
+    /// Returns a query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The row its cursor points at; `None` for a cursor that we never gave.
+    /// Returns the row of the cursor; `None` for an unknown cursor.
     pub fn offset(&self) -> Option<usize> {
         match self.parameter("cursor") {
             None | Some("") => Some(0),
-            Some(cursor) => super::shelf::offset_of(cursor),
+            Some(cursor) => super::upstream_data::offset_of(cursor),
         }
     }
 
-    /// Rows asked for.
+    /// Returns the requested number of rows.
     pub fn limit(&self) -> usize {
         self.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(100)
     }
 
-    /// Which page of its list it asks for, from 0.
+    /// Returns the requested page, from 0.
     pub fn page(&self) -> usize {
         self.offset().unwrap_or(0) / self.limit().max(1)
     }
 
-    /// The window asked for; upstream's default is 7d.
+    /// Returns the requested time window; the upstream's default is 7d.
     pub fn window(&self) -> &str {
         self.parameter("time_window").filter(|window| !window.is_empty()).unwrap_or("7d")
     }
 
-    /// The networks asked for.
+    /// Returns the requested networks.
     pub fn networks(&self) -> Vec<&str> {
         list(self.parameter("networks"))
     }
 
-    /// The categories asked for.
+    /// Returns the requested categories.
     pub fn categories(&self) -> Vec<&str> {
         list(self.parameter("categories"))
     }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_taken_apart() {
+    fn a_request_head_is_parsed() {
         let head = "GET /a/b?limit=2&cursor=c%2B%2F%3D%26%2520%C3%A94&x=a+b HTTP/1.1\r\nX-Api-Key:  k \r\n\r\n";
         let request = Request::parse(head).expect("a request");
         assert_eq!((request.path.as_str(), request.header("x-api-key")), ("/a/b", Some("k")));

@@ -1,295 +1,204 @@
-//! The catalog's record of one app: some twenty texts and a few numbers, packed.
+//! The catalog's record of one mini app: about twenty texts and a few numbers in one allocation.
 //!
-//! Invariant: a record never changes, and a field read from it is a view into its one allocation. A catalog keeps a
-//! hundred thousand of these, most of them never asked for: what counts is how little room they take.
+//! Invariant: a record never changes, and every text read from it is a slice of its encoding. A catalog holds up to a
+//! hundred thousand records and most are never read, so the encoding saves memory at the cost of decoding a field.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use jiff::Timestamp;
-use serde::Serialize;
 
-use super::packed::Unpacker;
+use super::{author::Author, encoding::Decoder, layout, texts::Texts};
 
-/// What the catalog says about a mini app. A clone shares it.
+/// What the catalog says about a mini app. A clone shares the data.
 #[derive(Clone, PartialEq)]
 pub struct MiniAppRecord {
-    pub(super) packed: Arc<str>,
-    /// In microseconds. Beside the text: it is all that a refresh changes in most records, and the rest is shared.
+    pub(super) encoded: Arc<str>,
+    /// In microseconds. Not part of the encoding: a refresh changes it in every record and shares the rest.
     pub(super) last_fetched: i64,
 }
 
-/// Where in the packed record things are, the name in front: [`Fields`](super::fields::Fields) packs them in this order.
-pub(super) mod place {
-    /// Parts of the first text, each a first byte and a length.
-    pub(in super::super) const PARTS: usize = 3;
-    pub(super) const HOME_URL: usize = 0;
-    pub(super) const ID: usize = 1;
-    pub(super) const DOMAIN: usize = 2;
-
-    /// Texts behind them; the one with those parts is the first.
-    pub(super) const TEXTS: usize = 15;
-    pub(super) const DESCRIPTION: usize = 1;
-    pub(super) const ICON_URL: usize = 2;
-    pub(super) const CATEGORY: usize = 3;
-    pub(super) const HERO_IMAGE_URL: usize = 4;
-    pub(super) const TAGLINE: usize = 5;
-    pub(super) const SUBTITLE: usize = 6;
-    pub(super) const VERSION: usize = 7;
-    pub(super) const BUTTON_TITLE: usize = 8;
-    pub(super) const IMAGE_URL: usize = 9;
-    pub(super) const SPLASH_IMAGE_URL: usize = 10;
-    pub(super) const SPLASH_BACKGROUND_COLOR: usize = 11;
-    /// The author's username, display name and picture.
-    pub(super) const AUTHOR: usize = 12;
-
-    /// Numbers behind those, the author's.
-    pub(super) const AUTHOR_NUMBERS: usize = 6;
-
-    /// Lists behind those.
-    pub(super) const NETWORKS: usize = 0;
-    pub(super) const TAGS: usize = 1;
-    pub(super) const SCREENSHOTS: usize = 2;
-}
-
-/// The publisher of a mini app: a view into its record.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Author<'a> {
-    /// Farcaster id.
-    pub fid: u64,
-    /// Handle, without `@`.
-    pub username: &'a str,
-    /// Name as shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display_name: Option<&'a str>,
-    /// URL of the profile picture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pfp_url: Option<&'a str>,
-    /// How many follow the author.
-    pub follower_count: u64,
-    /// Upstream's quality score, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
-    /// The power badge of older bodies; false without one.
-    pub is_power_user: bool,
+/// The text of a documentation example with a record `app`.
+macro_rules! example {
+    ($code:literal) => {
+        concat!("\n```\n# fn example(app: &townsquare::discovery::MiniAppRecord) {\n", $code, "\n# }\n```")
+    };
 }
 
 impl MiniAppRecord {
-    /// The normalised home URL without its scheme: one app, one id.
+    /// The id: the normalised home URL without its scheme.
+    #[doc = example!("println!(\"{}\", app.id()); // rodeo.club/app")]
     pub fn id(&self) -> &str {
-        self.home(place::ID)
+        self.address(layout::ID)
     }
 
     /// Host of the home URL.
+    #[doc = example!("println!(\"{}\", app.domain()); // rodeo.club")]
     pub fn domain(&self) -> &str {
-        self.home(place::DOMAIN)
+        self.address(layout::DOMAIN)
     }
 
     /// Display name, at most 200 characters.
+    #[doc = example!("println!(\"{}\", app.name());")]
     #[inline]
     pub fn name(&self) -> &str {
-        Unpacker::first(&self.packed)
+        Decoder::name(&self.encoded)
     }
 
-    /// At most 2,000 characters.
+    /// Description, at most 2,000 characters.
+    #[doc = example!("println!(\"{}\", app.description().unwrap_or(\"no description\"));")]
     pub fn description(&self) -> Option<&str> {
-        self.optional(place::DESCRIPTION)
+        self.optional(layout::DESCRIPTION)
     }
 
-    /// Icon or, without one, the app's image; empty when the catalog has neither.
+    /// URL of the icon, or else of the app's image; empty if the catalog has neither.
+    #[doc = example!("println!(\"<img src=\\\"{}\\\">\", app.icon_url());")]
     pub fn icon_url(&self) -> &str {
-        self.text(place::ICON_URL)
+        self.text(layout::ICON_URL)
     }
 
-    /// Where the app is opened: http or https.
+    /// URL that opens the app: http or https.
+    #[doc = example!("println!(\"{} at {}\", app.name(), app.home_url());")]
     pub fn home_url(&self) -> &str {
-        self.home(place::HOME_URL)
+        self.address(layout::HOME_URL)
     }
 
-    /// One of the upstream's categories, or the row's own word.
+    /// One of [`CATEGORIES`](crate::discovery::CATEGORIES), or another word of the catalog.
+    #[doc = example!("let is_game = app.category() == Some(\"games\");\n# let _ = is_game;")]
     pub fn category(&self) -> Option<&str> {
-        self.optional(place::CATEGORY)
+        self.optional(layout::CATEGORY)
     }
 
-    /// Names of the networks the app asks for; empty when it names none and so runs on any.
+    /// Networks that the app requires. An app without any runs on all networks.
+    #[doc = example!("let needs_base = app.networks().any(|network| network == \"base\");\n# let _ = needs_base;")]
     pub fn networks(&self) -> Texts<'_> {
-        self.list(place::NETWORKS)
+        self.list(layout::NETWORKS)
     }
 
     /// Search tags.
+    #[doc = example!("for tag in app.tags() {\n    println!(\"#{tag}\");\n}")]
     pub fn tags(&self) -> Texts<'_> {
-        self.list(place::TAGS)
+        self.list(layout::TAGS)
     }
 
-    /// Who published it, when the catalog says so.
+    /// The publisher, if the catalog names one.
+    #[doc = example!("if let Some(author) = app.author() {\n    println!(\"by @{}\", author.username);\n}")]
     pub fn author(&self) -> Option<Author<'_>> {
-        let mut packed = self.texts();
-        packed.skip_texts(place::AUTHOR);
-        let texts = [packed.text(), packed.text(), packed.text()];
-        Author::unpack(texts, &mut packed)
+        let mut decoder = self.texts();
+        decoder.skip_texts(layout::AUTHOR);
+        let (username, display_name, pfp_url) = (decoder.text(), decoder.optional_text(), decoder.optional_text());
+        Author::decode(username, display_name, pfp_url, &mut decoder)
     }
 
     /// URLs of screenshots.
+    #[doc = example!("println!(\"{} screenshots\", app.screenshots().len());")]
     pub fn screenshots(&self) -> Texts<'_> {
-        self.list(place::SCREENSHOTS)
+        self.list(layout::SCREENSHOTS)
     }
 
-    /// URL of a wide picture.
+    /// URL of a wide picture for promotion.
+    #[doc = example!("let picture = app.hero_image_url().unwrap_or(app.icon_url());\n# let _ = picture;")]
     pub fn hero_image_url(&self) -> Option<&str> {
-        self.optional(place::HERO_IMAGE_URL)
+        self.optional(layout::HERO_IMAGE_URL)
     }
 
-    /// A line of promotion.
+    /// One line of promotion.
+    #[doc = example!("println!(\"{}\", app.tagline().unwrap_or_default());")]
     pub fn tagline(&self) -> Option<&str> {
-        self.optional(place::TAGLINE)
+        self.optional(layout::TAGLINE)
     }
 
-    /// A line of explanation.
+    /// One line of explanation.
+    #[doc = example!("println!(\"{}\", app.subtitle().unwrap_or_default());")]
     pub fn subtitle(&self) -> Option<&str> {
-        self.optional(place::SUBTITLE)
+        self.optional(layout::SUBTITLE)
     }
 
     /// Version of the app's manifest.
+    #[doc = example!("println!(\"manifest version {}\", app.version());")]
     pub fn version(&self) -> &str {
-        self.text(place::VERSION)
+        self.text(layout::VERSION)
     }
 
-    /// The text of the button that opens the app.
+    /// Label of the button that opens the app.
+    #[doc = example!("println!(\"[{}]\", app.button_title().unwrap_or(\"Open\"));")]
     pub fn button_title(&self) -> Option<&str> {
-        self.optional(place::BUTTON_TITLE)
+        self.optional(layout::BUTTON_TITLE)
     }
 
-    /// URL of the picture shown in a feed.
+    /// URL of the picture for a feed.
+    #[doc = example!("println!(\"{}\", app.image_url().unwrap_or_default());")]
     pub fn image_url(&self) -> Option<&str> {
-        self.optional(place::IMAGE_URL)
+        self.optional(layout::IMAGE_URL)
     }
 
     /// URL of the picture shown while the app loads.
+    #[doc = example!("println!(\"{}\", app.splash_image_url().unwrap_or_default());")]
     pub fn splash_image_url(&self) -> Option<&str> {
-        self.optional(place::SPLASH_IMAGE_URL)
+        self.optional(layout::SPLASH_IMAGE_URL)
     }
 
-    /// Colour behind that picture, as the catalog has it (`#rrggbb`).
+    /// Background colour of the splash image, as the catalog spells it (usually `#rrggbb`).
+    #[doc = example!("println!(\"{}\", app.splash_background_color().unwrap_or(\"#ffffff\"));")]
     pub fn splash_background_color(&self) -> Option<&str> {
-        self.optional(place::SPLASH_BACKGROUND_COLOR)
+        self.optional(layout::SPLASH_BACKGROUND_COLOR)
     }
 
-    /// When this record was fetched, to the microsecond.
+    /// When the record was fetched, to the microsecond.
+    #[doc = example!("println!(\"{}\", app.last_fetched());")]
     pub fn last_fetched(&self) -> Timestamp {
-        // Only what was a time is kept.
+        // The value was made from a Timestamp, so it is in range.
         Timestamp::from_microsecond(self.last_fetched).unwrap_or_default()
     }
 
-    /// Takes over the text of an earlier record that says the same, so that there is one of it.
+    /// Shares the encoding of `earlier` if it is equal, which saves memory.
     pub(crate) fn share(&mut self, earlier: &MiniAppRecord) {
-        if self.packed == earlier.packed {
-            self.packed = Arc::clone(&earlier.packed);
+        if self.encoded == earlier.encoded {
+            self.encoded = Arc::clone(&earlier.encoded);
         }
     }
 
-    fn home(&self, part: usize) -> &str {
-        let mut packed = Unpacker::new(&self.packed);
-        let parts = unpack_parts(&mut packed);
-        &packed.text()[parts[part].clone()]
+    /// One slice of the address text.
+    fn address(&self, slice: usize) -> &str {
+        let mut decoder = Decoder::new(&self.encoded);
+        let slices = decode_slices(&mut decoder);
+        &decoder.text()[slices[slice].clone()]
     }
 
-    fn texts(&self) -> Unpacker<'_> {
-        let mut packed = Unpacker::new(&self.packed);
-        packed.skip_numbers(2 * place::PARTS);
-        packed
+    /// A decoder at the texts.
+    fn texts(&self) -> Decoder<'_> {
+        let mut decoder = Decoder::new(&self.encoded);
+        decoder.skip_numbers(2 * layout::SLICES);
+        decoder
     }
 
-    fn text(&self, place: usize) -> &str {
-        let mut packed = self.texts();
-        packed.skip_texts(place);
-        packed.text()
+    fn text(&self, index: usize) -> &str {
+        let mut decoder = self.texts();
+        decoder.skip_texts(index);
+        decoder.text()
     }
 
-    fn optional(&self, place: usize) -> Option<&str> {
-        present(self.text(place))
+    fn optional(&self, index: usize) -> Option<&str> {
+        let mut decoder = self.texts();
+        decoder.skip_texts(index);
+        decoder.optional_text()
     }
 
-    fn numbers(&self) -> Unpacker<'_> {
-        let mut packed = self.texts();
-        packed.skip_texts(place::TEXTS);
-        packed
-    }
-
-    fn list(&self, place: usize) -> Texts<'_> {
-        let mut packed = self.numbers();
-        packed.skip_numbers(place::AUTHOR_NUMBERS);
-        for _ in 0..place {
-            let len = packed.number() as usize;
-            packed.skip_texts(len);
+    fn list(&self, index: usize) -> Texts<'_> {
+        let mut decoder = self.texts();
+        decoder.skip_texts(layout::TEXTS);
+        decoder.skip_numbers(layout::AUTHOR_NUMBERS);
+        for _ in 0..index {
+            let len = decoder.number() as usize;
+            decoder.skip_texts(len);
         }
-        Texts { len: packed.number() as usize, rest: packed }
+        Texts { len: decoder.number() as usize, rest: decoder }
     }
 }
 
-impl<'a> Author<'a> {
-    pub(super) fn unpack(
-        [username, display_name, pfp_url]: [&'a str; 3],
-        packed: &mut Unpacker<'_>,
-    ) -> Option<Author<'a>> {
-        let numbers: [u64; place::AUTHOR_NUMBERS] = std::array::from_fn(|_| packed.number());
-        let [is_known, fid, follower_count, has_score, score, is_power_user] = numbers;
-        (is_known > 0).then(|| Author {
-            fid,
-            username,
-            display_name: present(display_name),
-            pfp_url: present(pfp_url),
-            follower_count,
-            score: (has_score > 0).then(|| f64::from_bits(score)),
-            is_power_user: is_power_user > 0,
-        })
-    }
-}
-
-/// The home URL, the id and the domain, as parts of the first text.
-pub(super) fn unpack_parts(packed: &mut Unpacker<'_>) -> [Range<usize>; place::PARTS] {
+/// Decodes the slices of the address text: home URL, id and domain.
+pub(super) fn decode_slices(decoder: &mut Decoder<'_>) -> [Range<usize>; layout::SLICES] {
     std::array::from_fn(|_| {
-        let start = packed.number() as usize;
-        start..start + packed.number() as usize
+        let start = decoder.number() as usize;
+        start..start + decoder.number() as usize
     })
-}
-
-/// An absent text is packed as an empty one.
-pub(super) fn present(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
-}
-
-/// A list of texts of a record: an iterator over views into it.
-#[derive(Clone, Copy, Default)]
-pub struct Texts<'a> {
-    rest: Unpacker<'a>,
-    len: usize,
-}
-
-impl<'a> Texts<'a> {
-    /// Whether there is none (left).
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
-impl<'a> Iterator for Texts<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        self.len = self.len.checked_sub(1)?;
-        Some(self.rest.text())
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
-    }
-}
-
-impl ExactSizeIterator for Texts<'_> {}
-
-impl fmt::Debug for Texts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(*self).finish()
-    }
 }

@@ -1,7 +1,7 @@
-//! JSON parts that take any value and keep only the right kind.
+//! Lenient JSON values: each accepts any JSON and keeps only a value of the right type.
 //!
-//! Invariant: deserialising one of these fails only where the text is not JSON at all; a value of another type is
-//! read past and becomes "nothing". Strings are borrowed where the text allows it.
+//! Invariant: deserializing fails only for text that is not JSON; a value of another type is skipped. Strings are
+//! borrowed from the text unless they contain escapes.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -10,15 +10,15 @@ use serde::{
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// A text, number or flag; `Nothing` for null, lists and objects.
+/// A text, number or boolean; `Other` for null, lists and objects.
 #[derive(Default)]
 pub(super) enum Scalar<'a> {
     #[default]
-    Nothing,
+    Other,
     Text(Cow<'a, str>),
     Unsigned(u64),
     Number(f64),
-    Flag(bool),
+    Bool(bool),
 }
 
 impl<'a> Scalar<'a> {
@@ -29,11 +29,11 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A whole number from 0 up, however it is spelled.
-    pub(super) fn count(&self) -> Option<u64> {
+    /// A non-negative integer, also if written as `7.0`.
+    pub(super) fn as_count(&self) -> Option<u64> {
         match *self {
             Scalar::Unsigned(count) => Some(count),
-            // 2^53: above it a float no longer names one whole number.
+            // Below 2^53 every integer has an exact f64.
             Scalar::Number(number) if number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number) => {
                 Some(number as u64)
             }
@@ -41,7 +41,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(super) fn as_number(&self) -> Option<f64> {
         match *self {
             Scalar::Unsigned(count) => Some(count as f64),
             Scalar::Number(number) => Some(number),
@@ -49,9 +49,9 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    pub(super) fn flag(&self) -> Option<bool> {
+    pub(super) fn as_bool(&self) -> Option<bool> {
         match *self {
-            Scalar::Flag(flag) => Some(flag),
+            Scalar::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -82,69 +82,69 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
                 Ok(Scalar::Number(number))
             }
             fn visit_bool<E>(self, flag: bool) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Flag(flag))
+                Ok(Scalar::Bool(flag))
             }
             fn visit_unit<E>(self) -> Result<Scalar<'a>, E> {
-                Ok(Scalar::Nothing)
+                Ok(Scalar::Other)
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Scalar<'a>, A::Error> {
-                IgnoredAny.visit_seq(list).map(|_| Scalar::Nothing)
+                IgnoredAny.visit_seq(list).map(|_| Scalar::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar<'a>, A::Error> {
-                IgnoredAny.visit_map(map).map(|_| Scalar::Nothing)
+                IgnoredAny.visit_map(map).map(|_| Scalar::Other)
             }
         }
         deserializer.deserialize_any(Any(PhantomData))
     }
 }
 
-/// The texts of a list; `None` when the value is no list.
+/// The texts of a list; `None` if the value is not a list.
 #[derive(Default)]
-pub(super) struct Texts<'a>(pub(super) Option<Vec<Cow<'a, str>>>);
+pub(super) struct TextList<'a>(pub(super) Option<Vec<Cow<'a, str>>>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextList<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct List<'a>(PhantomData<&'a ()>);
 
         impl<'de: 'a, 'a> Visitor<'de> for List<'a> {
-            type Value = Texts<'a>;
+            type Value = TextList<'a>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TextList<'a>, A::Error> {
                 let mut texts = Vec::new();
                 while let Some(item) = list.next_element::<Scalar<'a>>()? {
                     texts.extend(item.into_text());
                 }
-                Ok(Texts(Some(texts)))
+                Ok(TextList(Some(texts)))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Texts<'a>, A::Error> {
-                IgnoredAny.visit_map(map).map(|_| Texts(None))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextList<'a>, A::Error> {
+                IgnoredAny.visit_map(map).map(|_| TextList(None))
             }
-            fn visit_str<E: Error>(self, _: &str) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_str<E: Error>(self, _: &str) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_u64<E: Error>(self, _: u64) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_i64<E: Error>(self, _: i64) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_f64<E: Error>(self, _: f64) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_bool<E: Error>(self, _: bool) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
-            fn visit_unit<E: Error>(self) -> Result<Texts<'a>, E> {
-                Ok(Texts(None))
+            fn visit_unit<E: Error>(self) -> Result<TextList<'a>, E> {
+                Ok(TextList(None))
             }
         }
         deserializer.deserialize_any(List(PhantomData))
     }
 }
 
-/// An object read as `T`; `None` when the value is none.
+/// An object deserialized as `T`; `None` if the value is not an object.
 pub(super) struct Object<T>(pub(super) Option<T>);
 
 impl<T> Default for Object<T> {

@@ -1,6 +1,6 @@
-//! One row of the upstream's body, mapped to a record (UPSTREAM 1 "How we read them", 2 "Mapping").
+//! Parses one row of an upstream page into a record (UPSTREAM 1 "How we read them", 2 "Mapping").
 //!
-//! Invariant: every record has an http(s) home, a name, and texts within their bounds; lenient in, tidy out.
+//! Invariant: every record has an http(s) home URL and a name, and its texts are within their bounds.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,21 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use url::Url;
 
-use super::lenient::{Object, Scalar, Texts};
-use crate::{
-    catalog::taxonomy,
-    catalog::{Fields, MiniAppRecord, Publisher},
+use super::lenient::{Object, Scalar, TextList};
+use crate::catalog::{
+    MiniAppRecord,
+    mini_app::{AuthorFields, RecordFields},
+    taxonomy,
 };
 
-/// A record, and whether its row said which chains it needs.
-pub(super) struct Row {
+/// A parsed row: its record, and whether the row names the chains that it requires.
+pub(super) struct ParsedRow {
     pub(super) record: MiniAppRecord,
     pub(super) has_chains: bool,
 }
 
 #[derive(Deserialize)]
-struct Frame<'a> {
+struct FrameJson<'a> {
     #[serde(borrow, default)]
     version: Scalar<'a>,
     #[serde(borrow, default)]
@@ -31,22 +32,22 @@ struct Frame<'a> {
     #[serde(borrow, default)]
     title: Scalar<'a>,
     #[serde(borrow, default)]
-    manifest: Object<Manifests<'a>>,
+    manifest: Object<ManifestsJson<'a>>,
     #[serde(borrow, default)]
-    author: Object<Author<'a>>,
+    author: Object<AuthorJson<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Manifests<'a> {
+struct ManifestsJson<'a> {
     #[serde(borrow, default)]
-    miniapp: Object<Manifest<'a>>,
+    miniapp: Object<ManifestJson<'a>>,
     #[serde(borrow, default)]
-    frame: Object<Manifest<'a>>,
+    frame: Object<ManifestJson<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Manifest<'a> {
+struct ManifestJson<'a> {
     #[serde(borrow)]
     version: Scalar<'a>,
     #[serde(borrow)]
@@ -68,11 +69,11 @@ struct Manifest<'a> {
     #[serde(borrow)]
     description: Scalar<'a>,
     #[serde(borrow)]
-    screenshot_urls: Texts<'a>,
+    screenshot_urls: TextList<'a>,
     #[serde(borrow)]
     primary_category: Scalar<'a>,
     #[serde(borrow)]
-    tags: Texts<'a>,
+    tags: TextList<'a>,
     #[serde(borrow)]
     hero_image_url: Scalar<'a>,
     #[serde(borrow)]
@@ -80,11 +81,11 @@ struct Manifest<'a> {
     #[serde(borrow)]
     noindex: Scalar<'a>,
     #[serde(borrow)]
-    required_chains: Texts<'a>,
+    required_chains: TextList<'a>,
 }
 
 #[derive(Deserialize)]
-struct Author<'a> {
+struct AuthorJson<'a> {
     #[serde(borrow, default)]
     fid: Scalar<'a>,
     #[serde(borrow, default)]
@@ -101,51 +102,53 @@ struct Author<'a> {
     power_badge: Scalar<'a>,
 }
 
-/// Bounds in characters: those of UPSTREAM 1, and wide ones against rows that only mean harm.
-const NAME: usize = 200;
-const DESCRIPTION: usize = 2_000;
-const URL: usize = 2_048;
-const ITEMS: usize = 50;
+/// Upper bounds: characters (UPSTREAM 1), bytes of a URL, items of a list. The last two guard against hostile rows.
+const NAME_CHARS: usize = 200;
+const DESCRIPTION_CHARS: usize = 2_000;
+const URL_BYTES: usize = 2_048;
+const MAX_ITEMS: usize = 50;
 
-/// The row's record, or `None` for a row that is malformed or does not want to be listed.
-pub(super) fn read(json: &str, fetched_at: Timestamp) -> Option<Row> {
-    let frame = serde_json::from_str::<Object<Frame<'_>>>(json).ok()?.0?;
+/// Parses a row; `None` if it is malformed or marked `noindex`.
+pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
+    let frame = serde_json::from_str::<Object<FrameJson<'_>>>(json).ok()?.0?;
     let manifest = frame.manifest.0.and_then(|both| both.miniapp.0.or(both.frame.0)).unwrap_or_default();
-    if manifest.noindex.flag() == Some(true) {
+    if manifest.noindex.as_bool() == Some(true) {
         return None;
     }
     let home_url = trimmed(manifest.home_url).or_else(|| trimmed(frame.frames_url))?;
     let home = Url::parse(&home_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let domain = home.host_str().filter(|host| !host.is_empty())?;
-    let image = link(frame.image);
+    let image = url(frame.image);
     let has_chains = manifest.required_chains.0.is_some();
-    let fields = Fields {
+    let fields = RecordFields {
         id: app_id(&home, domain).into(),
         domain: domain.into(),
-        name: text(manifest.name, NAME).or_else(|| text(frame.title, NAME)).unwrap_or_else(|| domain.into()),
-        description: text(manifest.description, DESCRIPTION),
-        icon_url: link(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
-        category: text(manifest.primary_category, NAME)
-            .and_then(|name| cut(name, |name| Some(taxonomy::fold_category(name)))),
+        name: text(manifest.name, NAME_CHARS)
+            .or_else(|| text(frame.title, NAME_CHARS))
+            .unwrap_or_else(|| domain.into()),
+        description: text(manifest.description, DESCRIPTION_CHARS),
+        icon_url: url(manifest.icon_url).or_else(|| image.clone()).unwrap_or_default(),
+        category: text(manifest.primary_category, NAME_CHARS)
+            .and_then(|name| subtext(name, |name| Some(taxonomy::canonical_category(name)))),
         networks: networks(manifest.required_chains),
-        tags: items(manifest.tags, |tag| tidy(tag, NAME)),
+        tags: items(manifest.tags, |tag| normalized(tag, NAME_CHARS)),
         author: frame.author.0.and_then(author),
-        screenshots: items(manifest.screenshot_urls, web_link),
-        hero_image_url: link(manifest.hero_image_url),
-        tagline: text(manifest.tagline, NAME),
-        subtitle: text(manifest.subtitle, NAME),
-        version: text(manifest.version, NAME).or_else(|| text(frame.version, NAME)).unwrap_or_default(),
-        button_title: text(manifest.button_title, NAME),
-        image_url: link(manifest.image_url).or(image),
-        splash_image_url: link(manifest.splash_image_url),
-        splash_background_color: text(manifest.splash_background_color, NAME),
+        screenshots: items(manifest.screenshot_urls, http_url),
+        hero_image_url: url(manifest.hero_image_url),
+        tagline: text(manifest.tagline, NAME_CHARS),
+        subtitle: text(manifest.subtitle, NAME_CHARS),
+        version: text(manifest.version, NAME_CHARS).or_else(|| text(frame.version, NAME_CHARS)).unwrap_or_default(),
+        button_title: text(manifest.button_title, NAME_CHARS),
+        image_url: url(manifest.image_url).or(image),
+        splash_image_url: url(manifest.splash_image_url),
+        splash_background_color: text(manifest.splash_background_color, NAME_CHARS),
         last_fetched: fetched_at,
         home_url,
     };
-    Some(Row { record: MiniAppRecord::from(&fields), has_chains })
+    Some(ParsedRow { record: MiniAppRecord::from(&fields), has_chains })
 }
 
-/// The normalised home URL without its scheme. `Url` has lower-cased the host and dropped a default port already.
+/// The normalised home URL without its scheme. `Url` lower-cases the host and drops a default port.
 fn app_id(home: &Url, domain: &str) -> String {
     let mut id = String::with_capacity(home.as_str().len());
     id.push_str(domain);
@@ -161,69 +164,69 @@ fn app_id(home: &Url, domain: &str) -> String {
     id
 }
 
-fn author(author: Author<'_>) -> Option<Publisher<'_>> {
-    Some(Publisher {
-        fid: author.fid.count()?,
-        username: text(author.username, NAME)?,
-        display_name: text(author.display_name, NAME),
-        pfp_url: link(author.pfp_url),
-        follower_count: author.follower_count.count().unwrap_or(0),
-        score: author.score.number().filter(|score| (0.0..=1.0).contains(score)),
-        is_power_user: author.power_badge.flag().unwrap_or(false),
+fn author(author: AuthorJson<'_>) -> Option<AuthorFields<'_>> {
+    Some(AuthorFields {
+        fid: author.fid.as_count()?,
+        username: text(author.username, NAME_CHARS)?,
+        display_name: text(author.display_name, NAME_CHARS),
+        pfp_url: url(author.pfp_url),
+        follower_count: author.follower_count.as_count().unwrap_or(0),
+        score: author.score.as_number().filter(|score| (0.0..=1.0).contains(score)),
+        is_power_user: author.power_badge.as_bool().unwrap_or(false),
     })
 }
 
-fn networks(chains: Texts<'_>) -> Vec<Cow<'_, str>> {
+fn networks(chains: TextList<'_>) -> Vec<Cow<'_, str>> {
     let mut names = Vec::new();
-    for chain in chains.0.unwrap_or_default().into_iter().take(ITEMS) {
-        let name = cut(chain, |chain| tidy(taxonomy::network_of_chain(chain.trim()), NAME));
+    for chain in chains.0.unwrap_or_default().into_iter().take(MAX_ITEMS) {
+        let name = subtext(chain, |chain| normalized(taxonomy::network_of_chain(chain.trim()), NAME_CHARS));
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names
 }
 
-fn items<'a>(list: Texts<'a>, part: impl Fn(&str) -> Option<&str>) -> Vec<Cow<'a, str>> {
-    list.0.unwrap_or_default().into_iter().filter_map(|item| cut(item, &part)).take(ITEMS).collect()
+fn items<'a>(list: TextList<'a>, part: impl Fn(&str) -> Option<&str>) -> Vec<Cow<'a, str>> {
+    list.0.unwrap_or_default().into_iter().filter_map(|item| subtext(item, &part)).take(MAX_ITEMS).collect()
 }
 
-fn link(value: Scalar<'_>) -> Option<Cow<'_, str>> {
-    cut(value.into_text()?, web_link)
+fn url(value: Scalar<'_>) -> Option<Cow<'_, str>> {
+    subtext(value.into_text()?, http_url)
 }
 
 fn text(value: Scalar<'_>, bound: usize) -> Option<Cow<'_, str>> {
-    cut(value.into_text()?, |text| tidy(text, bound))
+    subtext(value.into_text()?, |text| normalized(text, bound))
 }
 
-/// The part of a text that is wanted; borrowed from the body if the text is.
-fn cut<'a>(text: Cow<'a, str>, part: impl Fn(&str) -> Option<&str>) -> Option<Cow<'a, str>> {
+/// Applies `part` to a text; the result borrows from the page if the text does.
+fn subtext<'a>(text: Cow<'a, str>, part: impl Fn(&str) -> Option<&str>) -> Option<Cow<'a, str>> {
     match text {
         Cow::Borrowed(text) => part(text).map(Cow::Borrowed),
         Cow::Owned(text) => part(&text).map(|part| Cow::Owned(part.to_owned())),
     }
 }
 
-/// An http(s) URL that is safe to put into a page's `src`; anything else is dropped.
-fn web_link(value: &str) -> Option<&str> {
+/// An http(s) URL without characters that would end an HTML attribute; `None` for any other text.
+fn http_url(value: &str) -> Option<&str> {
     let value = value.trim();
-    let is_web = ["https://", "http://"].iter().any(|scheme| {
+    let is_http = ["https://", "http://"].iter().any(|scheme| {
         value.len() > scheme.len() && value.as_bytes()[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
     });
-    let is_clean = value.len() <= URL && !value.bytes().any(|byte| byte <= b' ' || b"\"<>".contains(&byte));
-    (is_web && is_clean).then_some(value)
+    let is_safe = value.len() <= URL_BYTES && !value.bytes().any(|byte| byte <= b' ' || b"\"<>".contains(&byte));
+    (is_http && is_safe).then_some(value)
 }
 
 fn trimmed(value: Scalar<'_>) -> Option<Cow<'_, str>> {
-    cut(value.into_text()?, |text| Some(text.trim()).filter(|text| !text.is_empty()))
+    subtext(value.into_text()?, |text| Some(text.trim()).filter(|text| !text.is_empty()))
 }
 
-fn tidy(text: &str, bound: usize) -> Option<&str> {
-    let text = bounded(text.trim(), bound).trim_end();
+fn normalized(text: &str, bound: usize) -> Option<&str> {
+    let text = truncated(text.trim(), bound).trim_end();
     (!text.is_empty()).then_some(text)
 }
 
 /// The first `bound` characters.
-fn bounded(text: &str, bound: usize) -> &str {
-    // Bytes are never fewer than characters: most texts need no counting.
+fn truncated(text: &str, bound: usize) -> &str {
+    // A text has at least as many bytes as characters, so most texts need no counting.
     if text.len() <= bound {
         return text;
     }
@@ -235,11 +238,11 @@ mod tests {
     use super::*;
 
     fn record(json: &str) -> MiniAppRecord {
-        read(json, Timestamp::UNIX_EPOCH).expect("a good row").record
+        parse(json, Timestamp::UNIX_EPOCH).expect("a good row").record
     }
 
     #[test]
-    fn an_id_is_the_normalised_home_without_scheme() {
+    fn an_id_is_the_normalised_home_url_without_scheme() {
         for (url, id) in [
             ("https://A.Example/", "a.example"),
             ("http://a.example:80/App/#top", "a.example/App"),
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_miniapp_manifest_wins_and_the_frame_fills_in() {
+    fn the_miniapp_manifest_is_preferred_and_the_frame_is_the_fallback() {
         let app = record(
             r#"{"version":"next","image":"https://i.example/i.png","frames_url":"https://f.example","title":"T",
                 "manifest":{"frame":{"name":"old"},"miniapp":{"name":" New ","icon_url":"javascript:x","primary_category":"Games"}}}"#,
@@ -261,18 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_no_web_page_or_ask_not_to_be_listed_are_left_out() {
+    fn rows_without_an_http_url_and_noindex_rows_are_skipped() {
         for json in [
             r#"{"frames_url":"file:///etc/passwd"}"#,
             r#"{"frames_url":""}"#,
             r#"{"frames_url":"https://a.example","manifest":{"frame":{"noindex":true}}}"#,
         ] {
-            assert!(read(json, Timestamp::UNIX_EPOCH).is_none(), "{json}");
+            assert!(parse(json, Timestamp::UNIX_EPOCH).is_none(), "{json}");
         }
     }
 
     #[test]
-    fn text_is_bounded_by_characters() {
+    fn names_are_truncated_by_characters() {
         let app = record(&format!(r#"{{"frames_url":"https://a.example","title":"{}"}}"#, "é".repeat(300)));
         assert_eq!(app.name().chars().count(), 200);
     }

@@ -1,22 +1,23 @@
-//! Numbers for terms while the index is built: one arena of text and one table of slots.
+//! A string interner for the terms of an index under construction.
 //!
-//! Invariant: a term keeps the number it got at first sight, counted from 0. Not a `HashMap` of strings,
-//! because an allocation for each term and a keyed hash for each word would be half of the build.
+//! Invariant: terms are numbered from 0 in the order of their first occurrence. The text lies in one arena and the hash
+//! table is our own: a `HashMap<String, u32>` takes half of the build time for allocations and SipHash.
 
-pub(super) struct Interner {
+pub(super) struct TermInterner {
     text: String,
-    /// Where each term ends in `text`.
+    /// The end of each term in `text`.
     ends: Vec<u32>,
-    /// Open addressing; a slot holds a number plus one and its hash, 0 is free. Never more than half full.
+    /// Open addressing, at most half full. A slot is (term number + 1, hash); 0 marks a free slot.
     slots: Vec<(u32, u32)>,
 }
 
-impl Interner {
-    pub(super) fn new() -> Interner {
-        Interner { text: String::new(), ends: Vec::new(), slots: vec![(0, 0); 1 << 10] }
+impl TermInterner {
+    pub(super) fn new() -> TermInterner {
+        TermInterner { text: String::new(), ends: Vec::new(), slots: vec![(0, 0); 1 << 10] }
     }
 
-    pub(super) fn number(&mut self, term: &str) -> u32 {
+    /// The number of `term`, which is added if it is new.
+    pub(super) fn intern(&mut self, term: &str) -> u32 {
         let hash = hash(term);
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
@@ -36,7 +37,7 @@ impl Interner {
         number
     }
 
-    /// The terms in byte order, and the place of each number in it.
+    /// The terms in byte order, and for each number the rank of its term in that order.
     pub(super) fn sorted(&self) -> (Vec<&str>, Vec<u32>) {
         let mut order: Vec<(&str, u32)> =
             (0..self.ends.len() as u32).map(|number| (self.term(number), number)).collect();
@@ -67,15 +68,14 @@ impl Interner {
     }
 }
 
-/// Eight bytes a multiplication, folded: fast, and spread well enough for a table of our own making.
-/// The worst a hostile catalog can do with collisions is a slower build.
+/// A fast multiply-and-fold hash, not keyed: a hostile catalog can at worst slow down a build with collisions.
 pub(super) fn hash(text: &str) -> u32 {
     const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut state = text.len() as u64;
     for chunk in text.as_bytes().chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let product = u128::from(state ^ u64::from_le_bytes(word)) * u128::from(PRIME);
+        let mut block = [0; 8];
+        block[..chunk.len()].copy_from_slice(chunk);
+        let product = u128::from(state ^ u64::from_le_bytes(block)) * u128::from(PRIME);
         state = product as u64 ^ (product >> 64) as u64;
     }
     (state ^ state >> 32) as u32

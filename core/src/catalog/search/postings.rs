@@ -1,48 +1,49 @@
-//! Posting lists and the forward index: which documents have a term, and which terms a document has.
+//! Posting lists and the forward index: the documents of each term, and the postings of each document.
 //!
-//! Invariant: a list is sorted by impact, the greatest first, then by document, and the lists lie side by side in
-//! the order of the terms. A posting is known by its place in them, so the terms of a prefix are one range of places,
-//! and the row of a document in the forward index is the sorted places of its postings: one number tells term and
-//! impact. All are flat arrays: nine bytes a posting, 32 a document, no allocation for a term.
+//! Invariant: a posting list is sorted by impact, greatest first, then by document id. The lists lie side by side in
+//! term order, so the postings of all terms with a prefix are one range of [`PostingIndex`]. A row of the forward
+//! index holds the sorted posting indexes of a document: one number identifies both term and impact. All are flat
+//! arrays: nine bytes a posting, 32 bytes a document, no allocation per term.
 
 use std::{hint::black_box, ops::Range};
 
-use super::fields::Impact;
-use super::vocabulary::Term;
+use super::analyzer::Impact;
+use super::term_dictionary::TermId;
 use crate::large_buffer::large_buffer;
 
 pub(super) type DocumentId = u32;
 
-/// Where a posting is among all postings.
-pub(super) type Place = u32;
+/// The index of a posting among all postings.
+pub(super) type PostingIndex = u32;
 
 pub(super) struct Postings {
-    /// Where the list of each term starts; then where the last one ends.
-    starts: Vec<Place>,
+    /// The start of each term's list, then the end of the last one.
+    list_starts: Vec<PostingIndex>,
     ids: Vec<DocumentId>,
     impacts: Vec<Impact>,
-    /// One a document, and one more for where the last row ends.
-    documents: Vec<Digest>,
-    rows: Vec<Place>,
+    /// One a document, and one more for the end of the last row.
+    documents: Vec<DocumentHeader>,
+    rows: Vec<PostingIndex>,
 }
 
-/// What a search looks at first of a document, in half a line of the cache.
+/// The part of a document that a query reads first; half a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-struct Digest {
-    signature: Signature,
-    /// Where its row starts.
-    row: u32,
+struct DocumentHeader {
+    blocks: BlockSet,
+    row_start: u32,
 }
 
-/// Which stretches of all places have postings of a document, a bit each: places without such a bit are
-/// passed over with its row unread.
+/// A set of blocks of postings, one bit each. All postings are divided into [`BlockSet::BITS`] blocks of equal
+/// length. A query skips a document whose blocks do not overlap the query's, without reading its row (a Bloom-like
+/// signature).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Signature([u32; 7]);
+pub(super) struct BlockSet([u32; 7]);
 
 impl Postings {
-    /// `starts` are the ends of the documents' rows in `pairs`, after a leading 0; `terms` is how many there are.
-    pub(super) fn build(starts: Vec<u32>, pairs: Vec<(Term, Impact)>, terms: usize) -> Postings {
+    /// Builds both indexes. `pairs` holds the terms of each document in turn; `row_starts` is 0 and then the end of
+    /// each document's pairs.
+    pub(super) fn build(row_starts: Vec<u32>, pairs: Vec<(TermId, Impact)>, terms: usize) -> Postings {
         let mut list_starts = vec![0; terms + 1];
         for (term, _) in &pairs {
             list_starts[*term as usize + 1] += 1;
@@ -53,11 +54,11 @@ impl Postings {
         let mut next = list_starts.clone();
         let mut keys = large_buffer(pairs.len());
         keys.resize(pairs.len(), 0_u64);
-        for (id, row) in starts.windows(2).enumerate() {
+        for (id, row) in row_starts.windows(2).enumerate() {
             for (term, impact) in &pairs[row[0] as usize..row[1] as usize] {
-                let place = &mut next[*term as usize];
-                keys[*place as usize] = u64::from(Impact::MAX - impact) << 32 | id as u64;
-                *place += 1;
+                let index = &mut next[*term as usize];
+                keys[*index as usize] = u64::from(Impact::MAX - impact) << 32 | id as u64;
+                *index += 1;
             }
         }
         drop((next, pairs));
@@ -67,8 +68,8 @@ impl Postings {
         let ids: Vec<DocumentId> = keys.iter().map(|key| *key as DocumentId).collect();
         let impacts = keys.iter().map(|key| Impact::MAX - (key >> 32) as Impact).collect();
         drop(keys);
-        let (documents, rows) = forward(starts, &ids);
-        Postings { starts: list_starts, ids, impacts, documents, rows }
+        let (documents, rows) = forward_index(row_starts, &ids);
+        Postings { list_starts, ids, impacts, documents, rows }
     }
 
     pub(super) fn documents(&self) -> usize {
@@ -76,107 +77,107 @@ impl Postings {
     }
 
     pub(super) fn terms(&self) -> usize {
-        self.starts.len() - 1
+        self.list_starts.len() - 1
     }
 
-    /// Where the postings of neighbouring terms are.
-    pub(super) fn places(&self, terms: &Range<Term>) -> Range<Place> {
-        self.starts[terms.start as usize]..self.starts[terms.end as usize]
+    /// The postings of a range of terms.
+    pub(super) fn range(&self, terms: &Range<TermId>) -> Range<PostingIndex> {
+        self.list_starts[terms.start as usize]..self.list_starts[terms.end as usize]
     }
 
-    /// How many postings the lists of `terms` have.
-    pub(super) fn count(&self, terms: &Range<Term>) -> usize {
-        self.places(terms).len()
+    /// The number of postings of a range of terms.
+    pub(super) fn count(&self, terms: &Range<TermId>) -> usize {
+        self.range(terms).len()
     }
 
-    pub(super) fn list(&self, term: Term) -> (&[DocumentId], &[Impact]) {
+    pub(super) fn list(&self, term: TermId) -> (&[DocumentId], &[Impact]) {
         self.lists(&(term..term + 1))
     }
 
-    /// The lists of neighbouring terms as one.
-    pub(super) fn lists(&self, terms: &Range<Term>) -> (&[DocumentId], &[Impact]) {
-        let places = self.places(terms);
-        let range = places.start as usize..places.end as usize;
+    /// The posting lists of a range of terms, one after the other.
+    pub(super) fn lists(&self, terms: &Range<TermId>) -> (&[DocumentId], &[Impact]) {
+        let postings = self.range(terms);
+        let range = postings.start as usize..postings.end as usize;
         (&self.ids[range.clone()], &self.impacts[range])
     }
 
-    pub(super) fn impact(&self, place: Place) -> Impact {
-        self.impacts[place as usize]
+    pub(super) fn impact(&self, posting: PostingIndex) -> Impact {
+        self.impacts[posting as usize]
     }
 
-    /// The places of a document's postings, sorted.
-    pub(super) fn row(&self, id: DocumentId) -> &[Place] {
+    /// The row of a document in the forward index.
+    pub(super) fn row(&self, id: DocumentId) -> &[PostingIndex] {
         let id = id as usize;
-        &self.rows[self.documents[id].row as usize..self.documents[id + 1].row as usize]
+        &self.rows[self.documents[id].row_start as usize..self.documents[id + 1].row_start as usize]
     }
 
-    /// Asks memory for what [`Postings::may_have`] reads of the documents at these places, all at once: to wait for them
-    /// one by one would take most of a search.
-    pub(super) fn fetch(&self, places: Range<Place>) {
-        let ids = &self.ids[places.start as usize..places.end as usize];
-        black_box(ids.iter().fold(0, |all, id| all ^ self.documents[*id as usize].row));
+    /// Loads the document headers of some postings into the CPU cache at once. Loading them one by one takes most of
+    /// the time of a search.
+    pub(super) fn prefetch_headers(&self, postings: Range<PostingIndex>) {
+        let ids = &self.ids[postings.start as usize..postings.end as usize];
+        black_box(ids.iter().fold(0, |all, id| all ^ self.documents[*id as usize].row_start));
     }
 
-    /// Whether a document may have postings in the stretches of `wanted`.
-    pub(super) fn may_have(&self, id: DocumentId, wanted: &Signature) -> bool {
-        let Signature(stretches) = &self.documents[id as usize].signature;
-        stretches.iter().zip(&wanted.0).fold(0, |both, (has, wants)| both | has & wants) != 0
+    /// False if the document certainly has no posting in `blocks`.
+    pub(super) fn may_have(&self, id: DocumentId, blocks: &BlockSet) -> bool {
+        let BlockSet(own) = &self.documents[id as usize].blocks;
+        own.iter().zip(&blocks.0).fold(0, |both, (own, other)| both | own & other) != 0
     }
 
-    /// The stretches that `places` are in.
-    pub(super) fn stretches(&self, places: &Range<Place>) -> Signature {
-        let mut signature = Signature::default();
-        if !places.is_empty() {
-            let (first, last) = (stretch(places.start, self.ids.len()), stretch(places.end - 1, self.ids.len()));
-            (first..=last).for_each(|stretch| signature.add(stretch));
+    /// The blocks that some postings lie in.
+    pub(super) fn blocks(&self, postings: &Range<PostingIndex>) -> BlockSet {
+        let mut blocks = BlockSet::default();
+        if !postings.is_empty() {
+            let (first, last) = (block_of(postings.start, self.ids.len()), block_of(postings.end - 1, self.ids.len()));
+            (first..=last).for_each(|block| blocks.insert(block));
         }
-        signature
+        blocks
     }
 
-    /// The stretches that `places` are in, one by one, each with the first of the places in it.
-    pub(super) fn each_stretch(&self, places: &Range<Place>) -> impl Iterator<Item = (usize, Place)> {
-        let mut first = places.start;
-        let end = places.end;
+    /// The blocks that some postings lie in, each with the first of these postings in it.
+    pub(super) fn each_block(&self, postings: &Range<PostingIndex>) -> impl Iterator<Item = (usize, PostingIndex)> {
+        let mut next = postings.start;
+        let end = postings.end;
         std::iter::from_fn(move || {
-            let place = first;
-            let stretch = (place < end).then(|| stretch(place, self.ids.len()))?;
-            first = first_of_stretch(stretch + 1, self.ids.len());
-            Some((stretch, place))
+            let first = next;
+            let block = (first < end).then(|| block_of(first, self.ids.len()))?;
+            next = block_start(block + 1, self.ids.len());
+            Some((block, first))
         })
     }
 }
 
-/// The forward index. `starts` are those of the rows, which are the other way round of the lists.
-fn forward(mut starts: Vec<u32>, ids: &[DocumentId]) -> (Vec<Digest>, Vec<Place>) {
-    let mut documents: Vec<Digest> =
-        starts.iter().map(|row| Digest { signature: Signature::default(), row: *row }).collect();
+/// Transposes the posting lists into rows of documents; `starts` are the starts of the rows.
+fn forward_index(mut starts: Vec<u32>, ids: &[DocumentId]) -> (Vec<DocumentHeader>, Vec<PostingIndex>) {
+    let mut documents: Vec<DocumentHeader> =
+        starts.iter().map(|start| DocumentHeader { blocks: BlockSet::default(), row_start: *start }).collect();
     let mut rows = vec![0; ids.len()];
-    for (place, id) in (0..).zip(ids) {
+    for (posting, id) in (0..).zip(ids) {
         let next = &mut starts[*id as usize];
-        rows[*next as usize] = place;
+        rows[*next as usize] = posting;
         *next += 1;
-        documents[*id as usize].signature.add(stretch(place, ids.len()));
+        documents[*id as usize].blocks.insert(block_of(posting, ids.len()));
     }
     (documents, rows)
 }
 
-/// All stretches are equally long; so a common term has some to itself, and a prefix is a few neighbours.
-fn stretch(place: Place, places: usize) -> usize {
-    (u64::from(place) * u64::from(Signature::BITS) / (places as u64).max(1)) as usize
+/// The block of a posting, of `count` postings. A common term fills several blocks; a prefix fills neighbouring blocks.
+fn block_of(posting: PostingIndex, count: usize) -> usize {
+    (u64::from(posting) * u64::from(BlockSet::BITS) / (count as u64).max(1)) as usize
 }
 
-fn first_of_stretch(stretch: usize, places: usize) -> Place {
-    (stretch as u64 * places as u64).div_ceil(u64::from(Signature::BITS)) as Place
+fn block_start(block: usize, count: usize) -> PostingIndex {
+    (block as u64 * count as u64).div_ceil(u64::from(BlockSet::BITS)) as PostingIndex
 }
 
-impl Signature {
+impl BlockSet {
     const BITS: u32 = 7 * u32::BITS;
 
-    pub(super) fn add(&mut self, stretch: usize) {
-        self.0[stretch / 32] |= 1 << (stretch % 32);
+    pub(super) fn insert(&mut self, block: usize) {
+        self.0[block / 32] |= 1 << (block % 32);
     }
 
-    pub(super) fn add_all(&mut self, others: Signature) {
+    pub(super) fn insert_all(&mut self, others: BlockSet) {
         for (bits, others) in self.0.iter_mut().zip(others.0) {
             *bits |= others;
         }

@@ -1,144 +1,157 @@
-//! A query, read: its words, and for each the terms that stand for it.
+//! Query parsing and expansion: the words of a query, and the index terms that each word matches.
 //!
-//! Invariant: however long or odd the text, at most [`MOST_WORDS`] words of its first [`MOST_LETTERS`] characters count,
-//! and each stands for a bounded number of ranges of terms. The last word is also a prefix, because
-//! it may not have been typed to its end; a word the vocabulary lacks is taken for a misspelling.
+//! Invariant: a query of any length uses at most [`MAX_WORDS`] distinct words of its first [`MAX_CHARACTERS`]
+//! characters, and each word expands to a bounded number of term ranges. The last word is also matched as a prefix,
+//! because the user may still be typing it. A word that is not in the dictionary expands to similar terms.
 
 use std::ops::Range;
 
 use super::postings::Postings;
-use super::ranking::Closeness;
-use super::vocabulary::{Path, Spelling, Term, Vocabulary};
-use super::words::{Kind, each_word, run_together};
+use super::term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
+use super::tokenizer::{TokenKind, concatenate, tokenize};
+use super::top_k::ExpansionWeight;
 
-const MOST_LETTERS: usize = 256;
-const MOST_WORDS: usize = 16;
+const MAX_CHARACTERS: usize = 256;
+const MAX_WORDS: usize = 16;
 
-pub(super) struct Query {
+pub(super) struct ParsedQuery {
+    /// The distinct words, in the order of the text.
     pub(super) words: Vec<String>,
-    /// All words run together, as a name may be written.
-    pub(super) together: String,
+    /// The text without spaces and punctuation: it matches the concatenated name of an app.
+    pub(super) concatenated: String,
 }
 
-impl Query {
-    pub(super) fn read(text: &str) -> Query {
-        let end = text.char_indices().nth(MOST_LETTERS).map_or(text.len(), |(end, _)| end);
+impl ParsedQuery {
+    pub(super) fn parse(text: &str) -> ParsedQuery {
+        let end = text.char_indices().nth(MAX_CHARACTERS).map_or(text.len(), |(end, _)| end);
         let text = &text[..end];
         let mut words: Vec<String> = Vec::new();
-        each_word(text, |kind, word| {
-            if kind != Kind::Alternative && words.len() < MOST_WORDS && !words.iter().any(|other| other == word) {
+        tokenize(text, |kind, word| {
+            if kind != TokenKind::Variant && words.len() < MAX_WORDS && !words.iter().any(|other| other == word) {
                 words.push(word.to_owned());
             }
         });
-        Query { words, together: run_together(text) }
+        ParsedQuery { words, concatenated: concatenate(text) }
     }
 
-    /// The way to each of the words.
-    pub(super) fn paths(&self, vocabulary: &Vocabulary) -> Vec<Option<Path>> {
-        self.words.iter().map(|word| vocabulary.path(word)).collect()
+    /// Looks each word up in the dictionary.
+    pub(super) fn cursors(&self, dictionary: &TermDictionary) -> Vec<Option<PrefixCursor>> {
+        self.words.iter().map(|word| dictionary.cursor(word)).collect()
     }
 
-    /// What the vocabulary has for all words run together, given the ways to each.
-    pub(super) fn spelt_together(&self, paths: &[Option<Path>], vocabulary: &Vocabulary) -> Option<Spelling> {
-        match self.together.strip_prefix(self.words.first()?.as_str()) {
-            Some(rest) => Some(vocabulary.longer(paths.first()?.as_ref()?, rest)?.spelling),
-            None => vocabulary.spelling(&self.together),
+    /// Looks up the concatenated query, continuing from the cursor of the first word where possible.
+    pub(super) fn concatenated_match(
+        &self,
+        cursors: &[Option<PrefixCursor>],
+        dictionary: &TermDictionary,
+    ) -> Option<PrefixMatch> {
+        match self.concatenated.strip_prefix(self.words.first()?.as_str()) {
+            Some(rest) => Some(dictionary.extend(cursors.first()?.as_ref()?, rest)?.matched),
+            None => dictionary.prefix_match(&self.concatenated),
         }
     }
 
-    /// A query of one unknown word as two known ones: `replyguy` of an app that writes it `Reply Guy`.
-    /// Of several ways to cut it, the one whose rarer word is the most common.
-    pub(super) fn taken_apart(&self, vocabulary: &Vocabulary, postings: &Postings) -> Option<Query> {
+    /// Splits a query of one unknown word into two terms: `replyguy` into `reply guy`. Of several possible splits,
+    /// takes the one whose rarer term has the most postings.
+    pub(super) fn split_compound(&self, dictionary: &TermDictionary, postings: &Postings) -> Option<ParsedQuery> {
         let [word] = self.words.as_slice() else { return None };
         let count = |part: &str| {
-            let found = vocabulary.spelling(part).filter(|found| found.is_term)?;
-            Some(postings.count(&(found.range.start..found.range.start + 1)))
+            let matched = dictionary.prefix_match(part).filter(|matched| matched.is_term)?;
+            Some(postings.count(&(matched.terms.start..matched.terms.start + 1)))
         };
         let cuts = word.char_indices().filter(|(at, _)| (2..word.len().saturating_sub(1)).contains(at));
-        let weighed = cuts.filter_map(|(at, _)| {
+        let counted = cuts.filter_map(|(at, _)| {
             let (first, second) = word.split_at(at);
             Some((count(first)?.min(count(second)?), first, second))
         });
-        let (_, first, second) = weighed.max()?;
-        Some(Query { words: vec![first.to_owned(), second.to_owned()], together: word.clone() })
+        let (_, first, second) = counted.max()?;
+        Some(ParsedQuery { words: vec![first.to_owned(), second.to_owned()], concatenated: word.clone() })
     }
 }
 
-/// Terms in a row that stand for a word, all equally close to it.
+/// A range of terms that match a word, all with the same weight.
 #[derive(Clone, Debug)]
 pub(super) struct Expansion {
-    pub(super) terms: Range<Term>,
-    pub(super) closeness: Closeness,
+    pub(super) terms: Range<TermId>,
+    pub(super) weight: ExpansionWeight,
 }
 
-/// All that stands for one word of the query.
-pub(super) struct Group {
+/// All expansions of one word of the query.
+pub(super) struct TermGroup {
     pub(super) expansions: Vec<Expansion>,
+    /// The total number of postings.
     pub(super) postings: usize,
-    /// BM25's inverse document frequency in 32nds: how much more a rare word says than a common one.
-    pub(super) rarity: u32,
+    /// BM25's inverse document frequency in 32nds, at least 1.
+    pub(super) idf: u32,
 }
 
-impl Group {
-    fn new(expansions: Vec<Expansion>, all: &Postings) -> Group {
+impl TermGroup {
+    fn new(expansions: Vec<Expansion>, all: &Postings) -> TermGroup {
         let postings = expansions.iter().map(|expansion| all.count(&expansion.terms)).sum();
         let documents = all.documents() as f32;
-        let having = (postings as f32).min(documents);
-        let rarity = (1.0 + (documents - having + 0.5) / (having + 0.5)).ln() * 32.0;
-        // At least 1, so that a word all documents have still counts.
-        Group { expansions, postings, rarity: rarity.max(1.0) as u32 }
+        let frequency = (postings as f32).min(documents);
+        let idf = (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln() * 32.0;
+        TermGroup { expansions, postings, idf: idf.max(1.0) as u32 }
     }
 }
 
-/// A group for each word of a query of several words that anything stands for, in the order of the words.
-/// `paths` are the ways to the words.
-pub(super) fn groups(
-    query: &Query,
-    paths: &[Option<Path>],
-    vocabulary: &Vocabulary,
+/// Expands the words of a query of several words; words without any expansion are left out.
+pub(super) fn expand_words(
+    query: &ParsedQuery,
+    cursors: &[Option<PrefixCursor>],
+    dictionary: &TermDictionary,
     postings: &Postings,
-) -> Vec<Group> {
+) -> Vec<TermGroup> {
     let last = query.words.len().saturating_sub(1);
-    let mut expansions: Vec<Vec<Expansion>> =
-        paths.iter().enumerate().map(|(place, path)| spelt(path.as_ref(), place == last)).collect();
-    // `reply guy` is also asked of the apps that write it `replyguy`: one term for two words.
-    for (place, (path, next)) in paths.iter().zip(query.words.iter().skip(1)).enumerate() {
-        let both = path.as_ref().and_then(|path| vocabulary.longer(path, next));
-        if let Some(Spelling { range, is_term: true }) = both.map(|path| path.spelling) {
-            let compound = Expansion { terms: range.start..range.start + 1, closeness: Closeness::COMPOUND };
-            expansions[place].push(compound.clone());
-            expansions[place + 1].push(compound);
+    let mut expansions: Vec<Vec<Expansion>> = cursors
+        .iter()
+        .enumerate()
+        .map(|(word, cursor)| exact_and_prefix_expansions(cursor.as_ref(), word == last))
+        .collect();
+    // Two neighbouring words also match their compound: `reply guy` matches the term `replyguy`.
+    for (word, (cursor, next)) in cursors.iter().zip(query.words.iter().skip(1)).enumerate() {
+        let both = cursor.as_ref().and_then(|cursor| dictionary.extend(cursor, next));
+        if let Some(PrefixMatch { terms, is_term: true }) = both.map(|cursor| cursor.matched) {
+            let compound = Expansion { terms: terms.start..terms.start + 1, weight: ExpansionWeight::COMPOUND };
+            expansions[word].push(compound.clone());
+            expansions[word + 1].push(compound);
         }
     }
     for (expansions, word) in expansions.iter_mut().zip(&query.words) {
         if expansions.is_empty() {
-            expansions.extend(misspelt(word, 2, vocabulary));
+            expansions.extend(fuzzy_expansions(word, 2, dictionary));
         }
     }
     expansions
         .into_iter()
         .filter(|expansions| !expansions.is_empty())
-        .map(|expansions| Group::new(expansions, postings))
+        .map(|expansions| TermGroup::new(expansions, postings))
         .collect()
 }
 
-/// The terms that `word` may have been meant to be.
-pub(super) fn misspelt(word: &str, most: usize, vocabulary: &Vocabulary) -> impl Iterator<Item = Expansion> {
-    vocabulary
-        .near(word, most)
+/// The terms at most `max_errors` typing errors from `word`.
+pub(super) fn fuzzy_expansions(
+    word: &str,
+    max_errors: usize,
+    dictionary: &TermDictionary,
+) -> impl Iterator<Item = Expansion> {
+    dictionary
+        .fuzzy_matches(word, max_errors)
         .into_iter()
-        .map(|(term, errors)| Expansion { terms: term..term + 1, closeness: Closeness::misspelt(errors) })
+        .map(|(term, errors)| Expansion { terms: term..term + 1, weight: ExpansionWeight::fuzzy(errors) })
 }
 
-fn spelt(path: Option<&Path>, is_prefix: bool) -> Vec<Expansion> {
-    let Some(Spelling { mut range, is_term }) = path.map(|path| path.spelling.clone()) else { return Vec::new() };
+fn exact_and_prefix_expansions(cursor: Option<&PrefixCursor>, is_prefix: bool) -> Vec<Expansion> {
+    let Some(PrefixMatch { mut terms, is_term }) = cursor.map(|cursor| cursor.matched.clone()) else {
+        return Vec::new();
+    };
     let mut expansions = Vec::with_capacity(2);
     if is_term {
-        expansions.push(Expansion { terms: range.start..range.start + 1, closeness: Closeness::EXACT });
-        range.start += 1;
+        expansions.push(Expansion { terms: terms.start..terms.start + 1, weight: ExpansionWeight::EXACT });
+        terms.start += 1;
     }
-    if is_prefix && !range.is_empty() {
-        expansions.push(Expansion { terms: range, closeness: Closeness::PREFIX });
+    if is_prefix && !terms.is_empty() {
+        expansions.push(Expansion { terms, weight: ExpansionWeight::PREFIX });
     }
     expansions
 }

@@ -11,7 +11,7 @@ use super::{
     role_mode::{RESTRICTED_ROLE, RoleMode},
 };
 use crate::{
-    database::{Pass, Principal},
+    database::principal::{Credential, Principal},
     error::Result,
 };
 
@@ -29,7 +29,7 @@ impl ConnectionPrincipal {
         match (self, principal) {
             (ConnectionPrincipal::Service, Principal::Service)
             | (ConnectionPrincipal::Anonymous, Principal::Anonymous) => true,
-            (ConnectionPrincipal::User(hash), Principal::User(pass)) => *hash == pass.access_hash,
+            (ConnectionPrincipal::User(hash), Principal::User(credential)) => *hash == credential.access_hash,
             _ => false,
         }
     }
@@ -40,7 +40,7 @@ impl From<&Principal> for ConnectionPrincipal {
         match principal {
             Principal::Service => ConnectionPrincipal::Service,
             Principal::Anonymous => ConnectionPrincipal::Anonymous,
-            Principal::User(pass) => ConnectionPrincipal::User(pass.access_hash.clone()),
+            Principal::User(credential) => ConnectionPrincipal::User(credential.access_hash.clone()),
         }
     }
 }
@@ -59,11 +59,14 @@ pub(super) async fn set(
     let (caller, session) = match principal {
         Principal::Service => (String::new(), ""),
         Principal::Anonymous => ("anonymous".to_owned(), ""),
-        Principal::User(Pass { user_id, access_hash, .. }) => (user_id.hyphenated().to_string(), access_hash.as_str()),
+        Principal::User(Credential { user_id, access_hash, .. }) => {
+            (user_id.hyphenated().to_string(), access_hash.as_str())
+        }
     };
     // Safe to format: `caller` is a constant or a uuid, and `session` is a hash in hex.
     let sql = format!(
-        "{role}SELECT set_config('townsquare.caller', '{caller}', false), set_config('townsquare.session', '{session}', false)"
+        "{role}SELECT set_config('townsquare.caller', '{caller}', false), \
+         set_config('townsquare.session', '{session}', false)"
     );
     connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map_err(translate)?;
     Ok(principal.into())

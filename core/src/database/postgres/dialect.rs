@@ -1,4 +1,4 @@
-//! PostgreSQL's spelling of what differs between the engines.
+//! PostgreSQL's SQL where the engines differ.
 
 use crate::database::statement::Dialect;
 
@@ -6,15 +6,15 @@ pub(super) struct Postgresql;
 
 impl Dialect for Postgresql {
     const OWN_TABLES: &'static str = "townsquare.";
-    // It names no column, so the server asks it once, before it looks at any row: a session that is over is an error also
-    // where there is no row to find.
-    const ADMITTED: Option<&'static str> = Some("townsquare.admitted()");
+    // The check names no column, so the server evaluates it once, before it reads a row: an ended session is an error
+    // also where no row matches.
+    const SESSION_CHECK: Option<&'static str> = Some("townsquare.admitted()");
 
     fn parameter(number: usize) -> String {
         format!("${number}")
     }
 
-    fn later(time: &str, old: &str) -> String {
+    fn monotonic_updated_at(time: &str, old: &str) -> String {
         format!("GREATEST({time}, {old} + INTERVAL '1 microsecond')")
     }
 

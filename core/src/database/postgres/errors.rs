@@ -5,7 +5,7 @@
 use std::{error::Error as _, fmt, io::ErrorKind::BrokenPipe};
 
 use crate::{
-    database::acting::session_ended,
+    database::principal::session_ended,
     error::{Error, ErrorKind},
 };
 

@@ -1,9 +1,9 @@
 //! A future that enters a tokio runtime whenever it is polled or dropped.
 //!
-//! Invariant: the future is polled and dropped inside one runtime, where it finds sockets and timers, so its caller needs
-//! no runtime. A task of a multi-threaded runtime uses its own: the answer then wakes the task without waking another
-//! thread first, which is half of the cost of a read. Every other caller uses the client's runtime, because a blocked
-//! thread or another kind of executor may stop the runtime that it is in from running.
+//! Invariant: the future is polled and dropped inside one runtime, where it finds sockets and timers, so its caller
+//! needs no runtime. A task of a multi-threaded runtime uses its own: the answer then wakes the task without waking
+//! another thread first, which is half of the cost of a read. Every other caller uses the client's runtime, because a
+//! blocked thread or another kind of executor may stop the runtime that it is in from running.
 
 use std::{
     pin::Pin,

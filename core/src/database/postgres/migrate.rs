@@ -1,7 +1,8 @@
 //! The migrations of a PostgreSQL database.
 //!
 //! Invariant: all missing migrations are applied in one transaction, or none. A second process that opens the database
-//! meanwhile waits for the advisory lock and then finds the migrations applied. A database of a newer version is refused.
+//! meanwhile waits for the advisory lock and then finds the migrations applied. A database of a newer version is
+//! refused.
 
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     database::statement::Dialect as _,
     error::Result,
-    policy::{Action, Predicate, Spell, Table, quoted, rule, updatable},
+    policy::{Action, Predicate, SqlContext, Table, quoted, rule, updatable},
 };
 
 /// The user id that policies compare with, from the connection's settings; NULL for an anonymous caller.
@@ -78,7 +78,7 @@ fn write_policies(sql: &mut String, table: Table) {
         if *predicate == Predicate::Nobody {
             continue;
         }
-        let condition = predicate.sql(table, Spell { caller: CALLER, holds_key: Postgresql::holds_key });
+        let condition = predicate.sql(table, SqlContext { caller: CALLER, holds_key: Postgresql::holds_key });
         let clause = if action == Action::Insert { "WITH CHECK" } else { "USING" };
         let _ = writeln!(sql, "CREATE POLICY {policy} ON {name} FOR {action} {clause} ({condition});");
     }

@@ -1,7 +1,7 @@
 //! The connection pool.
 //!
-//! Invariant: at most [`Pool::SIZE`] connections are open. Each serves one call at a time, inside the runtime that opened
-//! it, which polls its socket. A connection that is dropped and not released is closed.
+//! Invariant: at most [`Pool::SIZE`] connections are open. Each serves one call at a time, inside the runtime that
+//! opened it, which polls its socket. A connection that is dropped and not released is closed.
 //!
 //! sqlx's own pool pings a connection each time it returns, from a spawned task, which costs every read a second round
 //! trip. This pool is a stack and a semaphore.
@@ -25,7 +25,7 @@ use super::{
     role_mode::RoleMode,
 };
 use crate::{
-    database::acting::Principal,
+    database::principal::Principal,
     error::{Error, ErrorKind, Result},
 };
 
@@ -80,11 +80,12 @@ impl Pool {
         self.role_mode = role_mode;
     }
 
-    /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that is
-    /// already set to `principal`, then any idle one, then opens a new one.
+    /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
+    /// is already set to `principal`, then any idle one, then opens a new one.
     ///
     /// # Errors
-    /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after [`Pool::close`].
+    /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after
+    /// [`Pool::close`].
     pub(super) async fn acquire(&self, principal: &Principal) -> Result<PooledConnection> {
         let permit = self.permit().await?;
         let runtime = Handle::current().id();
@@ -159,7 +160,8 @@ impl Pool {
         }
     }
 
-    /// Closes the longest idle connections beyond the free permits. They belong to other runtimes, which may have ended.
+    /// Closes the longest idle connections beyond the free permits. They belong to other runtimes, which may have
+    /// ended.
     fn close_surplus(&self) {
         let mut surplus = Vec::new();
         if let Some(idle) = self.idle.lock().as_mut() {

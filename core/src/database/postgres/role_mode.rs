@@ -76,8 +76,8 @@ async fn read_capabilities(connection: &mut PgConnection) -> Result<RoleCapabili
     })
 }
 
-/// Creates the restricted role unless it `exists`, and grants it to the login role. Does nothing if the login role lacks
-/// the right.
+/// Creates the restricted role unless it `exists`, and grants it to the login role. Does nothing if the login role
+/// lacks the right.
 async fn join_restricted_role(connection: &mut PgConnection, exists: bool) -> Result<()> {
     let create = if exists { "" } else { "CREATE ROLE townsquare_caller NOLOGIN NOINHERIT;" };
     // Roles belong to the whole cluster: a client of another database may create the role at the same time.

@@ -9,13 +9,13 @@ use super::{
     role_mode,
     role_mode::RoleMode,
 };
-use crate::{clock::Clock, database::acting::Principal, error::Result};
+use crate::{clock::Clock, database::principal::Principal, error::Result};
 
 /// Brings the database up to date and returns the role mode of its connections.
 ///
 /// # Errors
-/// `Config` if the server cannot be reached, if the login role lacks a right, or if a newer version of the library wrote
-/// the database.
+/// `Config` if the server cannot be reached, if the login role lacks a right, or if a newer version of the library
+/// wrote the database.
 pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<RoleMode> {
     let mut connection = pool.acquire(&Principal::Service).await.map_err(cannot_connect)?;
     let role_mode = role_mode::detect(&mut connection).await?;

@@ -1,8 +1,8 @@
 //! Backs up a SQLite database to a file while clients use it, and restores a backup into an unused folder.
 //!
-//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name, and takes
-//! the target's name, if that is free, when it is complete. A database is read through SQLite only: closing any other descriptor of its file would drop the locks of
-//! this process.
+//! Invariant: the target is a whole copy or does not exist: the copy is written under a temporary name, and takes the
+//! target's name, if that is free, when it is complete. A database is read through SQLite only: closing any other
+//! descriptor of its file would drop the locks of this process.
 
 use std::{
     fs, io,
@@ -26,7 +26,7 @@ const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 /// Copies the database to `target`.
 ///
 /// # Errors
-/// `InvalidInput` if `target` exists; `Config` if it cannot be written.
+/// `InvalidInput` if `target` exists; `Unavailable` or `Config` if it cannot be written.
 pub(super) fn copy(connection: &Connection, target: &Path) -> Result<()> {
     if target.exists() {
         return Err(target_exists(target));
@@ -59,7 +59,8 @@ fn copy_to(source: &rusqlite::Connection, target: &Path, change: &str) -> Result
 /// Copies the backup `source` into `data_dir` as its database.
 ///
 /// # Errors
-/// `Config` if `source` is damaged, is not a townsquare database or has a newer version, and if `data_dir` has a database.
+/// `Config` if `source` is damaged, is not a townsquare database or has a newer version, and if `data_dir` has a
+/// database.
 pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !source.is_file() {

@@ -9,7 +9,7 @@ use rusqlite::{
 use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
     database::{
-        acting::{Principal, SESSION, session_ended},
+        principal::{Principal, SESSION, session_ended},
         row::{Columns, Read, Row},
         statement::Statement,
         value::Value,
@@ -30,8 +30,8 @@ impl Connection {
     /// # Errors
     /// `Unauthorized` if the session has ended; else the errors of `work`.
     pub(super) fn with_valid_session<T>(&self, principal: &Principal, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let Principal::User(pass) = principal else { return work() };
-        let mut session = self.prepare(Caller::Service, &SESSION, &[pass.access_hash.as_str().into()])?;
+        let Principal::User(credential) = principal else { return work() };
+        let mut session = self.prepare(Caller::Service, &SESSION, &[credential.access_hash.as_str().into()])?;
         let mut rows = session.raw_query();
         // The open query keeps its read transaction open: `work` reads the snapshot in which the session was found, and
         // SQLite takes its lock once.

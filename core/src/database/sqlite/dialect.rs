@@ -1,4 +1,4 @@
-//! SQLite's spelling of what differs between the engines.
+//! SQLite's SQL where the engines differ.
 
 use crate::database::statement::Dialect;
 
@@ -6,15 +6,16 @@ pub(super) struct SqliteDialect;
 
 impl Dialect for SqliteDialect {
     const OWN_TABLES: &'static str = "townsquare_";
-    const ADMITTED: Option<&'static str> = None;
+    // `Connection` checks the session in a statement of its own.
+    const SESSION_CHECK: Option<&'static str> = None;
 
     fn parameter(number: usize) -> String {
         format!("?{number}")
     }
 
-    fn later(time: &str, old: &str) -> String {
-        // Times are text of fixed width, so they compare as text. SQLite's own functions know no microseconds: the
-        // last six digits are counted up here, and carried into the seconds when they are all nines.
+    fn monotonic_updated_at(time: &str, old: &str) -> String {
+        // Times are text of fixed width and compare as text. SQLite's time functions have no microseconds, so this
+        // increments the last six digits, and adds a second when all six are nines.
         format!(
             "CASE WHEN {time} > {old} OR {old} IS NULL THEN {time} \
              WHEN substr({old}, 21, 6) < '999999' THEN \

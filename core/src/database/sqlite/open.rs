@@ -1,8 +1,8 @@
 //! Opens a SQLite file: checks that it is a townsquare database, configures the connection, migrates.
 //!
-//! Invariant: a file that is not a SQLite database, belongs to another program, or is newer than this library is refused
-//! before anything is written to it. The file is read through SQLite only: closing any other descriptor of the file would
-//! drop the locks of another client of this process.
+//! Invariant: a file that is not a SQLite database, belongs to another program, or is newer than this library is
+//! refused before anything is written to it. The file is read through SQLite only: closing any other descriptor of the
+//! file would drop the locks of another client of this process.
 
 use std::{io, path::Path, time::Duration};
 

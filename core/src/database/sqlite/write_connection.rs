@@ -5,6 +5,7 @@ use std::{ops::Deref, time::Duration};
 use super::{connection::Connection, errors::translate};
 use crate::error::Result;
 
+/// The one connection of a client that writes.
 pub(in crate::database) struct WriteConnection {
     connection: Connection,
     /// True if a transaction called `forget_pages` since the page cache was last released.

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{write_connection::WriteConnection, writer::Job};
 use crate::{
     database::{
-        acting::Principal,
+        principal::Principal,
         transaction::{Transaction, Work},
     },
     error::{Error, ErrorKind, Result},
@@ -62,7 +62,7 @@ where
             (Some(result), _) => result,
             (None, committed) => committed.and_then(|()| panicked()),
         };
-        // Sending fails if the caller dropped its future. The commit stands.
+        // Sending fails if the caller dropped its future. The transaction stays committed.
         let _ = self.sender.send(result);
     }
 }

@@ -1,53 +1,55 @@
-//! Whichever role logs in, the policies hold, or the database does not open (DESIGN 4).
+//! Login roles: the policies apply to every role, or `open` fails (DESIGN 4).
 
-use townsquare::{Client, Config, ErrorKind, NewSpace, Space, Uuid, blocking::wait};
+use townsquare::{
+    Client, Config, ErrorKind, Uuid,
+    blocking::wait,
+    spaces::{NewSpace, Space},
+};
 use townsquare_tests::{
+    fixture::assert_kind,
     on_engine,
-    outside::Outside,
-    postgres::{LONE_ROLE, Server, server},
-    store::Store,
-    town::refused,
+    postgres::{OWNER_ROLE, Server, server},
+    raw_sql::RawConnection,
+    test_database::TestDatabase,
 };
 
-use crate::auth::people::PASSWORD;
-
-on_engine!(postgres, Postgres, policies_changed_by_hand_are_made_anew, policies_gone_by_hand_never_show_more);
+use crate::auth::users::PASSWORD;
 
 fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
-/// A database of its own for a role; dropped with it.
-struct Owned {
+/// A temporary database that a role owns.
+struct OwnedDatabase {
     server: &'static Server,
     role: String,
     database: String,
 }
 
-impl Owned {
-    fn by(server: &'static Server, role: &str) -> Owned {
+impl OwnedDatabase {
+    fn owned_by(server: &'static Server, role: &str) -> OwnedDatabase {
         let database = server.new_database();
         server.administrator("postgres").run(&format!("ALTER DATABASE {database} OWNER TO {role}"));
-        Owned { server, role: role.to_owned(), database }
+        OwnedDatabase { server, role: role.to_owned(), database }
     }
 
     fn url(&self) -> String {
         self.server.url(&self.role, &self.database)
     }
 
-    fn raw(&self) -> Outside {
-        Outside::postgres(&self.url()).expect("the server runs")
+    fn raw(&self) -> RawConnection {
+        RawConnection::postgres(&self.url()).expect("the server runs")
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedDatabase {
     fn drop(&mut self) {
         self.server.drop_database(&self.database);
     }
 }
 
-/// Somebody signs up and makes a private space.
-fn private_space(client: &Client, name: &str) -> (Client, Space) {
+/// Signs up a user and creates a private space.
+fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
     let (address, service) = (format!("{name}@town.example"), client.as_service());
     wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
     let session = wait(service.auth().sign_in(&address, PASSWORD)).expect("a session to hand out");
@@ -56,28 +58,28 @@ fn private_space(client: &Client, name: &str) -> (Client, Space) {
     (handle, space)
 }
 
-/// Two users and nobody see and change what is theirs.
-fn assert_holds(client: &Client) -> (Space, Space) {
-    let ((ann, of_ann), (bob, of_bob)) = (private_space(client, "ann"), private_space(client, "bob"));
+/// Checks that two users and an anonymous caller see and change only their own rows.
+fn assert_policies_apply(client: &Client) -> (Space, Space) {
+    let ((ann, of_ann), (bob, of_bob)) = (user_with_space(client, "ann"), user_with_space(client, "bob"));
     for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
         assert_eq!(wait(who.spaces().get_space(own.id)).expect("one's own"), *own);
-        refused(ErrorKind::NotFound, wait(who.spaces().get_space(other.id)));
-        refused(ErrorKind::NotFound, wait(who.spaces().delete_space(other.id)));
+        assert_kind(ErrorKind::NotFound, wait(who.spaces().get_space(other.id)));
+        assert_kind(ErrorKind::NotFound, wait(who.spaces().delete_space(other.id)));
         let gift = NewSpace::named("gift").owned_by(other.owner_id.expect("owned"));
-        refused(ErrorKind::Forbidden, wait(who.spaces().create_space(gift)));
+        assert_kind(ErrorKind::Forbidden, wait(who.spaces().create_space(gift)));
     }
-    refused(ErrorKind::NotFound, wait(client.spaces().get_space(of_ann.id)));
+    assert_kind(ErrorKind::NotFound, wait(client.spaces().get_space(of_ann.id)));
     assert_eq!(wait(client.spaces().get_public_spaces(100, 0)).expect("a list"), []);
     assert_eq!(wait(client.as_service().spaces().get_space(of_ann.id)).expect("the service sees it"), of_ann);
     (of_ann, of_bob)
 }
 
 #[test]
-fn a_role_that_owns_its_database_and_nothing_else_is_bound_by_settings() {
+fn policies_bind_a_role_that_only_owns_its_database() {
     let Some(server) = server() else { return };
-    let owned = Owned::by(server, LONE_ROLE);
+    let owned = OwnedDatabase::owned_by(server, OWNER_ROLE);
     let client = wait(Client::open(config(&owned.url()))).expect("opens");
-    let (of_ann, _) = assert_holds(&client);
+    let (of_ann, _) = assert_policies_apply(&client);
     let raw = owned.raw();
     assert_eq!(raw.value("SELECT pg_has_role(current_user, 'townsquare_caller', 'MEMBER')"), "f");
     raw.run(&format!("SELECT set_config('townsquare.caller', '{}', false)", of_ann.owner_id.expect("owned")));
@@ -91,35 +93,35 @@ fn a_role_that_owns_its_database_and_nothing_else_is_bound_by_settings() {
 }
 
 #[test]
-fn a_superuser_is_not_past_the_policies_but_for_the_service() {
+fn policies_bind_every_caller_but_the_service_under_a_superuser() {
     let Some(server) = server() else { return };
-    let owned = Owned::by(server, "postgres");
+    let owned = OwnedDatabase::owned_by(server, "postgres");
     let client = wait(Client::open(config(&owned.url()))).expect("opens");
-    assert_holds(&client);
+    assert_policies_apply(&client);
     wait(client.close());
 }
 
 #[test]
-fn a_role_past_row_security_is_refused_where_it_cannot_become_another() {
+fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     let Some(server) = server() else { return };
     let role = format!("nosy_{}", Uuid::new_v4().simple());
     let administrator = server.administrator("postgres");
     administrator.run(&format!("CREATE ROLE {role} LOGIN BYPASSRLS"));
-    let owned = Owned::by(server, &role);
-    let error = refused(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
+    let owned = OwnedDatabase::owned_by(server, &role);
+    let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&owned.url()))));
     let sentence = "Open failed: Option database_url: row-level security would not hold: the login role bypasses it";
     assert!(error.to_string().starts_with(sentence), "{error}");
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
     assert_eq!(owned.raw().value(tables), "0", "and nothing was made");
     administrator.run(&format!("GRANT townsquare_caller TO {role}"));
     let client = wait(Client::open(config(&owned.url()))).expect("now it can");
-    assert_holds(&client);
+    assert_policies_apply(&client);
     wait(client.close());
     drop(owned);
     administrator.run(&format!("DROP ROLE {role}"));
 }
 
-/// What was done by hand, so that the policies no longer say what they said.
+/// Changes to the policies by plain SQL.
 const BY_HAND: [&str; 5] = [
     "DROP POLICY townsquare_select ON spaces",
     "ALTER POLICY townsquare_select ON spaces USING (true)",
@@ -128,37 +130,39 @@ const BY_HAND: [&str; 5] = [
     "ALTER TABLE spaces NO FORCE ROW LEVEL SECURITY",
 ];
 
-fn policies(store: &Store) -> Vec<Vec<Option<String>>> {
-    store.outside.rows(
+fn policies(db: &TestDatabase) -> Vec<Vec<Option<String>>> {
+    db.raw.rows(
         "SELECT relname::text, relrowsecurity::text, relforcerowsecurity::text, polname::text, polcmd::text,
              pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)
          FROM pg_class JOIN pg_policy ON polrelid = pg_class.oid ORDER BY relname, polname",
     )
 }
 
-fn policies_changed_by_hand_are_made_anew(store: &Store) {
-    let before = policies(store);
-    assert!(before.len() > 15);
-    for sql in BY_HAND {
-        store.outside.run(sql);
-        assert_ne!(policies(store), before, "{sql}");
-        wait(store.another().close());
-        assert_eq!(policies(store), before, "{sql}");
-    }
-}
-
-fn policies_gone_by_hand_never_show_more(store: &Store) {
-    let (ann, of_ann) = private_space(&store.client, "ann");
-    let (bob, _) = private_space(&store.client, "bob");
-    for sql in BY_HAND {
-        store.outside.run(sql);
-        for stranger in [&bob, &store.client] {
-            refused(ErrorKind::NotFound, wait(stranger.spaces().get_space(of_ann.id)));
-            refused(ErrorKind::NotFound, wait(stranger.spaces().delete_space(of_ann.id)));
-            let gift = NewSpace::named("gift").owned_by(of_ann.owner_id.expect("owned"));
-            refused(ErrorKind::Forbidden, wait(stranger.spaces().create_space(gift)));
+on_engine! { Postgres in postgres;
+    fn open_restores_changed_policies(db: &TestDatabase) {
+        let before = policies(db);
+        assert!(before.len() > 15);
+        for sql in BY_HAND {
+            db.raw.run(sql);
+            assert_ne!(policies(db), before, "{sql}");
+            wait(db.another().close());
+            assert_eq!(policies(db), before, "{sql}");
         }
-        wait(store.another().close());
-        assert_eq!(wait(ann.spaces().get_space(of_ann.id)).expect("hers again"), of_ann);
+    }
+
+    fn dropped_policies_show_no_more_rows(db: &TestDatabase) {
+        let (ann, of_ann) = user_with_space(&db.client, "ann");
+        let (bob, _) = user_with_space(&db.client, "bob");
+        for sql in BY_HAND {
+            db.raw.run(sql);
+            for stranger in [&bob, &db.client] {
+                assert_kind(ErrorKind::NotFound, wait(stranger.spaces().get_space(of_ann.id)));
+                assert_kind(ErrorKind::NotFound, wait(stranger.spaces().delete_space(of_ann.id)));
+                let gift = NewSpace::named("gift").owned_by(of_ann.owner_id.expect("owned"));
+                assert_kind(ErrorKind::Forbidden, wait(stranger.spaces().create_space(gift)));
+            }
+            wait(db.another().close());
+            assert_eq!(wait(ann.spaces().get_space(of_ann.id)).expect("hers again"), of_ann);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Holds the two statements of each policy that need no server against each other: its SQL in a SQLite database, and its
-//! decision on row images. (PostgreSQL's own policies are held by the integration tests.)
+//! Compares the two forms of each policy that need no server, on random rows: its SQL in SQLite, and its evaluation on
+//! rows in memory. (Integration tests cover PostgreSQL's row-level security policies.)
 
 use rusqlite::{Connection, params, types::ValueRef};
 use serde_json::{Value as Json, json};
@@ -8,19 +8,19 @@ use uuid::Uuid;
 use super::SqliteDialect;
 use crate::{
     database::statement::Dialect as _,
-    policy::{Action, Image, Spell, Surroundings, Table, quoted, rule},
+    policy::{Action, RelatedRows, RowImage, SqlContext, Table, quoted, rule},
 };
 
 const USERS: usize = 4;
 
-/// A small random database.
-struct World {
+/// A database with random rows.
+struct RandomDatabase {
     connection: Connection,
     state: u64,
 }
 
-impl World {
-    fn of(seed: u64) -> World {
+impl RandomDatabase {
+    fn new(seed: u64) -> RandomDatabase {
         let connection = Connection::open_in_memory().expect("a database");
         for sql in [
             include_str!("../../../../migrations/sqlite/0002_tables.sql"),
@@ -28,12 +28,12 @@ impl World {
         ] {
             connection.execute_batch(sql).expect("the tables");
         }
-        let mut world = World { connection, state: seed };
-        world.fill();
-        world
+        let mut database = RandomDatabase { connection, state: seed };
+        database.fill();
+        database
     }
 
-    /// SplitMix64.
+    /// A random number below `bound` (SplitMix64).
     fn below(&mut self, bound: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -43,14 +43,14 @@ impl World {
     }
 
     /// True, false or NULL.
-    fn truth(&mut self) -> Option<bool> {
+    fn boolean(&mut self) -> Option<bool> {
         [Some(true), Some(false), None][self.below(3) as usize]
     }
 
-    /// A list of keys, some of which nobody holds; or none, or no list.
+    /// A JSON list of up to three keys, linked or not, or NULL.
     fn keys(&mut self) -> Option<String> {
-        let many = self.below(4);
-        let keys = (0..many).map(|_| match self.below(6) {
+        let count = self.below(4);
+        let keys = (0..count).map(|_| match self.below(6) {
             0 => Json::Null,
             key => json!(format!("key-{key}")),
         });
@@ -73,7 +73,7 @@ impl World {
             let owner = self.below(USERS as u64 + 1) as usize;
             let owner = (owner < USERS).then(|| id(owner));
             let sql = "INSERT INTO spaces (id, name, owner_id, is_public) VALUES (?1, 'x', ?2, ?3)";
-            let is_public = self.truth();
+            let is_public = self.boolean();
             self.connection.execute(sql, params![id(space), owner, is_public]).expect("a space");
         }
         for fidget in 30..30 + self.below(10) as usize {
@@ -82,7 +82,7 @@ impl World {
             let sql = "INSERT INTO fidgets (id, space_id, type) VALUES (?1, ?2, 'x')";
             self.connection.execute(sql, params![id(fidget), space]).expect("a fidget");
         }
-        // Registrations outlive their spaces: some are of none.
+        // A registration outlives its space, so some of these spaces do not exist.
         for space in (10..20).filter(|space| space % 2 == 0) {
             let sql =
                 r#"INSERT INTO "spaceRegistrations" ("spaceId", "spaceName", "spaceType") VALUES (?1, 'x', 'token')"#;
@@ -91,7 +91,7 @@ impl World {
         for community in 50..50 + self.below(6) as usize {
             let sql = "INSERT INTO community_configs (id, community_id, brand_config, assets_config, community_config,
                 fidgets_config, admin_identity_public_keys, is_published) VALUES (?1, ?1, '1', '1', '1', '1', ?2, ?3)";
-            let (keys, is_published) = (self.keys(), self.truth());
+            let (keys, is_published) = (self.keys(), self.boolean());
             self.connection.execute(sql, params![id(community), keys, is_published]).expect("a community");
             let sql =
                 "INSERT INTO community_domains (id, community_id, domain, domain_type) VALUES (?1, ?1, ?1, 'custom')";
@@ -99,18 +99,18 @@ impl World {
         }
     }
 
-    /// The rows that a condition on `?1` lets through, as a change of theirs would carry them.
-    fn rows(&self, table: Table, condition: &str, value: Option<&str>) -> Vec<Image> {
+    /// The rows that meet a condition on `?1`, in the form of a change event.
+    fn rows(&self, table: Table, condition: &str, value: Option<&str>) -> Vec<RowImage> {
         let name = quoted(table.name());
         let sql = format!("SELECT * FROM {name} WHERE ?1 IS ?1 AND {condition} ORDER BY 1");
         let mut statement = self.connection.prepare(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let columns: Vec<String> = statement.column_names().iter().map(ToString::to_string).collect();
         let rows = statement.query_map([value], |row| {
-            let image = columns.iter().enumerate().map(|(place, column)| {
-                let is_truth = column.starts_with("is_") || column == "custom_domain_authorized";
-                let value = match row.get_ref(place)? {
+            let image = columns.iter().enumerate().map(|(index, column)| {
+                let is_boolean = column.starts_with("is_") || column == "custom_domain_authorized";
+                let value = match row.get_ref(index)? {
                     ValueRef::Null => Json::Null,
-                    ValueRef::Integer(number) if is_truth => (number != 0).into(),
+                    ValueRef::Integer(number) if is_boolean => (number != 0).into(),
                     ValueRef::Integer(number) => number.into(),
                     ValueRef::Text(text) => {
                         let text = String::from_utf8_lossy(text);
@@ -130,8 +130,8 @@ impl World {
     }
 }
 
-impl Surroundings for World {
-    fn related(&self, table: Table, column: &str, value: &str) -> Vec<Image> {
+impl RelatedRows for RandomDatabase {
+    fn related(&self, table: Table, column: &str, value: &str) -> Vec<RowImage> {
         self.rows(table, &format!("{} = ?1", quoted(column)), Some(value))
     }
 
@@ -146,29 +146,29 @@ fn id(number: usize) -> String {
 }
 
 #[test]
-fn a_policy_says_the_same_as_sql_and_as_a_decision() {
-    let spell = Spell { caller: "?1", holds_key: SqliteDialect::holds_key };
-    // The last is signed in and owns nothing; nobody is NULL.
+fn a_policy_allows_the_same_rows_as_sql_and_in_memory() {
+    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key };
+    // The last user owns nothing; the anonymous caller is NULL.
     let callers = (0..=USERS).map(|user| Some(id(user))).chain([None]);
     let callers: Vec<_> = callers.collect();
-    let (mut admitted, mut refused) = (0, 0);
+    let (mut allowed, mut refused) = (0, 0);
     for seed in 0..150 {
-        let world = World::of(seed);
+        let database = RandomDatabase::new(seed);
         for table in Table::ALL {
-            let all = world.rows(table, "TRUE", None);
+            let all = database.rows(table, "TRUE", None);
             for action in Action::ALL {
                 let rule = rule(table, action);
                 for caller in &callers {
                     let user = caller.as_deref().map(|id| Uuid::try_parse(id).expect("an id"));
-                    let by_sql = world.rows(table, &rule.sql(table, spell), caller.as_deref());
-                    let decided = all.iter().filter(|row| rule.admits(row, user, &world)).cloned();
-                    let decided: Vec<_> = decided.collect();
-                    assert_eq!(decided, by_sql, "seed {seed}: {action} on {} by {user:?}", table.name());
-                    admitted += by_sql.len();
+                    let by_sql = database.rows(table, &rule.sql(table, context), caller.as_deref());
+                    let in_memory = all.iter().filter(|row| rule.allows(row, user, &database)).cloned();
+                    let in_memory: Vec<_> = in_memory.collect();
+                    assert_eq!(in_memory, by_sql, "seed {seed}: {action} on {} by {user:?}", table.name());
+                    allowed += by_sql.len();
                     refused += all.len() - by_sql.len();
                 }
             }
         }
     }
-    assert!(admitted > 5_000 && refused > 5_000, "{admitted} admitted, {refused} refused");
+    assert!(allowed > 5_000 && refused > 5_000, "{allowed} allowed, {refused} refused");
 }

@@ -1,0 +1,130 @@
+//! Identity claims: signed JSON by which a user proves to hold an identity key (DESIGN 4).
+//!
+//! Invariant: a claim contains its user, its time and its key, and no other member. So a signed file, which others may
+//! have read, is not a claim, and an old claim cannot be used again.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value as Json};
+use uuid::Uuid;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    signed_json::{self, PrivateKey},
+};
+
+const MAX_AGE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How far the clock of the claim's maker may be ahead.
+const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(1);
+
+const MEMBERS: [&str; 4] = ["publicKey", "signature", "timestamp", "userId"];
+
+/// Makes a claim that a user holds an identity key (Ed25519): `{publicKey, userId, timestamp, signature}`.
+///
+/// `private_key` is the key's seed in 64 hex digits. The claim is valid for five minutes from `timestamp`. Pass it to
+/// [`link_identity`](crate::auth::Auth::link_identity).
+///
+/// # Errors
+/// `InvalidInput` when `private_key` is malformed.
+///
+/// # Examples
+///
+/// ```
+/// use townsquare::{Timestamp, Uuid, auth::identity_claim};
+///
+/// let private_key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+/// let user_id = Uuid::from_u128(7);
+/// let claim = identity_claim(user_id, private_key, Timestamp::now())?;
+/// assert_eq!(claim["userId"], user_id.to_string());
+/// assert_eq!(claim["publicKey"], "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664");
+/// # Ok::<(), townsquare::Error>(())
+/// ```
+pub fn identity_claim(user_id: Uuid, private_key: &str, timestamp: Timestamp) -> Result<Json> {
+    let key = PrivateKey::from_hex(private_key)?;
+    let mut claim = Map::new();
+    claim.insert("publicKey".into(), key.public_key().into());
+    claim.insert("userId".into(), user_id.hyphenated().to_string().into());
+    claim.insert("timestamp".into(), format!("{timestamp:.3}").into());
+    let signature = key.sign(&claim);
+    claim.insert("signature".into(), signature.into());
+    Ok(Json::Object(claim))
+}
+
+/// Checks that a claim is valid for `user` at `now`. Returns its public key in hex.
+pub(super) fn verify(claim: &Json, user: Uuid, now: Timestamp) -> Result<String> {
+    let malformed =
+        || Error::invalid_input("An identity claim is {publicKey, userId, timestamp, signature}, all texts");
+    let members = claim.as_object().ok_or_else(malformed)?;
+    let text = |name| members.get(name).and_then(Json::as_str).ok_or_else(malformed);
+    if members.len() != MEMBERS.len() {
+        return Err(malformed());
+    }
+    let (key, claimed_user, timestamp) = (text("publicKey")?, text("userId")?, text("timestamp")?);
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let timestamp: Timestamp = timestamp.parse().map_err(|_| malformed())?;
+    if key.len() != 64 || !key.bytes().all(is_hex) {
+        return Err(malformed());
+    }
+    let refused = |why| Error::new(ErrorKind::Unauthorized, why);
+    if !signed_json::verify(members) {
+        return Err(refused("The identity claim's signature is not that of its key"));
+    }
+    if Uuid::try_parse(claimed_user).ok() != Some(user) {
+        return Err(refused("The identity claim is for another user"));
+    }
+    let age = now.duration_since(timestamp);
+    if age > MAX_AGE || age < -MAX_AHEAD {
+        return Err(refused("The identity claim is too old, or from the future"));
+    }
+    Ok(key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    const USER: Uuid = Uuid::from_u128(7);
+
+    fn timestamp() -> Timestamp {
+        "2026-03-01T10:00:00Z".parse().expect("a time")
+    }
+
+    fn claim() -> Json {
+        identity_claim(USER, KEY, timestamp()).expect("a key")
+    }
+
+    fn error_kind(claim: &Json, user: Uuid, now: Timestamp) -> Option<ErrorKind> {
+        verify(claim, user, now).err().map(|error| error.kind())
+    }
+
+    #[test]
+    fn a_claim_is_valid_for_its_user_for_five_minutes() {
+        let minutes = |minutes| timestamp() + SignedDuration::from_mins(minutes);
+        assert!(verify(&claim(), USER, timestamp()).is_ok_and(|key| key.starts_with("79b5562e8fe654f9")));
+        assert_eq!(error_kind(&claim(), USER, minutes(5)), None);
+        assert_eq!(error_kind(&claim(), USER, minutes(-1)), None);
+        assert_eq!(error_kind(&claim(), USER, minutes(6)), Some(ErrorKind::Unauthorized), "too old");
+        assert_eq!(error_kind(&claim(), USER, minutes(-2)), Some(ErrorKind::Unauthorized), "from the future");
+        assert_eq!(error_kind(&claim(), Uuid::from_u128(8), timestamp()), Some(ErrorKind::Unauthorized), "other user");
+    }
+
+    #[test]
+    fn altered_claims_and_extra_members_are_refused() {
+        for (name, value, expected) in [
+            ("userId", Uuid::from_u128(8).to_string(), ErrorKind::Unauthorized),
+            ("timestamp", "2026-03-01T10:00:01.000Z".into(), ErrorKind::Unauthorized),
+            ("signature", "00".repeat(64), ErrorKind::Unauthorized),
+            ("publicKey", "ab".repeat(32), ErrorKind::Unauthorized),
+            ("publicKey", "AB".repeat(32), ErrorKind::InvalidInput),
+            ("timestamp", "yesterday".into(), ErrorKind::InvalidInput),
+            ("fileData", "{}".into(), ErrorKind::InvalidInput),
+        ] {
+            let mut claim = claim();
+            claim[name] = value.into();
+            let user = if name == "userId" { Uuid::from_u128(8) } else { USER };
+            assert_eq!(error_kind(&claim, user, timestamp()), Some(expected), "{name}");
+        }
+        assert_eq!(error_kind(&Json::Null, USER, timestamp()), Some(ErrorKind::InvalidInput));
+    }
+}

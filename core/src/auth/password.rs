@@ -1,0 +1,215 @@
+//! Passwords: Argon2id hashes (RFC 9106), made and checked with bounded time and memory.
+//!
+//! Invariant: at most one hash runs per permit. Each uses a block memory of its own, which is reused and freed when no hash
+//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash to check against.
+
+use std::{sync::Arc, time::Duration};
+
+use argon2::{
+    Algorithm, Argon2, Block, Params, Version,
+    password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
+};
+use parking_lot::Mutex;
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+
+use super::token::random;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    large_buffer::large_buffer,
+};
+
+/// Bytes of the shortest and the longest password. Longer text is not hashed.
+const MIN_BYTES: usize = 8;
+const MAX_BYTES: usize = 1024;
+
+/// OWASP's parameters: 19 MiB, 2 passes, 1 lane, 32 bytes of output.
+const PARAMS: Params = Params::DEFAULT;
+
+/// How long block memory stays allocated after the last hash.
+const IDLE_MEMORY: Duration = Duration::from_secs(1);
+
+/// Makes and checks password hashes. Clones share permits and memory.
+#[derive(Clone)]
+pub(super) struct PasswordHasher(Arc<HasherState>);
+
+struct HasherState {
+    permits: Arc<Semaphore>,
+    /// Block memory of finished hashes, at most one per permit.
+    idle_memory: Mutex<Vec<Vec<Block>>>,
+    runtime: Handle,
+}
+
+/// The right to run one hash at a time.
+pub(super) struct HashPermit {
+    hasher: PasswordHasher,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The result of checking a password. It has no `Debug`, because a hash is a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum PasswordCheck {
+    Wrong,
+    Right,
+    /// Right, but the stored hash has weaker parameters than [`PARAMS`]. Holds a new hash to store in its place.
+    RightAndRehashed(String),
+}
+
+/// Checks the length of a password for an account.
+///
+/// # Errors
+/// `InvalidInput` unless it is 8 to 1,024 bytes long.
+pub(super) fn check_length(password: &str) -> Result<()> {
+    if (MIN_BYTES..=MAX_BYTES).contains(&password.len()) {
+        return Ok(());
+    }
+    Err(Error::invalid_input("password is 8 to 1024 bytes long"))
+}
+
+impl PasswordHasher {
+    pub(super) fn new(runtime: Handle) -> PasswordHasher {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Four hashes saturate a memory bus and use 76 MiB.
+        let permits = Arc::new(Semaphore::new(cores.clamp(1, 4)));
+        PasswordHasher(Arc::new(HasherState { permits, idle_memory: Mutex::default(), runtime }))
+    }
+
+    /// Waits for a permit.
+    pub(super) async fn permit(&self) -> Result<HashPermit> {
+        let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| Error::closed())?;
+        Ok(HashPermit { hasher: self.clone(), _permit: permit })
+    }
+}
+
+impl HashPermit {
+    /// Hashes a password; returns a PHC string.
+    pub(super) async fn hash(&self, password: &str) -> Result<String> {
+        let password = password.to_owned();
+        self.run(move |state| state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))).await
+    }
+
+    /// Checks a password against a PHC string. Without one it hashes the password all the same, which takes as long, and
+    /// returns `Wrong`. A password over 1,024 bytes counts as an empty one without a hash.
+    pub(super) async fn check(&self, password: &str, stored_hash: Option<String>) -> Result<PasswordCheck> {
+        let is_possible = password.len() <= MAX_BYTES;
+        let password = if is_possible { password.to_owned() } else { String::new() };
+        let stored_hash = stored_hash.filter(|_| is_possible);
+        self.run(move |state| {
+            let Some(stored_hash) = stored_hash else {
+                state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))?;
+                return Ok(PasswordCheck::Wrong);
+            };
+            let stored_hash = PasswordHash::new(&stored_hash).map_err(check_failed)?;
+            let params = Params::try_from(&stored_hash).map_err(check_failed)?;
+            let is_right =
+                state.with_memory(params.block_count(), |memory| matches(&password, &stored_hash, &params, memory))?;
+            Ok(match is_right {
+                false => PasswordCheck::Wrong,
+                true if is_weaker(&params) => PasswordCheck::RightAndRehashed(
+                    state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))?,
+                ),
+                true => PasswordCheck::Right,
+            })
+        })
+        .await
+    }
+
+    /// Runs `work` on a blocking thread.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&HasherState) -> Result<T> + Send + 'static) -> Result<T> {
+        let state = Arc::clone(&self.hasher.0);
+        let done = self.hasher.0.runtime.spawn_blocking(move || work(&state)).await;
+        done.unwrap_or_else(|error| Err(if error.is_cancelled() { Error::closed() } else { check_failed(error) }))
+    }
+}
+
+impl Drop for HashPermit {
+    fn drop(&mut self) {
+        self.hasher.0.free_memory_later();
+    }
+}
+
+impl HasherState {
+    fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> T) -> T {
+        let mut memory = self.idle_memory.lock().pop().unwrap_or_default();
+        if memory.len() < blocks {
+            memory = large_buffer(blocks);
+            memory.resize(blocks, Block::default());
+        }
+        let result = work(&mut memory[..blocks]);
+        self.idle_memory.lock().push(memory);
+        result
+    }
+
+    /// Frees the idle memory after [`IDLE_MEMORY`], if no permit is in use then.
+    fn free_memory_later(self: &Arc<Self>) {
+        let this = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(IDLE_MEMORY).await;
+            // Each permit holds a clone of the semaphore, and frees the memory itself when it is dropped.
+            if let Some(this) = this.upgrade()
+                && Arc::strong_count(&this.permits) == 1
+            {
+                this.idle_memory.lock().clear();
+            }
+        });
+    }
+}
+
+fn is_weaker(params: &Params) -> bool {
+    params.m_cost() < PARAMS.m_cost() || params.t_cost() < PARAMS.t_cost()
+}
+
+fn new_hash(password: &str, memory: &mut [Block]) -> Result<String> {
+    let salt = Salt::new(&random::<16>()?).map_err(check_failed)?;
+    let hash = PasswordHash {
+        algorithm: Algorithm::Argon2id.ident(),
+        version: Some(Version::V0x13.into()),
+        params: ParamsString::try_from(&PARAMS).map_err(check_failed)?,
+        salt: Some(salt),
+        hash: Some(output(password, &salt, &PARAMS, Algorithm::Argon2id, Version::V0x13, memory)?),
+    };
+    Ok(hash.to_string())
+}
+
+fn matches(password: &str, stored: &PasswordHash, params: &Params, memory: &mut [Block]) -> Result<bool> {
+    let algorithm = Algorithm::try_from(stored.algorithm.as_str()).map_err(check_failed)?;
+    let version = stored.version.map_or(Ok(Version::default()), Version::try_from).map_err(check_failed)?;
+    let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
+        return Err(check_failed("no salt or no hash"));
+    };
+    // `Output` compares in constant time.
+    Ok(output(password, salt, params, algorithm, version, memory)? == *expected)
+}
+
+fn output(
+    password: &str,
+    salt: &[u8],
+    params: &Params,
+    algorithm: Algorithm,
+    version: Version,
+    memory: &mut [Block],
+) -> Result<Output> {
+    let mut bytes = [0; Params::DEFAULT_OUTPUT_LEN];
+    let argon2 = Argon2::new(algorithm, version, params.clone());
+    argon2.hash_password_into_with_memory(password.as_bytes(), salt, &mut bytes, memory).map_err(check_failed)?;
+    Output::new(&bytes).map_err(check_failed)
+}
+
+/// The error for a stored hash that cannot be parsed, and for a panic. It drops the cause, which may quote the hash.
+fn check_failed(_: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, "a password could not be checked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn password_length_is_counted_in_bytes() {
+        assert!(check_length("1234567").is_err());
+        assert!(check_length("ééééé").is_ok());
+        assert!(check_length(&"a".repeat(1025)).is_err());
+    }
+}

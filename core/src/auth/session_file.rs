@@ -1,0 +1,105 @@
+//! The session file: keeps the session of a single-user app from one start to the next (`persist_session`).
+//!
+//! Invariant: the file is complete or absent, and on Unix only its owner can read it (mode 0600). It holds the tokens in
+//! plain text: any program that can read the file can use the session.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{
+    error::{Error, Result},
+    model::Session,
+};
+
+/// The path of a session file.
+pub(super) struct SessionFile(PathBuf);
+
+/// The content of a session file. It has no `Debug`, because tokens are secrets.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredSession {
+    pub(super) user_id: Uuid,
+    pub(super) access_token: String,
+    pub(super) refresh_token: String,
+}
+
+impl SessionFile {
+    pub(super) fn new(path: PathBuf) -> SessionFile {
+        SessionFile(path)
+    }
+
+    /// Reads the file; `None` when it does not exist or does not hold a session.
+    pub(super) fn load(&self) -> Result<Option<StoredSession>> {
+        match fs::read(&self.0) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed("read", error)),
+        }
+    }
+
+    /// Replaces the file's content with `session`.
+    pub(super) fn save(&self, session: &Session) -> Result<()> {
+        let stored = StoredSession {
+            user_id: session.user.id,
+            access_token: session.access_token.clone(),
+            refresh_token: session.refresh_token.clone(),
+        };
+        // Serialising strings cannot fail.
+        let text = serde_json::to_vec(&stored).unwrap_or_default();
+        self.replace(&text).map_err(|error| self.failed("write", error))
+    }
+
+    /// Removes the file, unless it holds a session with another refresh token by now.
+    pub(super) fn remove(&self, refresh_token: &str) -> Result<()> {
+        if self.load()?.is_some_and(|stored| stored.refresh_token != refresh_token) {
+            return Ok(());
+        }
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn replace(&self, text: &[u8]) -> io::Result<()> {
+        if let Some(folder) = self.0.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
+        let written = write_new(&new, text).and_then(|()| fs::rename(&new, &self.0));
+        match written {
+            Ok(()) => sync_folder(&self.0),
+            Err(error) => {
+                let _ = fs::remove_file(&new);
+                Err(error)
+            }
+        }
+    }
+
+    fn failed(&self, verb: &str, error: io::Error) -> Error {
+        Error::unavailable(format!("Cannot {verb} the session file {}: {error}", self.0.display())).caused_by(error)
+    }
+}
+
+/// Syncs the folder of `path`, so that the rename survives a power loss: the tokens of the replaced file are invalid.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        #[cfg(unix)]
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}

@@ -1,0 +1,356 @@
+//! The session of one handle: its principal, its listeners, its file and its refresh timer.
+//!
+//! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
+//! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
+//! the session file before it takes effect; the file is removed only while it holds the session that ended.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use super::{
+    accounts::Accounts,
+    session_file::{SessionFile, StoredSession},
+    token,
+};
+use crate::{
+    callbacks::{CallbackQueue, Subscription},
+    database::{Credential, CurrentPrincipal, Principal, session_ended},
+    error::{Error, ErrorKind, Result},
+    model::{AuthEvent, Session, User},
+};
+
+/// The session of a handle and its clones.
+pub(crate) struct SessionState {
+    accounts: Arc<Accounts>,
+    principal: CurrentPrincipal,
+    /// True for `as_service` and `as_user` handles: signing in does not change their caller.
+    has_fixed_caller: bool,
+    file: Option<SessionFile>,
+    current: Mutex<CurrentSession>,
+}
+
+#[derive(Default)]
+struct CurrentSession {
+    session: Option<Session>,
+    listeners: Vec<CallbackQueue<(AuthEvent, Option<Session>)>>,
+    /// Refreshes the session before its access token expires.
+    refresh_timer: Option<AbortHandle>,
+}
+
+impl SessionState {
+    /// The state of a client's own handle, anonymous at first.
+    pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> SessionState {
+        let (principal, current) = (CurrentPrincipal::new(Principal::Anonymous), Mutex::default());
+        SessionState { accounts, principal, has_fixed_caller: false, file, current }
+    }
+
+    /// The state of an `as_service` handle.
+    pub(super) fn service(accounts: Arc<Accounts>) -> SessionState {
+        let (principal, current) = (CurrentPrincipal::new(Principal::Service), Mutex::default());
+        SessionState { accounts, principal, has_fixed_caller: true, file: None, current }
+    }
+
+    /// The state of an `as_user` handle.
+    ///
+    /// # Errors
+    /// `Unauthorized` when the session has ended or the access token has expired.
+    pub(super) async fn as_user(accounts: Arc<Accounts>, access_token: &str) -> Result<SessionState> {
+        let session = accounts.sessions().get_session(access_token).await?;
+        let principal = CurrentPrincipal::new(Principal::User(credential(&session)));
+        let current = Mutex::new(CurrentSession { session: Some(session), ..CurrentSession::default() });
+        Ok(SessionState { accounts, principal, has_fixed_caller: true, file: None, current })
+    }
+
+    pub(super) fn principal(&self) -> &CurrentPrincipal {
+        &self.principal
+    }
+
+    /// Makes `session` the handle's session. Does nothing on a handle with a fixed caller.
+    pub(super) async fn sign_in(self: &Arc<Self>, session: &Session) -> Result<()> {
+        if self.has_fixed_caller {
+            return Ok(());
+        }
+        let _lock = self.principal.lock_session().await;
+        self.adopt(session).await
+    }
+
+    /// Ends the session, if there is one.
+    pub(super) async fn sign_out(&self) -> Result<()> {
+        let _lock = self.principal.lock_session().await;
+        if let Some(session) = self.session() {
+            self.accounts.sessions().sign_out(&session).await?;
+        }
+        self.clear();
+        Ok(())
+    }
+
+    /// Returns the session, after a refresh if its access token has expired; `None` when it has ended.
+    pub(super) async fn get_session(self: &Arc<Self>) -> Result<Option<Session>> {
+        let _lock = self.principal.lock_session().await;
+        let Some(session) = self.session() else { return Ok(None) };
+        let result = if session.expires_at <= self.accounts.clock().now() {
+            self.refresh_locked(&session).await
+        } else {
+            self.reload(session).await
+        };
+        match result {
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                self.clear();
+                Ok(None)
+            }
+            result => result.map(Some),
+        }
+    }
+
+    /// Replaces the tokens of the handle's session.
+    pub(super) async fn refresh_session(self: &Arc<Self>) -> Result<Session> {
+        let _lock = self.principal.lock_session().await;
+        let session = self.session().ok_or_else(not_signed_in)?;
+        self.refresh_locked(&session).await
+    }
+
+    /// Replaces the tokens of the session that `refresh_token` belongs to, which may be the handle's own.
+    pub(super) async fn refresh_session_of(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
+        let is_own = || self.session().is_some_and(|session| session.refresh_token == refresh_token);
+        if is_own() {
+            let _lock = self.principal.lock_session().await;
+            // The session may have changed while this call waited for the lock.
+            if is_own() {
+                return self.refresh_with(refresh_token).await;
+            }
+        }
+        self.accounts.sessions().refresh_session(refresh_token).await
+    }
+
+    /// Replaces the tokens of the session that `refresh_token` belongs to, and makes it the handle's session.
+    pub(super) async fn set_session(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
+        if self.has_fixed_caller {
+            return Err(Error::invalid_input("This handle has a fixed caller; open a client, or use as_user"));
+        }
+        let _lock = self.principal.lock_session().await;
+        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
+        self.adopt(&session).await?;
+        Ok(session)
+    }
+
+    /// Makes the session of the session file the handle's session, if it has not ended. Takes no lock: the client that is
+    /// being opened has no other user yet.
+    pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
+        let (Some(file), Some(stored)) = (&self.file, self.stored_session()?) else { return Ok(()) };
+        let sessions = self.accounts.sessions();
+        let restored = match sessions.get_session(&stored.access_token).await {
+            Ok(found) => Ok(Session { refresh_token: stored.refresh_token.clone(), ..found }),
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                sessions.refresh_session(&stored.refresh_token).await
+            }
+            Err(error) => Err(error),
+        };
+        match restored {
+            Ok(session) => self.adopt(&session).await,
+            Err(error) if error.kind() == ErrorKind::Unauthorized => file.remove(&stored.refresh_token),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Calls `callback` with the current session now, and with every change from here on.
+    pub(super) fn on_auth_state_change(
+        &self,
+        callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
+    ) -> Subscription {
+        let queue = CallbackQueue::new(self.accounts.callbacks().clone(), callback);
+        let subscription = queue.subscription();
+        let mut current = self.current.lock();
+        queue.post((AuthEvent::InitialSession, current.session.clone()));
+        current.listeners.push(queue);
+        subscription
+    }
+
+    /// Drops every callback; a running one is dropped when it returns.
+    pub(super) fn drop_listeners(&self) {
+        // After the lock is released: dropping a callback runs code of the program.
+        let listeners = std::mem::take(&mut self.current.lock().listeners);
+        drop(listeners);
+    }
+
+    /// Returns the user's credential.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the access token has expired.
+    pub(super) fn credential(&self) -> Result<Credential> {
+        let principal = self.principal.principal();
+        principal.check_expiry(self.accounts.clock().now())?;
+        match &*principal {
+            Principal::User(credential) => Ok(credential.clone()),
+            Principal::Anonymous | Principal::Service => Err(not_signed_in()),
+        }
+    }
+
+    /// Returns the session of the signed-in user. The caller holds the session lock.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the access token has expired.
+    pub(super) fn require_session(&self) -> Result<Session> {
+        self.credential()?;
+        self.session().ok_or_else(not_signed_in)
+    }
+
+    /// Replaces the user of `session` after the account changed. The caller holds the session lock.
+    pub(super) fn update_user(&self, session: Session, user: User) {
+        self.replace(&Session { user, ..session }, AuthEvent::UserUpdated);
+    }
+
+    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here on,
+    /// because the session has ended. The caller holds the session lock.
+    pub(super) fn clear(&self) {
+        if let (Some(file), Some(session)) = (&self.file, self.session())
+            && let Err(error) = file.remove(&session.refresh_token)
+        {
+            tracing::error!(%error, "the session file of a session that has ended could not be removed");
+        }
+        let mut current = self.current.lock();
+        if !self.has_fixed_caller {
+            self.principal.set(Principal::Anonymous);
+        }
+        if let Some(timer) = current.refresh_timer.take() {
+            timer.abort();
+        }
+        if current.session.take().is_some() {
+            current.notify(AuthEvent::SignedOut);
+        }
+    }
+
+    fn session(&self) -> Option<Session> {
+        self.current.lock().session.clone()
+    }
+
+    /// Writes a new session to the file and makes it the handle's. Ends it if the file cannot be written.
+    async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
+        if let Err(error) = self.save(session) {
+            if let Err(error) = self.accounts.sessions().sign_out(session).await {
+                tracing::error!(%error, "a session that could not be saved stays valid until it expires");
+            }
+            return Err(error);
+        }
+        self.replace(session, AuthEvent::SignedIn);
+        self.start_refresh_timer(session);
+        Ok(())
+    }
+
+    /// Looks the session up in the database. If another process with the same session file has refreshed it, takes the
+    /// newer tokens from the file.
+    async fn reload(self: &Arc<Self>, session: Session) -> Result<Session> {
+        match self.accounts.sessions().get_session(&session.access_token).await {
+            Ok(found) => Ok(Session { user: found.user, ..session }),
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                let stored = self.newer_stored_session(&session)?.ok_or(error)?;
+                let found = self.accounts.sessions().get_session(&stored.access_token).await?;
+                let session = Session { refresh_token: stored.refresh_token, ..found };
+                self.replace(&session, AuthEvent::TokenRefreshed);
+                self.start_refresh_timer(&session);
+                Ok(session)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the tokens of the handle's session, which another process may have replaced before. The caller holds the
+    /// session lock.
+    async fn refresh_locked(self: &Arc<Self>, session: &Session) -> Result<Session> {
+        // An `as_user` handle knows only the access token.
+        if session.refresh_token.is_empty() {
+            return Err(session_ended());
+        }
+        let stored = self.newer_stored_session(session)?;
+        let refresh_token = stored.as_ref().map_or(&session.refresh_token, |stored| &stored.refresh_token);
+        self.refresh_with(refresh_token).await
+    }
+
+    /// Replaces the tokens of the handle's session by means of its refresh token. The caller holds the session lock.
+    async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
+        let _guard = self.principal.start_refresh();
+        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
+        // The old tokens are invalid already, so the session goes on with the new ones even if they cannot be saved.
+        if let Err(error) = self.save(&session) {
+            tracing::error!(%error, "the new tokens of a session could not be saved");
+        }
+        self.replace(&session, AuthEvent::TokenRefreshed);
+        self.start_refresh_timer(&session);
+        Ok(session)
+    }
+
+    /// Makes `session` the handle's session and sends `event`.
+    fn replace(&self, session: &Session, event: AuthEvent) {
+        let mut current = self.current.lock();
+        self.principal.set(Principal::User(credential(session)));
+        current.session = Some(session.clone());
+        current.notify(event);
+    }
+
+    fn save(&self, session: &Session) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.save(session))
+    }
+
+    fn stored_session(&self) -> Result<Option<StoredSession>> {
+        Ok(self.file.as_ref().map(SessionFile::load).transpose()?.flatten())
+    }
+
+    /// Returns the stored session if it has other tokens for the same user, which another process has saved.
+    fn newer_stored_session(&self, session: &Session) -> Result<Option<StoredSession>> {
+        let is_newer =
+            |stored: &StoredSession| stored.user_id == session.user.id && stored.refresh_token != session.refresh_token;
+        Ok(self.stored_session()?.filter(is_newer))
+    }
+
+    /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not keep
+    /// the handle alive.
+    fn start_refresh_timer(self: &Arc<Self>, session: &Session) {
+        let left = session.expires_at.duration_since(self.accounts.clock().now()).unsigned_abs();
+        let state = Arc::downgrade(self);
+        let timer = self.accounts.runtime().spawn(async move {
+            tokio::time::sleep(left.mul_f32(0.9)).await;
+            let Some(state) = state.upgrade() else { return };
+            // In a task of its own: the refresh replaces this timer and so aborts it.
+            state.accounts.runtime().clone().spawn(async move {
+                if let Err(error) = state.refresh_session().await {
+                    tracing::warn!(%error, "the session could not be refreshed before its access token expires");
+                }
+            });
+        });
+        if let Some(old) = self.current.lock().refresh_timer.replace(timer.abort_handle()) {
+            old.abort();
+        }
+    }
+}
+
+impl CurrentSession {
+    /// Sends `event` with the session to every listener.
+    fn notify(&mut self, event: AuthEvent) {
+        self.listeners.retain(|listener| !listener.is_unsubscribed());
+        for listener in &self.listeners {
+            listener.post((event, self.session.clone()));
+        }
+    }
+}
+
+impl Drop for SessionState {
+    fn drop(&mut self) {
+        if let Some(timer) = self.current.get_mut().refresh_timer.take() {
+            timer.abort();
+        }
+    }
+}
+
+fn credential(session: &Session) -> Credential {
+    Credential {
+        user_id: session.user.id,
+        access_hash: token::hash(&session.access_token),
+        expires_at: session.expires_at,
+    }
+}
+
+/// The error for an operation of a signed-in user on a handle without one.
+fn not_signed_in() -> Error {
+    Error::new(ErrorKind::Unauthorized, "Nobody is signed in")
+}

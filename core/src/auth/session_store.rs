@@ -1,0 +1,201 @@
+//! The sessions of all users, in the database.
+//!
+//! Invariant: a session has one valid pair of tokens. A refresh token works once; a second use means that it was copied,
+//! and ends the session.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    rate_limit::CLEAR_FAILURES,
+    statements as sql,
+    token::{self, TokenKind},
+};
+use crate::{
+    clock::{Clock, earlier, later},
+    database::{Scope, Transaction, session_ended, session_expired},
+    error::{Error, ErrorKind, Result},
+    model::{Session, User},
+};
+
+/// How long an access token is valid.
+const ACCESS: Duration = Duration::from_secs(3_600);
+
+/// How long a refresh token is valid. Each refresh starts this time anew.
+const REFRESH: Duration = Duration::from_secs(30 * 86_400);
+
+/// How long an expired session keeps its row, so that a clock that runs ahead for a while deletes no valid session.
+const GRACE: Duration = Duration::from_secs(86_400);
+
+/// Creates, finds, refreshes and ends sessions.
+#[derive(Clone)]
+pub(super) struct SessionStore {
+    scope: Scope,
+    clock: Clock,
+}
+
+/// A new pair of tokens and the times at which they expire.
+struct TokenPair {
+    access_token: String,
+    refresh_token: String,
+    access_expires_at: Timestamp,
+    refresh_expires_at: Timestamp,
+}
+
+/// A login whose password was checked and is right.
+pub(super) struct VerifiedLogin {
+    pub(super) user: User,
+    /// The hash that the password was checked against.
+    pub(super) password_hash: String,
+    /// The hash to store in its place, if its parameters are outdated.
+    pub(super) new_password_hash: Option<String>,
+    /// The key of the address in the rate limit.
+    pub(super) address_hash: String,
+}
+
+impl SessionStore {
+    pub(super) fn new(scope: Scope, clock: Clock) -> SessionStore {
+        SessionStore { scope, clock }
+    }
+
+    /// Creates a session.
+    ///
+    /// # Errors
+    /// `Unauthorized` when the password was changed, or the user deleted, since the password was checked.
+    pub(super) async fn sign_in(&self, login: VerifiedLogin) -> Result<Session> {
+        let now = self.clock.now();
+        let tokens = TokenPair::new(now)?;
+        let VerifiedLogin { user, password_hash, new_password_hash, address_hash } = login;
+        let values = [
+            token::hash(&tokens.access_token).into(),
+            Uuid::new_v4().into(),
+            user.id.into(),
+            token::hash(&tokens.refresh_token).into(),
+            now.into(),
+            tokens.access_expires_at.into(),
+            tokens.refresh_expires_at.into(),
+        ];
+        let (user_id, expired) = (user.id, earlier(now, GRACE));
+        let insert = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                let new_hash = new_password_hash.as_deref().unwrap_or(&password_hash);
+                confirm_password(transaction, user_id, &password_hash, new_hash).await?;
+                transaction.execute(&sql::INSERT_SESSION, &values).await?;
+                transaction.execute(&CLEAR_FAILURES, &[address_hash.into()]).await?;
+                transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[expired.into()]).await?;
+                Ok(())
+            })
+        });
+        insert.await?;
+        Ok(tokens.into_session(user))
+    }
+
+    /// Finds the session of an access token. Its `refresh_token` is empty: the database has only the hash.
+    ///
+    /// # Errors
+    /// `Unauthorized` when the session has ended or the access token has expired.
+    pub(super) async fn get_session(&self, access_token: &str) -> Result<Session> {
+        let values = [token::hash(access_token).into()];
+        let found = self.scope.fetch_optional(&sql::GET_SESSION, &values, sql::session).await?;
+        let (user, expires_at) = found.ok_or_else(session_ended)?;
+        if expires_at <= self.clock.now() {
+            return Err(session_expired());
+        }
+        Ok(Session { access_token: access_token.to_owned(), refresh_token: String::new(), expires_at, user })
+    }
+
+    /// Replaces both tokens of the session that a refresh token belongs to.
+    ///
+    /// # Errors
+    /// `Unauthorized` for an unknown or expired refresh token, and for a spent one, which also ends its session.
+    pub(super) async fn refresh_session(&self, refresh_token: &str) -> Result<Session> {
+        let now = self.clock.now();
+        let tokens = TokenPair::new(now)?;
+        let old_hash = token::hash(refresh_token);
+        let values = [
+            old_hash.clone().into(),
+            token::hash(&tokens.access_token).into(),
+            token::hash(&tokens.refresh_token).into(),
+            tokens.access_expires_at.into(),
+            tokens.refresh_expires_at.into(),
+        ];
+        let refresh = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                let key = [old_hash.as_str().into()];
+                let row =
+                    transaction.fetch_optional(&sql::GET_SESSION_BY_REFRESH_TOKEN, &key, sql::refresh_row).await?;
+                if let Some(row) = row.filter(|row| row.refresh_expires_at > now)
+                    && transaction.execute(&sql::REPLACE_TOKENS, &values).await? > 0
+                {
+                    let spent = [old_hash.as_str().into(), row.session_id.into(), now.into()];
+                    transaction.execute(&sql::INSERT_SPENT_TOKEN, &spent).await?;
+                    // A token spent before this time would have expired by now.
+                    let old = earlier(now, REFRESH + GRACE);
+                    transaction.execute(&sql::DELETE_OLD_SPENT_TOKENS, &[old.into()]).await?;
+                    return Ok(Some(row.user));
+                }
+                transaction.execute(&sql::DELETE_SESSION_OF_SPENT_TOKEN, &key).await?;
+                // Not an error: an error would undo the deletion.
+                Ok(None)
+            })
+        });
+        let user = refresh.await?.ok_or_else(session_ended)?;
+        Ok(tokens.into_session(user))
+    }
+
+    /// Ends a session, even if it has other tokens by now. Succeeds for a session that has already ended.
+    pub(super) async fn sign_out(&self, session: &Session) -> Result<()> {
+        let values = vec![token::hash(&session.access_token).into(), token::hash(&session.refresh_token).into()];
+        self.scope.execute(&sql::DELETE_SESSION, values, sql::id).await.map(drop)
+    }
+}
+
+/// Checks inside a transaction that a session still exists.
+///
+/// # Errors
+/// `Unauthorized` when it has ended.
+pub(super) async fn require_session(transaction: &mut Transaction<'_>, access_hash: &str) -> Result<()> {
+    let found = transaction.fetch_optional(&sql::GET_SESSION, &[access_hash.into()], sql::session).await?;
+    found.map(drop).ok_or_else(session_ended)
+}
+
+/// Checks inside a transaction that the hash a password was checked against is still stored, and replaces it with
+/// `new_hash`. Locks the account until the transaction ends.
+///
+/// # Errors
+/// `Unauthorized` when the password was changed or the user deleted since the check.
+pub(super) async fn confirm_password(
+    transaction: &mut Transaction<'_>,
+    user_id: Uuid,
+    password_hash: &str,
+    new_hash: &str,
+) -> Result<()> {
+    let values = [user_id.into(), password_hash.into(), new_hash.into()];
+    match transaction.execute(&sql::REPLACE_PASSWORD_HASH, &values).await? {
+        0 => Err(invalid_credentials()),
+        _ => Ok(()),
+    }
+}
+
+/// The error for an unknown address and for a wrong password, in the same words (DESIGN 8).
+pub(super) fn invalid_credentials() -> Error {
+    Error::new(ErrorKind::Unauthorized, "Invalid login credentials")
+}
+
+impl TokenPair {
+    fn new(now: Timestamp) -> Result<TokenPair> {
+        Ok(TokenPair {
+            access_token: token::new(TokenKind::Access)?,
+            refresh_token: token::new(TokenKind::Refresh)?,
+            access_expires_at: later(now, ACCESS),
+            refresh_expires_at: later(now, REFRESH),
+        })
+    }
+
+    fn into_session(self, user: User) -> Session {
+        let TokenPair { access_token, refresh_token, access_expires_at, .. } = self;
+        Session { access_token, refresh_token, expires_at: access_expires_at, user }
+    }
+}

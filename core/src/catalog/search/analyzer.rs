@@ -1,0 +1,141 @@
+//! The analyzer: turns a document into terms with one-byte impacts.
+//!
+//! Invariant: an impact is BM25F's term weight without the inverse document frequency, which the query adds. An
+//! impact of [`WHOLE_NAME`] marks the concatenated name, [`NAME_PREFIX`] a term that the concatenated name starts
+//! with; all others are at most [`MAX_ORDINARY`]. So a posting tells whether the name equals or starts with the
+//! query, and a list sorted by impact has matches in names first.
+
+use super::interner::TermInterner;
+use super::tokenizer::{TokenKind, concatenate, tokenize};
+use crate::catalog::Texts;
+
+/// The texts of one app that the index reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Document<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) tags: Texts<'a>,
+    pub(crate) category: Option<&'a str>,
+    pub(crate) subtitle: Option<&'a str>,
+    pub(crate) tagline: Option<&'a str>,
+    pub(crate) author_username: Option<&'a str>,
+    pub(crate) author_display_name: Option<&'a str>,
+    pub(crate) description: Option<&'a str>,
+    pub(crate) domain: &'a str,
+}
+
+pub(super) type Impact = u8;
+
+pub(super) const WHOLE_NAME: Impact = 255;
+pub(super) const NAME_PREFIX: Impact = 250;
+const MAX_ORDINARY: f32 = 249.0;
+
+/// BM25's k1 over the summed weights: the weight that gives half of the maximal impact.
+const K1: f32 = 3.0;
+/// The weight of a variant token relative to the word as written.
+const VARIANT_SHARE: f32 = 0.85;
+
+struct FieldWeight {
+    weight: f32,
+    /// BM25's b over the mean length: how much each further word of the field lowers the weight.
+    length_penalty: f32,
+}
+
+const NAME: FieldWeight = FieldWeight { weight: 14.0, length_penalty: 0.25 };
+const TAGS: FieldWeight = FieldWeight { weight: 4.0, length_penalty: 0.02 };
+const CATEGORY: FieldWeight = FieldWeight { weight: 4.0, length_penalty: 0.0 };
+const SUBTITLE: FieldWeight = FieldWeight { weight: 2.0, length_penalty: 0.05 };
+const TAGLINE: FieldWeight = FieldWeight { weight: 2.0, length_penalty: 0.05 };
+const AUTHOR: FieldWeight = FieldWeight { weight: 1.5, length_penalty: 0.1 };
+const DESCRIPTION: FieldWeight = FieldWeight { weight: 1.0, length_penalty: 0.02 };
+const DOMAIN: FieldWeight = FieldWeight { weight: 0.8, length_penalty: 0.0 };
+
+/// Analyzes documents one by one, reusing its buffers.
+pub(super) struct DocumentAnalyzer {
+    pub(super) interner: TermInterner,
+    /// The tokens of the current field: term, and share of the field's weight.
+    field: Vec<(u32, f32)>,
+    /// The terms of the current document with their weights.
+    weights: Vec<(u32, f32)>,
+}
+
+impl DocumentAnalyzer {
+    pub(super) fn new() -> DocumentAnalyzer {
+        DocumentAnalyzer { interner: TermInterner::new(), field: Vec::new(), weights: Vec::new() }
+    }
+
+    /// Appends each distinct term of `document` with its impact.
+    pub(super) fn analyze(&mut self, document: &Document<'_>, out: &mut Vec<(u32, Impact)>) {
+        self.weights.clear();
+        let name_terms = self.add_name(document.name);
+        for tag in document.tags {
+            self.add_text(tag);
+        }
+        self.end_field(&TAGS);
+        let texts = [
+            (document.category, CATEGORY),
+            (document.subtitle, SUBTITLE),
+            (document.tagline, TAGLINE),
+            (document.author_display_name, AUTHOR),
+            (document.author_username, AUTHOR),
+            (document.description, DESCRIPTION),
+        ];
+        for (text, field) in texts {
+            self.add_text(text.unwrap_or_default());
+            self.end_field(&field);
+        }
+        // Added label by label: the tokenizer would add the whole host as a compound, a distinct term for every app.
+        for label in document.domain.split('.') {
+            self.add_text(label);
+        }
+        self.end_field(&DOMAIN);
+
+        self.weights.sort_unstable_by_key(|(term, _)| *term);
+        let first = out.len();
+        for of_term in self.weights.chunk_by(|a, b| a.0 == b.0) {
+            let weight: f32 = of_term.iter().map(|(_, weight)| weight).sum();
+            let impact = (MAX_ORDINARY * weight / (weight + K1)).max(1.0);
+            out.push((of_term[0].0, impact as Impact));
+        }
+        for (term, impact) in name_terms {
+            if let Some((_, known)) = out[first..].iter_mut().find(|(other, _)| *other == term) {
+                *known = impact.max(*known);
+            }
+        }
+    }
+
+    /// Adds the name. Returns the terms that the concatenated name starts with, and the concatenated name itself.
+    fn add_name(&mut self, name: &str) -> Vec<(u32, Impact)> {
+        self.add_text(name);
+        let whole = concatenate(name);
+        let mut name_terms = Vec::with_capacity(4);
+        if !whole.is_empty() {
+            for (term, _) in &self.field {
+                if !name_terms.iter().any(|(other, _)| other == term) && whole.starts_with(self.interner.term(*term)) {
+                    name_terms.push((*term, NAME_PREFIX));
+                }
+            }
+            let term = self.interner.intern(&whole);
+            self.weights.push((term, 1.0));
+            name_terms.push((term, WHOLE_NAME));
+        }
+        self.end_field(&NAME);
+        name_terms
+    }
+
+    fn add_text(&mut self, text: &str) {
+        let DocumentAnalyzer { interner, field, .. } = self;
+        if text.is_empty() {
+            return;
+        }
+        tokenize(text, |kind, word| {
+            let share = if kind == TokenKind::Variant { VARIANT_SHARE } else { 1.0 };
+            field.push((interner.intern(word), share));
+        });
+    }
+
+    fn end_field(&mut self, field: &FieldWeight) {
+        let length = self.field.iter().filter(|(_, share)| *share >= 1.0).count().saturating_sub(1);
+        let weight = field.weight / (1.0 + field.length_penalty * length as f32);
+        self.weights.extend(self.field.drain(..).map(|(term, share)| (term, share * weight)));
+    }
+}

@@ -1,0 +1,172 @@
+//! The term dictionary: every term of the index, found exactly, by prefix, and by similar spelling.
+//!
+//! Invariant: a [`TermId`] is the term's rank in byte order, so the terms with a common prefix are one range of ids
+//! and their posting lists are neighbours. A finite state transducer (FST) maps terms to ids in a few bytes a term; a
+//! second FST holds the terms reversed. Fuzzy search uses both: of a word with one error, one half is spelt right,
+//! and starting from that half visits few terms (Mihov and Schulz 2004).
+
+use std::ops::Range;
+
+use fst::raw::{CompiledAddr, Fst};
+use fst::{Map, MapBuilder};
+
+use super::levenshtein::{LONGEST_PATTERN, LevenshteinAutomaton};
+
+pub(super) type TermId = u32;
+
+/// The most fuzzy matches collected by one traversal; bounds the work in a hostile catalog.
+const MAX_FUZZY_MATCHES: usize = 32;
+
+pub(super) struct TermDictionary {
+    forward: Map<Vec<u8>>,
+    backward: Map<Vec<u8>>,
+}
+
+/// The terms that start with a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PrefixMatch {
+    pub(super) terms: Range<TermId>,
+    /// Whether the first of the terms is the word itself.
+    pub(super) is_term: bool,
+}
+
+/// The FST node at the end of a word, from which [`TermDictionary::extend`] continues.
+pub(super) struct PrefixCursor {
+    pub(super) matched: PrefixMatch,
+    node: CompiledAddr,
+}
+
+impl TermDictionary {
+    /// Builds the dictionary from distinct terms in byte order.
+    pub(super) fn build(sorted: &[&str]) -> TermDictionary {
+        // All reversed terms share one string: a string for each would double the memory of the build.
+        let mut text = String::with_capacity(sorted.iter().map(|term| term.len()).sum());
+        let mut spans = Vec::with_capacity(sorted.len());
+        for term in sorted {
+            let start = text.len();
+            text.extend(term.chars().rev());
+            spans.push(start..text.len());
+        }
+        let mut reversed: Vec<(&str, u64)> = spans.into_iter().map(|span| &text[span]).zip(0..).collect();
+        reversed.sort_unstable();
+        TermDictionary {
+            forward: build_fst(sorted.iter().zip(0..).map(|(term, id)| (*term, id))),
+            backward: build_fst(reversed.into_iter()),
+        }
+    }
+
+    pub(super) fn prefix_match(&self, word: &str) -> Option<PrefixMatch> {
+        Some(self.cursor(word)?.matched)
+    }
+
+    /// Follows `word` from the root; `None` if no term starts with it.
+    pub(super) fn cursor(&self, word: &str) -> Option<PrefixCursor> {
+        let root = self.forward.as_fst().root();
+        let terms = 0..TermId::try_from(self.forward.len()).ok()?;
+        let start = PrefixCursor { matched: PrefixMatch { terms, is_term: root.is_final() }, node: root.addr() };
+        self.extend(&start, word)
+    }
+
+    /// Follows `suffix` from a cursor; `None` if no term continues so.
+    ///
+    /// The FST's outputs grow in byte order: their sum along the path is the first id below a node, and the next
+    /// sibling transition gives the end of the range.
+    pub(super) fn extend(&self, cursor: &PrefixCursor, suffix: &str) -> Option<PrefixCursor> {
+        let fst = self.forward.as_fst();
+        let mut node = fst.node(cursor.node);
+        let (mut first, mut end) = (u64::from(cursor.matched.terms.start), u64::from(cursor.matched.terms.end));
+        for &byte in suffix.as_bytes() {
+            let taken = node.find_input(byte)?;
+            if taken + 1 < node.len() {
+                end = first + node.transition(taken + 1).out.value();
+            }
+            let transition = node.transition(taken);
+            first += transition.out.value();
+            node = fst.node(transition.addr);
+        }
+        let id = |value: u64| TermId::try_from(value).ok();
+        let matched = PrefixMatch { terms: id(first)?..id(end)?, is_term: node.is_final() };
+        Some(PrefixCursor { matched, node: node.addr() })
+    }
+
+    /// The terms with one error against `word`, or if there are none and `max_errors` is 2, the terms with two. One
+    /// error is allowed from five letters, two from nine.
+    pub(super) fn fuzzy_matches(&self, word: &str, max_errors: usize) -> Vec<(TermId, usize)> {
+        let length = word.chars().count();
+        let max_errors = max_errors.min(match length {
+            5..9 => 1,
+            9..=LONGEST_PATTERN => 2,
+            _ => 0,
+        });
+        let pivot = length / 2;
+        let reversed = || word.chars().rev();
+        let (forward, backward) = (self.forward.as_fst(), self.backward.as_fst());
+        let mut matches = Vec::new();
+        if max_errors >= 1 {
+            // The exact half is one letter shorter: a transposition across the pivot changes both halves.
+            let automaton = |rest| LevenshteinAutomaton::new(rest, 1);
+            collect_matches(forward, word.chars(), pivot - 1, automaton, &mut matches);
+            let automaton = |rest| LevenshteinAutomaton::new(rest, 1);
+            collect_matches(backward, reversed(), length - pivot, automaton, &mut matches);
+        }
+        if max_errors >= 2 && matches.is_empty() {
+            let automaton = |rest| LevenshteinAutomaton::new(rest, 2).second_error_after(pivot);
+            collect_matches(forward, word.chars(), 0, automaton, &mut matches);
+            let automaton = |rest| LevenshteinAutomaton::new(rest, 2);
+            collect_matches(backward, reversed(), length - pivot, automaton, &mut matches);
+        }
+        matches.sort_unstable();
+        matches.dedup();
+        matches
+    }
+}
+
+/// Adds the terms that start with the first `exact` letters of a word and whose rest the automaton accepts with an
+/// error.
+fn collect_matches<L: Iterator<Item = char>>(
+    fst: &Fst<Vec<u8>>,
+    mut letters: L,
+    exact: usize,
+    automaton: impl FnOnce(L) -> LevenshteinAutomaton,
+    matches: &mut Vec<(TermId, usize)>,
+) {
+    let (mut address, mut id) = (fst.root().addr(), 0);
+    for letter in letters.by_ref().take(exact) {
+        for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
+            let node = fst.node(address);
+            let Some(taken) = node.find_input(byte) else { return };
+            let transition = node.transition(taken);
+            (address, id) = (transition.addr, id + transition.out.value());
+        }
+    }
+    let automaton = automaton(letters);
+    let max_matches = matches.len() + MAX_FUZZY_MATCHES;
+    let mut stack = vec![(address, id, automaton.start())];
+    while let Some((address, id, state)) = stack.pop() {
+        let node = fst.node(address);
+        if node.is_final()
+            && let Some(errors @ 1..) = automaton.errors(&state)
+        {
+            let term = TermId::try_from(id + node.final_output().value());
+            matches.extend(term.map(|term| (term, errors)));
+            if matches.len() >= max_matches {
+                return;
+            }
+        }
+        for transition in node.transitions() {
+            let next = automaton.accept(&state, transition.inp);
+            if automaton.can_match(&next) {
+                stack.push((transition.addr, id + transition.out.value(), next));
+            }
+        }
+    }
+}
+
+fn build_fst<'a>(entries: impl Iterator<Item = (&'a str, u64)>) -> Map<Vec<u8>> {
+    let mut builder = MapBuilder::memory();
+    for (term, id) in entries {
+        builder.insert(term, id).expect("terms are sorted and distinct, and writing to memory does not fail");
+    }
+    let bytes = builder.into_inner().expect("writing to memory does not fail");
+    Map::new(bytes).expect("the bytes of a builder are a valid FST")
+}

@@ -1,0 +1,157 @@
+//! Category and network filters as numbers and bit masks.
+
+use std::collections::HashMap;
+
+use crate::{
+    catalog::{CatalogData, MiniAppRecord, Selection, taxonomy},
+    error::{Error, Result},
+};
+
+/// The filters of a [`Selection`], resolved against a snapshot.
+#[derive(Default)]
+pub(crate) struct AppFilter {
+    /// Category numbers, sorted. A known category without apps has no number, so `Some` may be empty: it matches
+    /// nothing.
+    pub(super) categories: Option<Vec<u32>>,
+    pub(super) networks: Option<NetworkFilter>,
+}
+
+#[derive(Default)]
+pub(super) struct NetworkFilter {
+    mask: u64,
+    /// Networks without a bit of their own: compared by name.
+    unmasked: Vec<Box<str>>,
+}
+
+/// The categories of the catalog, numbered.
+pub(super) struct CategoryIndex {
+    numbers: HashMap<Box<str>, u32>,
+    /// The category of each record, or [`CategoryIndex::NONE`].
+    pub(super) of_record: Box<[u32]>,
+}
+
+/// The networks of the catalog, each a bit of a mask.
+pub(super) struct NetworkIndex {
+    bits: HashMap<Box<str>, u64>,
+    /// The networks of each record.
+    masks: Box<[u64]>,
+}
+
+impl AppFilter {
+    /// Resolves the names of a selection. `has_chains` says whether the records themselves name their networks.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a category or network that is neither known nor in the catalog.
+    pub(super) fn resolve(
+        selection: &Selection,
+        categories: &CategoryIndex,
+        networks: &NetworkIndex,
+        has_chains: bool,
+    ) -> Result<AppFilter> {
+        let mut filter = AppFilter::default();
+        for name in &selection.categories {
+            let name = taxonomy::canonical_category(name.trim());
+            let number = categories.numbers.get(name);
+            if number.is_none() && !taxonomy::CATEGORIES.contains(&name) {
+                return Err(unknown("category", name));
+            }
+            filter.categories.get_or_insert_default().extend(number);
+        }
+        for name in &selection.networks {
+            let name = name.trim();
+            let canonical = taxonomy::canonical_network(name);
+            let name = canonical.unwrap_or(name);
+            let bit = networks.bits.get(name).copied();
+            if bit.is_none() && canonical.is_none() {
+                return Err(unknown("network", name));
+            }
+            let filter = filter.networks.get_or_insert_default();
+            match bit {
+                Some(NetworkIndex::SHARED) => filter.unmasked.push(name.into()),
+                bit => filter.mask |= bit.unwrap_or(0),
+            }
+        }
+        if let Some(categories) = &mut filter.categories {
+            categories.sort_unstable();
+            categories.dedup();
+        }
+        // An app without networks runs on every network, including those that no app names.
+        if let Some(networks) = &mut filter.networks
+            && has_chains
+        {
+            networks.mask |= NetworkIndex::ANY;
+        }
+        Ok(filter)
+    }
+}
+
+impl CategoryIndex {
+    pub(super) const NONE: u32 = u32::MAX;
+
+    pub(super) fn build(records: &[MiniAppRecord]) -> CategoryIndex {
+        let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
+        let of_record = records.iter().map(|record| {
+            let Some(category) = record.category() else { return CategoryIndex::NONE };
+            if let Some(&number) = numbers.get(category) {
+                return number;
+            }
+            let number = numbers.len() as u32;
+            numbers.insert(category.into(), number);
+            number
+        });
+        CategoryIndex { of_record: of_record.collect(), numbers }
+    }
+}
+
+impl NetworkIndex {
+    /// The bit of apps that name no network and so run on every one.
+    const ANY: u64 = 1 << 63;
+    /// The bit shared by all networks beyond [`NetworkIndex::MAX_BITS`].
+    const SHARED: u64 = 1 << 62;
+    /// The number of networks with a bit of their own. Known networks get theirs first.
+    const MAX_BITS: usize = 62;
+
+    pub(super) fn build(data: &CatalogData) -> NetworkIndex {
+        let mut index = NetworkIndex { bits: HashMap::new(), masks: vec![0; data.records.len()].into() };
+        let named = data.records.iter().flat_map(MiniAppRecord::networks);
+        for name in named.filter(|name| taxonomy::canonical_network(name).is_some()) {
+            index.bit(name);
+        }
+        for (id, record) in data.records.iter().enumerate() {
+            let networks = record.networks();
+            index.masks[id] = if networks.is_empty() {
+                NetworkIndex::ANY
+            } else {
+                networks.fold(0, |mask, name| mask | index.bit(name))
+            };
+        }
+        for (network, members) in &data.header.members {
+            let bit = index.bit(network);
+            members.iter().for_each(|&id| index.masks[id as usize] |= bit);
+        }
+        index
+    }
+
+    fn bit(&mut self, name: &str) -> u64 {
+        if let Some(&bit) = self.bits.get(name) {
+            return bit;
+        }
+        let bit = if self.bits.len() < NetworkIndex::MAX_BITS { 1 << self.bits.len() } else { NetworkIndex::SHARED };
+        self.bits.insert(name.into(), bit);
+        bit
+    }
+
+    /// Whether record `id` runs on one of the filter's networks.
+    pub(super) fn matches(&self, filter: Option<&NetworkFilter>, id: u32, records: &[MiniAppRecord]) -> bool {
+        let Some(filter) = filter else { return true };
+        let mask = self.masks[id as usize];
+        let is_unmasked = |name: &str| filter.unmasked.iter().any(|other| **other == *name);
+        mask & filter.mask != 0
+            || (mask & NetworkIndex::SHARED != 0 && records[id as usize].networks().any(is_unmasked))
+    }
+}
+
+fn unknown(what: &str, name: &str) -> Error {
+    let shown: String = name.chars().take(60).collect();
+    Error::invalid_input(format!("Unknown {what} {shown:?}: not a known {what}, and no app of the catalog has it"))
+}

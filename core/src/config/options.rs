@@ -1,0 +1,257 @@
+//! The table of options: each entry declares a value, its builder method, its name in `OPTIONS`, its parser and its
+//! check.
+//!
+//! Invariant: an option is declared here and nowhere else. To add one, add an entry to `options!` below and read
+//! `OptionValues::<name>` where the option takes effect.
+
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use super::{Config, Durability, Secret};
+use crate::error::{Error, Result};
+
+const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// Declares the options. An entry is `name: kind = default;` with the documentation of the option above it. The
+/// documentation is also the description in `OPTIONS`, so it has no Markdown.
+///
+/// | kind | value | text accepted by `Config::set` |
+/// |---|---|---|
+/// | `path` | `Option<PathBuf>` | any |
+/// | `text` | `String` | any |
+/// | `url` | `Secret` | any |
+/// | `secret` | `Option<Secret>` | any |
+/// | `seconds` | `Duration` | a number of seconds, also a fraction |
+/// | `u32(least..=most)`, `u64(least..=most)` | `u32`, `u64` | a whole number |
+/// | `flag` | `bool` | `true`, `1`, `false`, `0`; the builder method takes no argument and sets `true` |
+/// | `durability` | `Durability` | `full`, `normal` |
+///
+/// The default of `path` and `secret` is `None`: their entries give the default as a sentence for the documentation,
+/// and `resolved` applies it. `OptionValues::check` refuses a number outside its range.
+macro_rules! options {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
+        /// The value of every option.
+        #[derive(Debug, Clone, PartialEq)]
+        pub(crate) struct OptionValues {
+            $($(#[doc = $doc])+ pub(crate) $name: option!(type $kind),)*
+        }
+
+        impl Default for OptionValues {
+            fn default() -> OptionValues {
+                OptionValues { $($name: option!(default $kind $default),)* }
+            }
+        }
+
+        /// Name and description of every option: what [`Config::set`], the query of [`Config::from_url`], the variables
+        /// `TOWNSQUARE_<NAME>` of [`Config::from_env`] and Python's keyword arguments accept.
+        ///
+        /// ```
+        /// for (name, description) in townsquare::config::OPTIONS {
+        ///     println!("{name:<24} {description}");
+        /// }
+        /// ```
+        pub const OPTIONS: &[(&str, &str)] = &[$((
+            stringify!($name),
+            concat!($($doc,)+ " Default: ", $default, option!(values $kind $($least $most)?), ".").trim_ascii(),
+        ),)*];
+
+        impl OptionValues {
+            /// Sets the option `name` from text.
+            pub(super) fn set(&mut self, name: &str, text: &str) -> Result<()> {
+                match name {
+                    $(stringify!($name) => self.$name = option!(parse $kind name text),)*
+                    _ => return Err(unknown_option(name)),
+                }
+                Ok(())
+            }
+
+            /// Checks every number and time against its range.
+            pub(super) fn check(&self) -> Result<()> {
+                $(option!(check $kind self.$name, stringify!($name) $(, $least, $most)?);)*
+                Ok(())
+            }
+        }
+
+        impl Config {
+            $(option! { builder $kind $name
+                $(#[doc = $doc])+
+                #[doc = ""]
+                #[doc = concat!("Default: ", option!(quote $kind), $default, option!(quote $kind),
+                    option!(values $kind $($least $most)?), ".")]
+                #[doc = ""]
+                #[doc = "```"]
+                #[doc = concat!("# let ", stringify!($name), " = \"value\";")]
+                #[doc = concat!("let config = townsquare::Config::new().", stringify!($name), "(",
+                    option!(example $kind $name $default), ");")]
+                #[doc = "```"]
+            })*
+        }
+    };
+}
+
+/// The parts of `options!` that depend on the kind. A new kind needs an arm wherever the last arm of a part is wrong for
+/// it.
+macro_rules! option {
+    (type path) => { Option<PathBuf> };
+    (type text) => { String };
+    (type url) => { Secret };
+    (type secret) => { Option<Secret> };
+    (type seconds) => { Duration };
+    (type u32) => { u32 };
+    (type u64) => { u64 };
+    (type flag) => { bool };
+    (type durability) => { Durability };
+
+    (default path $sentence:literal) => { None };
+    (default secret $sentence:literal) => { None };
+    (default text $default:literal) => { $default.to_owned() };
+    (default url $default:literal) => { Secret::new($default) };
+    (default seconds $default:literal) => { Duration::from_secs($default) };
+    (default durability $name:literal) => { Durability::default() };
+    (default $kind:ident $default:literal) => { $default };
+
+    (quote text) => { "`" };
+    (quote url) => { "`" };
+    (quote $kind:ident) => { "" };
+
+    (example path $name:ident $default:literal) => { stringify!($name) };
+    (example secret $name:ident $default:literal) => { stringify!($name) };
+    (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
+    (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
+    (example flag $name:ident $default:literal) => { "" };
+    (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
+
+    (values seconds) => { " seconds" };
+    (values flag) => { " (true or false)" };
+    (values durability) => { " (full or normal)" };
+    (values $kind:ident $least:literal $most:literal) => { concat!(" (", $least, " to ", $most, ")") };
+    (values $kind:ident) => { "" };
+
+    (parse path $name:ident $text:ident) => { Some(PathBuf::from($text)) };
+    (parse text $name:ident $text:ident) => { $text.to_owned() };
+    (parse url $name:ident $text:ident) => { Secret::new($text) };
+    (parse secret $name:ident $text:ident) => { Some(Secret::new($text)) };
+    (parse seconds $name:ident $text:ident) => { parse_seconds($name, $text)? };
+    (parse flag $name:ident $text:ident) => { parse_flag($name, $text)? };
+    (parse durability $name:ident $text:ident) => { parse_durability($name, $text)? };
+    (parse $number:ident $name:ident $text:ident) => { parse_number($name, $text)? };
+
+    (check seconds $value:expr, $name:expr) => { check_seconds($name, $value)? };
+    (check $kind:ident $value:expr, $name:expr, $least:literal, $most:literal) => {
+        check_range($name, $value, $least, $most)?
+    };
+    (check $kind:ident $value:expr, $name:expr) => {};
+
+    (argument path) => { impl AsRef<Path> };
+    (argument text) => { impl Into<String> };
+    (argument url) => { impl Into<String> };
+    (argument secret) => { impl Into<String> };
+    (argument $kind:ident) => { option!(type $kind) };
+
+    (store path $value:ident) => { Some($value.as_ref().to_owned()) };
+    (store text $value:ident) => { $value.into() };
+    (store url $value:ident) => { Secret::new($value) };
+    (store secret $value:ident) => { Some(Secret::new($value)) };
+    (store $kind:ident $value:ident) => { $value };
+
+    (builder flag $name:ident $(#[$doc:meta])+) => {
+        $(#[$doc])+
+        #[must_use]
+        pub fn $name(mut self) -> Config {
+            self.options.$name = true;
+            self
+        }
+    };
+    (builder $kind:ident $name:ident $(#[$doc:meta])+) => {
+        $(#[$doc])+
+        #[must_use]
+        pub fn $name(mut self, $name: option!(argument $kind)) -> Config {
+            self.options.$name = option!(store $kind $name);
+            self
+        }
+    };
+}
+
+options! {
+    /// Folder of the database and of the session file; it is created when it is missing.
+    data_dir: path = "$TOWNSQUARE_DATA_DIR, else ./townsquare-data";
+    /// Database: sqlite:PATH or postgres://HOST/NAME.
+    database_url: secret = "the file townsquare.db in data_dir";
+    /// Whether a commit to SQLite survives a power loss.
+    durability: durability = "full";
+    /// Time a write to SQLite waits for another process's write lock.
+    busy_timeout: seconds = 10;
+    /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
+    catalog_url: url = "https://api.neynar.com";
+    /// Key of the upstream API; with an empty key, discovery returns no mini apps.
+    catalog_api_key: secret = "$CATALOG_API_KEY";
+    /// Name of the HTTP header that carries the key.
+    catalog_key_header: text = "x-api-key";
+    /// Time for which a fetched catalog counts as fresh.
+    refresh_interval: seconds = 900;
+    /// Time limit of one upstream request, body included.
+    catalog_timeout: seconds = 10;
+    /// Time limit for fetching one whole list, retries and waits included.
+    catalog_refresh_timeout: seconds = 30;
+    /// Number of rows requested in one page.
+    catalog_page_size: u32(1..=100) = 100;
+    /// Maximum number of pages fetched for one list.
+    catalog_max_pages: u32(1..=1000000) = 100;
+    /// Maximum size in bytes of a page or of a catalog file.
+    catalog_max_page_bytes: u64(1..=1099511627776) = 33554432;
+    /// Number of attempts to fetch one page before the refresh fails.
+    catalog_tries: u32(1..=10) = 3;
+    /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
+    /// program starts again; for a program with one user that runs in one process at a time.
+    persist_session: flag = false;
+    /// Public spaces show the e-mail addresses of their owners (SPEC 4.5).
+    expose_owner_email: flag = true;
+}
+
+fn unknown_option(name: &str) -> Error {
+    let shortened: String = name.chars().take(60).collect();
+    let names: Vec<_> = OPTIONS.iter().map(|(name, _)| *name).collect();
+    Error::config(format!("Unknown option {shortened:?}; the options are {}", names.join(", ")))
+}
+
+fn parse_seconds(name: &str, text: &str) -> Result<Duration> {
+    let seconds = text.trim().parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| Error::config(format!("Option {name} is a number of seconds, not {text:?}")))
+}
+
+fn parse_flag(name: &str, text: &str) -> Result<bool> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(Error::config(format!("Option {name} is true or false, not {text:?}"))),
+    }
+}
+
+fn parse_durability(name: &str, text: &str) -> Result<Durability> {
+    match text {
+        "full" => Ok(Durability::Full),
+        "normal" => Ok(Durability::Normal),
+        _ => Err(Error::config(format!("Option {name} is full or normal, not {text:?}"))),
+    }
+}
+
+fn parse_number<T: FromStr>(name: &str, text: &str) -> Result<T> {
+    text.trim().parse().map_err(|_| Error::config(format!("Option {name} is a whole number, not {text:?}")))
+}
+
+fn check_seconds(name: &str, value: Duration) -> Result<()> {
+    if value.is_zero() || value > MAX_SECONDS {
+        return Err(Error::config(format!("Option {name} is more than 0 seconds and at most ten years")));
+    }
+    Ok(())
+}
+
+fn check_range<T: Copy + PartialOrd + std::fmt::Display>(name: &str, value: T, least: T, most: T) -> Result<()> {
+    if value < least || value > most {
+        return Err(Error::config(format!("Option {name} is {least} to {most}, not {value}")));
+    }
+    Ok(())
+}

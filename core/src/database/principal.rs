@@ -1,0 +1,149 @@
+//! The principal of a statement: anonymous, the user of a session, or the service.
+//!
+//! Invariant: a user's statement runs only while the user's session exists. The engine looks the session up by the hash
+//! of its access token in the statement's own transaction, so a session that any handle or process ends stops the next
+//! call.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use tokio::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
+
+#[cfg(feature = "sqlite")]
+use super::Statement;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    policy::Caller,
+};
+
+/// The caller of a statement together with its proof. It has no `Debug`, because a credential is a secret.
+pub(crate) enum Principal {
+    Anonymous,
+    User(Credential),
+    /// Trusted code, not subject to policies.
+    Service,
+}
+
+/// The proof that a caller is a user: the session's access token, as its hash.
+#[derive(Clone)]
+pub(crate) struct Credential {
+    pub(crate) user_id: Uuid,
+    /// SHA-256 of the access token, in hex.
+    pub(crate) access_hash: String,
+    /// When the access token expires. The expiry of a token never changes.
+    pub(crate) expires_at: Timestamp,
+}
+
+/// The current principal of a handle. Clones share it; sign-in, refresh and sign-out replace it.
+#[derive(Clone)]
+pub(crate) struct CurrentPrincipal(Arc<PrincipalState>);
+
+struct PrincipalState {
+    principal: ArcSwap<Principal>,
+    session_lock: Mutex<()>,
+    is_refreshing: AtomicBool,
+}
+
+/// While this guard exists, new statements of the handle wait for the session lock, because the session's access token
+/// is being replaced.
+pub(crate) struct RefreshGuard<'a>(&'a AtomicBool);
+
+/// Finds the user of a session; SQLite runs it before each statement of a user. PostgreSQL has a function for it.
+#[cfg(feature = "sqlite")]
+pub(super) static SESSION: Statement = Statement::new("SELECT user_id FROM townsquare.sessions WHERE access_hash = $1");
+
+impl Principal {
+    /// Returns the caller that policies are evaluated for.
+    pub(crate) fn caller(&self) -> Caller {
+        match self {
+            Principal::Anonymous => Caller::Anonymous,
+            Principal::User(credential) => Caller::User(credential.user_id),
+            Principal::Service => Caller::Service,
+        }
+    }
+
+    /// # Errors
+    /// `Unauthorized` for a user whose access token has expired at `now`.
+    pub(crate) fn check_expiry(&self, now: Timestamp) -> Result<()> {
+        match self {
+            Principal::User(credential) if credential.expires_at <= now => Err(session_expired()),
+            Principal::Anonymous | Principal::User(_) | Principal::Service => Ok(()),
+        }
+    }
+}
+
+impl CurrentPrincipal {
+    pub(crate) fn new(principal: Principal) -> CurrentPrincipal {
+        let principal = ArcSwap::from_pointee(principal);
+        CurrentPrincipal(Arc::new(PrincipalState {
+            principal,
+            session_lock: Mutex::default(),
+            is_refreshing: AtomicBool::new(false),
+        }))
+    }
+
+    /// Returns the principal as it is, even while a refresh is replacing its access token.
+    pub(crate) fn principal(&self) -> Arc<Principal> {
+        self.0.principal.load_full()
+    }
+
+    /// Returns the principal for a new statement. Waits for a refresh that is under way to finish.
+    pub(super) async fn load(&self) -> Arc<Principal> {
+        if self.0.is_refreshing.load(Ordering::Acquire) {
+            drop(self.lock_session().await);
+        }
+        self.principal()
+    }
+
+    /// Returns the principal to retry a statement with, if `result` says that the session of `old` has ended and the
+    /// same user has a newer access token by now.
+    pub(super) async fn refreshed_principal<T>(
+        &self,
+        old: &Arc<Principal>,
+        result: &Result<T>,
+    ) -> Option<Arc<Principal>> {
+        let has_ended = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unauthorized);
+        if !has_ended || !matches!(**old, Principal::User(_)) {
+            return None;
+        }
+        drop(self.lock_session().await);
+        Some(self.principal()).filter(|new| !Arc::ptr_eq(new, old) && new.caller() == old.caller())
+    }
+
+    /// Locks the handle's session: changes of the session run one at a time, in the order of their calls.
+    pub(crate) async fn lock_session(&self) -> MutexGuard<'_, ()> {
+        self.0.session_lock.lock().await
+    }
+
+    /// Starts a refresh of the session. The caller holds the session lock for as long as it holds the guard.
+    pub(crate) fn start_refresh(&self) -> RefreshGuard<'_> {
+        self.0.is_refreshing.store(true, Ordering::Release);
+        RefreshGuard(&self.0.is_refreshing)
+    }
+
+    /// Replaces the principal for every clone.
+    pub(crate) fn set(&self, principal: Principal) {
+        self.0.principal.store(Arc::new(principal));
+    }
+}
+
+impl Drop for RefreshGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// The error for a session that was ended, replaced by a refresh, or deleted with its user.
+pub(crate) fn session_ended() -> Error {
+    Error::new(ErrorKind::Unauthorized, "Session has ended")
+}
+
+/// The error for an expired access token; the session's refresh token may still be valid.
+pub(crate) fn session_expired() -> Error {
+    Error::new(ErrorKind::Unauthorized, "Session has expired")
+}

@@ -1,0 +1,142 @@
+//! Guards for functions that can fail: they return a status and set `*out` and `*err` in every case.
+//!
+//! Invariant: after `TSQ_OK`, `*out` is a live handle (or NULL where the function allows no result) and `*err` is NULL.
+//! After any other status, `*out` is NULL and `*err` is a live error. The guard wraps bodies, not signatures, so that
+//! cbindgen and the reader see plain C functions.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+};
+
+use townsquare::Operation;
+
+use crate::{
+    error::{Report, tsq_error},
+    failure::Failure,
+    handle::{self, Handle},
+    status::tsq_status,
+};
+
+/// Runs a body without an output. `operation` names the operation of a failure that does not name one itself.
+///
+/// # Safety
+/// `err` is NULL or writable.
+pub(crate) unsafe fn act(
+    operation: Option<Operation>,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> tsq_status {
+    // Unwind safe: as in `guard::answer`.
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(payload.as_ref())));
+    let (status, error) = match outcome {
+        Ok(()) => (tsq_status::TSQ_OK, ptr::null_mut()),
+        Err(failure) if err.is_null() => (failure.kind().into(), ptr::null_mut()),
+        Err(failure) => (failure.kind().into(), handle::give(Report::new(failure, operation))),
+    };
+    if !err.is_null() {
+        // SAFETY: not NULL, so writable by the caller's promise.
+        unsafe { err.write(error) };
+    }
+    status
+}
+
+/// Runs a body that returns one value, which C then owns. A NULL `out` is an error; the body does not run then.
+///
+/// # Safety
+/// `out` and `err` are NULL or writable.
+pub(crate) unsafe fn produce<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<H::Value, Failure>,
+) -> tsq_status {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { produce_if_any(operation, out, err, || body().map(Some)) }
+}
+
+/// Like [`produce`], for a value that the caller may not need: with a NULL `out` the value is dropped.
+///
+/// # Safety
+/// `out` and `err` are NULL or writable.
+pub(crate) unsafe fn produce_if_wanted<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<H::Value, Failure>,
+) -> tsq_status {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { deliver(operation, out, err, || body().map(Some)) }
+}
+
+/// Like [`produce`], for a value that may not exist: `*out` is then NULL after `TSQ_OK`.
+///
+/// # Safety
+/// `out` and `err` are NULL or writable.
+pub(crate) unsafe fn produce_if_any<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<Option<H::Value>, Failure>,
+) -> tsq_status {
+    let body = || if out.is_null() { Err(Failure::null("out")) } else { body() };
+    // SAFETY: the caller's promise, passed on.
+    unsafe { deliver(operation, out, err, body) }
+}
+
+/// # Safety
+/// `out` and `err` are NULL or writable.
+unsafe fn deliver<H: Handle>(
+    operation: Option<Operation>,
+    out: *mut *mut H,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<Option<H::Value>, Failure>,
+) -> tsq_status {
+    let mut made = ptr::null_mut();
+    let body = || {
+        let value = body()?;
+        if !out.is_null() {
+            made = value.map_or(ptr::null_mut(), handle::give);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's promise, passed on.
+    let status = unsafe { act(operation, err, body) };
+    if !out.is_null() {
+        // SAFETY: not NULL, so writable by the caller's promise.
+        unsafe { out.write(made) };
+    }
+    status
+}
+
+fn panicked(payload: &(dyn Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    Failure::internal(format!("The library panicked, please report it: {}", text.unwrap_or("no message")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        guard::{answer, free},
+        string::tsq_string,
+    };
+
+    #[test]
+    fn a_panic_becomes_an_internal_error_and_leaves_no_output() {
+        let mut out = ptr::dangling_mut::<tsq_string>();
+        let mut err = ptr::null_mut();
+        // SAFETY: both outputs are locals.
+        let status = unsafe { produce(None, &raw mut out, &raw mut err, || panic!("on purpose")) };
+        assert_eq!(status, tsq_status::TSQ_INTERNAL);
+        assert!(out.is_null());
+        // SAFETY: the call above made the error; it is freed once.
+        unsafe {
+            assert!(handle::borrow(err).is_some_and(|report| report.text().contains("on purpose")));
+            free(err);
+        }
+        assert_eq!(answer::<usize>(|| panic!("on purpose")), 0);
+    }
+}

@@ -1,0 +1,64 @@
+//! Failures of a call before they become a `tsq_error`: an error of the core, or of reading the arguments.
+
+use townsquare::{Error, ErrorKind};
+
+/// Why a call failed.
+pub(crate) enum Failure {
+    /// The core returned an error.
+    Core(Error),
+    /// This crate refused an argument or failed itself.
+    Boundary {
+        /// What C branches on.
+        kind: ErrorKind,
+        /// The sentence without the operation's prefix.
+        message: String,
+    },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Core(error)
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
+        Failure::Boundary { kind, message: message.into() }
+    }
+
+    pub(crate) fn invalid_input(message: impl Into<String>) -> Failure {
+        Failure::new(ErrorKind::InvalidInput, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Failure {
+        Failure::new(ErrorKind::Internal, message)
+    }
+
+    pub(crate) fn null(argument: &str) -> Failure {
+        Failure::invalid_input(format!("Argument {argument} is NULL"))
+    }
+
+    /// Adds the index of the item to the name of a list argument: `categories` becomes `categories[1]`.
+    pub(crate) fn at(self, argument: &str, index: usize) -> Failure {
+        self.reworded(|message| message.replacen(argument, &format!("{argument}[{index}]"), 1))
+    }
+
+    /// Adds the name of the struct argument to the name of its member: `name` becomes `space.name`.
+    pub(crate) fn inside(self, argument: &str) -> Failure {
+        self.reworded(|message| message.replacen("Argument ", &format!("Argument {argument}."), 1))
+    }
+
+    fn reworded(self, reword: impl FnOnce(String) -> String) -> Failure {
+        match self {
+            Failure::Boundary { kind, message } => Failure::Boundary { kind, message: reword(message) },
+            core @ Failure::Core(_) => core,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Failure::Core(error) => error.kind(),
+            Failure::Boundary { kind, .. } => *kind,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Runs work off the event loop, and tells a coroutine when it has completed.
+//!
+//! Invariants: dropping [`CancelOnDrop`] cancels the work; a [`Completion`] wakes its event loop also when the work was
+//! cancelled before it had an answer.
+
+use std::{
+    future::Future,
+    mem::ManuallyDrop,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+    thread,
+    time::Duration,
+};
+
+use pyo3::{IntoPyObjectExt, prelude::*};
+
+use crate::{
+    client_share::ClientShare,
+    errors::Failure,
+    loop_waker::{LoopWaker, Wakeup, WakeupSender},
+    method::Method,
+    process,
+};
+
+/// A result of the core that becomes a Python object on a thread that holds the GIL.
+pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+/// What work ends with.
+pub(crate) type Outcome = Result<Answer, Failure>;
+
+/// A future of an answer.
+pub(crate) struct Work(Pin<Box<dyn Future<Output = Outcome> + Send>>);
+
+impl Work {
+    pub(crate) fn new<T, F>(future: F) -> Work
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'py> IntoPyObject<'py> + Send + 'static,
+    {
+        Work(Box::pin(
+            async move { future.await.map(|value| Box::new(|py: Python<'_>| value.into_py_any(py)) as Answer) },
+        ))
+    }
+
+    /// Polls once on this thread.
+    pub(crate) fn poll_once(&mut self) -> Poll<Outcome> {
+        self.0.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+}
+
+/// Where work runs.
+pub(crate) enum Executor {
+    /// The first poll on the calling thread, the rest on the client's runtime.
+    CallerThenRuntime(ClientShare),
+    /// The client's runtime, from the first poll: for work that may block its thread.
+    Runtime(ClientShare),
+    /// A new thread: a client that opens has no runtime yet, and one that closes ends it.
+    OwnThread(Arc<LoopWaker>),
+}
+
+impl Executor {
+    /// Starts the work. `answer` receives the outcome before `wakeup` is sent; it stays empty for cancelled work.
+    pub(crate) fn spawn(
+        &self,
+        py: Python<'_>,
+        method: Method,
+        work: Work,
+        answer: &AnswerSlot,
+        wakeup: Wakeup,
+    ) -> PyResult<CancelOnDrop> {
+        match self {
+            Executor::CallerThenRuntime(share) | Executor::Runtime(share) => {
+                let completion = Completion::new(answer, share.waker().sender()?, wakeup);
+                let client = share.get().map_err(|failure| failure.into_exception(py, method.operation()))?;
+                let task = client.runtime().spawn(async move { completion.deliver(work.0.await) });
+                Ok(CancelOnDrop::new(move || task.abort()))
+            }
+            Executor::OwnThread(waker) => on_own_thread(work, Completion::new(answer, waker.sender()?, wakeup)),
+        }
+    }
+}
+
+fn on_own_thread(work: Work, completion: Completion) -> PyResult<CancelOnDrop> {
+    /// How soon cancelled work is dropped.
+    const CANCELLATION_CHECK: Duration = Duration::from_millis(50);
+    let is_cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_cancelled);
+    thread::Builder::new().name("townsquare-open".into()).spawn(move || {
+        let check = || if flag.load(Ordering::Acquire) { Err(()) } else { Ok(()) };
+        if let Ok(outcome) = townsquare::blocking::wait_while(work.0, CANCELLATION_CHECK, check) {
+            completion.deliver(outcome);
+        }
+    })?;
+    Ok(CancelOnDrop::new(move || is_cancelled.store(true, Ordering::Release)))
+}
+
+/// Where completed work leaves its outcome. Empty while the work runs, and for cancelled work.
+#[derive(Clone, Default)]
+pub(crate) struct AnswerSlot(Arc<Mutex<Option<Outcome>>>);
+
+impl AnswerSlot {
+    pub(crate) fn take(&self) -> Option<Outcome> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Delivers an outcome and wakes the event loop that waits for it.
+struct Completion {
+    slot: AnswerSlot,
+    wakeup: Option<(WakeupSender, Wakeup)>,
+}
+
+impl Completion {
+    fn new(slot: &AnswerSlot, sender: WakeupSender, wakeup: Wakeup) -> Completion {
+        Completion { slot: slot.clone(), wakeup: Some((sender, wakeup)) }
+    }
+
+    fn deliver(self, outcome: Outcome) {
+        *self.slot.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        if let Some((sender, wakeup)) = self.wakeup.take() {
+            sender.send(wakeup);
+        }
+    }
+}
+
+/// Cancels work when it is dropped. Does nothing for completed work, and nothing after a fork.
+pub(crate) struct CancelOnDrop {
+    cancel: Option<Box<dyn FnOnce() + Send>>,
+    fork_count: u64,
+}
+
+impl CancelOnDrop {
+    fn new(cancel: impl FnOnce() + Send + 'static) -> CancelOnDrop {
+        CancelOnDrop { cancel: Some(Box::new(cancel)), fork_count: process::fork_count() }
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        // In a child process the closure is leaked: dropping it would reach into the parent's runtime.
+        let cancel = ManuallyDrop::new(self.cancel.take());
+        if self.fork_count == process::fork_count()
+            && let Some(cancel) = ManuallyDrop::into_inner(cancel)
+        {
+            cancel();
+        }
+    }
+}

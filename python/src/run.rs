@@ -1,0 +1,158 @@
+//! Runs a future of the core for Python: [`run_sync`] returns its result to `Client`, [`run_async`] returns a coroutine
+//! to `AsyncClient`.
+//!
+//! Invariant: no other module polls or waits for a future of the core, except `background`, which `run_async` uses.
+//! [`Runner::run`] first polls on the calling thread with the GIL held: an answer from memory, or one row by its key, is
+//! ready at once, and taking the GIL back beside a busy thread can cost a thousand times as much as the answer.
+//! [`Runner::run_detached`] releases the GIL from the start: it is for lists, password hashing and backups.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use pyo3::{IntoPyObjectExt, prelude::*};
+
+use crate::{
+    background::{Executor, Work},
+    client_share::{ClientShare, ProcessClient},
+    coroutine::Coroutine,
+    errors::Failure,
+    loop_waker::LoopWaker,
+    method::Method,
+    process,
+};
+
+/// What a method returns to Python: its result, or a coroutine of it.
+pub(crate) type MethodResult<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// Whether a class returns results or coroutines.
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    /// `Client`: the calling thread waits.
+    Sync,
+    /// `AsyncClient`: the method returns a coroutine.
+    Async,
+}
+
+/// Runs the operations of one client in one mode.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    client: ClientShare,
+    mode: Mode,
+}
+
+impl Runner {
+    pub(crate) fn new(client: ProcessClient, mode: Mode) -> Runner {
+        Runner { client: ClientShare::new(client), mode }
+    }
+
+    pub(crate) fn client(&self) -> &ClientShare {
+        &self.client
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Runs an operation that is often ready at the first poll.
+    pub(crate) fn run<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        operation: impl FnOnce(Arc<ProcessClient>) -> F,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        let (method, future) = (method.into(), operation(self.client.for_future()));
+        match self.mode {
+            Mode::Sync => run_sync(py, method, future),
+            Mode::Async => run_async(py, method, Executor::CallerThenRuntime(self.client.clone()), future),
+        }
+    }
+
+    /// Runs an operation that may take long: other threads and event loops go on from the start.
+    pub(crate) fn run_detached<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        operation: impl FnOnce(Arc<ProcessClient>) -> F,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        let (method, future) = (method.into(), operation(self.client.for_future()));
+        match self.mode {
+            Mode::Sync => into_result(py, method, process::block_on(py, future)?),
+            Mode::Async => run_async(py, method, Executor::Runtime(self.client.clone()), future),
+        }
+    }
+}
+
+/// Runs work that opens or closes a client. Such work never runs on the client's own runtime, which does not exist yet or
+/// is about to end, and never with the GIL held.
+pub(crate) fn run_on_own_thread<'py, T, F>(
+    py: Python<'py>,
+    mode: Mode,
+    method: impl Into<Method>,
+    waker: &Arc<LoopWaker>,
+    future: F,
+) -> MethodResult<'py>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: for<'p> IntoPyObject<'p> + Send + 'static,
+{
+    let method = method.into();
+    match mode {
+        Mode::Sync => into_result(py, method, process::block_on(py, future)?),
+        Mode::Async => run_async(py, method, Executor::OwnThread(Arc::clone(waker)), future),
+    }
+}
+
+fn run_sync<T, F>(py: Python<'_>, method: Method, future: F) -> MethodResult<'_>
+where
+    F: Future<Output = Result<T, Failure>> + Send,
+    T: for<'p> IntoPyObject<'p> + Send,
+{
+    let mut future = pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => into_result(py, method, outcome),
+        Poll::Pending => into_result(py, method, process::block_on(py, future)?),
+    }
+}
+
+fn run_async<T, F>(py: Python<'_>, method: Method, executor: Executor, future: F) -> MethodResult<'_>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    T: for<'p> IntoPyObject<'p> + Send + 'static,
+{
+    Coroutine::new(method, executor, Work::new(future)).into_bound_py_any(py)
+}
+
+fn into_result<T>(py: Python<'_>, method: Method, outcome: Result<T, Failure>) -> MethodResult<'_>
+where
+    T: for<'p> IntoPyObject<'p>,
+{
+    match outcome {
+        Ok(value) => value.into_bound_py_any(py),
+        Err(failure) => Err(failure.into_exception(py, method.operation())),
+    }
+}
+
+/// The return value of a method that returns `None`.
+pub(crate) struct NoValue;
+
+impl<'py> IntoPyObject<'py> for NoValue {
+    type Target = pyo3::types::PyNone;
+    type Output = Borrowed<'py, 'py, pyo3::types::PyNone>;
+    type Error = std::convert::Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Self::Error> {
+        Ok(pyo3::types::PyNone::get(py))
+    }
+}

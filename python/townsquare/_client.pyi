@@ -1,0 +1,240 @@
+"""`Client`, `AsyncClient` and `shared`. Import these names from `townsquare`.
+
+Conventions of all areas:
+
+- Text is `str`, bytes are `bytes`, times are aware datetimes in UTC, lists are `list`.
+- An id is a `uuid.UUID` or its text.
+- JSON is `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`, `bool` and None, nested at most 100 deep. It
+  comes back equal. None for a whole column is SQL's NULL.
+- An update keeps the columns whose argument is missing (`...`) and clears those whose argument is None.
+- A value of the right type that does not fit raises `InvalidInputError`; a value of a wrong type raises `TypeError`. Every
+  other failure raises a class of `townsquare.exceptions`.
+- A row that the caller may not see raises `NotFoundError`, as a missing row does.
+- Any object may be used from any thread. A call that waits lets other threads run, and Ctrl-C interrupts it.
+
+A client starts with an anonymous caller, who sees public rows. `auth.sign_in` makes the caller a user. `as_user` returns
+a handle for each of many users, `as_service` one that bypasses every policy.
+"""
+
+from datetime import timedelta
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, Optional, Union, final
+from uuid import UUID
+
+from typing_extensions import Self, TypeAlias
+
+from ._auth import AsyncAuth, Auth
+from ._communities import AsyncCommunities, Communities
+from ._discovery import AsyncDiscovery, Discovery
+from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
+
+_Id: TypeAlias = Union[UUID, str]
+_Json: TypeAlias = Any
+_Path: TypeAlias = Union[str, PathLike[str]]
+_Seconds: TypeAlias = Union[float, timedelta]
+
+class _Record:
+    """What all records have in common: they are frozen, and equal when class and values are equal."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, records in them as dicts."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object) -> Self: ...
+
+__version__: str
+
+def shared(data_dir: Optional[_Path] = None, **options: Any) -> Client:
+    """Returns the process-wide client: the first call opens it, later calls return the same object.
+
+    Takes the arguments of `Client.open`. A call without arguments accepts an open client with any options. After the client
+    was closed, the next call opens another.
+
+    Raises:
+        ConfigError: The client is open with other options.
+        ClosedError: The parent process opened the client before a fork.
+    """
+
+@final
+class Client:
+    """One handle: a database, a catalog cache and a caller. Its methods block; `AsyncClient` is the twin for asyncio.
+
+    with townsquare.Client.open("town") as client:
+        apps = client.discovery.search_mini_apps("chess", limit=10)
+
+    One client serves all threads. The end of the `with` block closes it, and so does dropping the last reference. After a
+    `fork` its methods raise `ClosedError` in the child process, which has to open a client of its own.
+
+    Do not open the database file with Python's `sqlite3` in the same process: two SQLite libraries in one process drop each
+    other's file locks.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        data_dir: Optional[_Path] = None,
+        *,
+        database_url: Optional[str] = None,
+        catalog_url: Optional[str] = None,
+        catalog_api_key: Optional[str] = None,
+        refresh_interval: Optional[_Seconds] = 900,
+        catalog_timeout: Optional[_Seconds] = 10,
+        durability: Optional[Literal["full", "normal"]] = "full",
+        persist_session: Optional[bool] = False,
+        expose_owner_email: Optional[bool] = True,
+        **options: Any,
+    ) -> Client:
+        """Opens a client. Creates the folder, the database and its tables where they are missing.
+
+        An option that is None takes its default. Durations are seconds or timedeltas.
+
+        Args:
+            data_dir: Folder of the database; by default $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+            database_url: `sqlite:PATH` or `postgres://…`; by default SQLite in `data_dir`.
+            catalog_url: Base URL of the catalog, or `file:///…` for a catalog file, which needs no key.
+            catalog_api_key: Key for the catalog; by default $CATALOG_API_KEY. Without one (or with "") discovery is empty.
+            refresh_interval: How long a fetched catalog is fresh.
+            catalog_timeout: How long one request to the catalog may take.
+            durability: "full": a commit survives power loss. "normal": a commit survives a crash of the process.
+            persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
+                an app with one user.
+            expose_owner_email: Whether public spaces show the addresses of their owners.
+            **options: `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
+                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
+
+        Raises:
+            ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
+        """
+
+    def close(self) -> None:
+        """Closes the client and ends its threads. Later calls raise `ClosedError`; a second `close` does nothing.
+
+        In a callback of the library it returns at once, and the client closes after the callback has returned.
+        """
+
+    @property
+    def closed(self) -> bool:
+        """Whether the client was closed, or belongs to the parent process."""
+
+    def as_service(self) -> Client:
+        """Returns a handle that bypasses row-level security, for trusted code. Closing either handle closes both."""
+
+    def as_user(self, access_token: str) -> Client:
+        """Returns a handle that acts for the user of a session, for servers with many users. Its caller never changes.
+
+        Closing either handle closes both. Once the session has ended or expired, the handle's methods raise `AuthError`.
+
+        Raises:
+            AuthError: The session has ended, or its access token has expired (`unauthorized`).
+        """
+
+    def backup(self, target: _Path) -> None:
+        """Writes a consistent copy of the SQLite database to the file `target` while other calls write.
+
+        Raises:
+            InvalidInputError: `target` exists, or the database is PostgreSQL: use its own tools.
+        """
+
+    @staticmethod
+    def restore(source: _Path, data_dir: _Path) -> None:
+        """Restores a copy made by `backup` into a folder that no client has open. Creates the folder.
+
+        Raises:
+            ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.
+        """
+
+    @property
+    def discovery(self) -> Discovery:
+        """The mini app directory."""
+
+    @property
+    def communities(self) -> Communities:
+        """Communities: configurations, domains and registered spaces."""
+
+    @property
+    def spaces(self) -> Spaces:
+        """Spaces."""
+
+    @property
+    def fidgets(self) -> Fidgets:
+        """The fidgets of spaces."""
+
+    @property
+    def auth(self) -> Auth:
+        """Accounts, sessions and sign-in."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...
+
+@final
+class AsyncClient:
+    """`Client` for asyncio: the same areas and methods, each one a coroutine.
+
+    async with await townsquare.AsyncClient.open("town") as client:
+        apps = await client.discovery.search_mini_apps("chess", limit=10)
+
+    Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
+    that it awaits, unless another call waits for the same work. One client serves any number of event loops.
+    """
+
+    @classmethod
+    async def open(
+        cls,
+        data_dir: Optional[_Path] = None,
+        *,
+        database_url: Optional[str] = None,
+        catalog_url: Optional[str] = None,
+        catalog_api_key: Optional[str] = None,
+        refresh_interval: Optional[_Seconds] = 900,
+        catalog_timeout: Optional[_Seconds] = 10,
+        durability: Optional[Literal["full", "normal"]] = "full",
+        persist_session: Optional[bool] = False,
+        expose_owner_email: Optional[bool] = True,
+        **options: Any,
+    ) -> AsyncClient:
+        """See `Client.open`."""
+
+    async def close(self) -> None:
+        """See `Client.close`."""
+
+    @property
+    def closed(self) -> bool:
+        """See `Client.closed`."""
+
+    async def as_service(self) -> AsyncClient:
+        """See `Client.as_service`."""
+
+    async def as_user(self, access_token: str) -> AsyncClient:
+        """See `Client.as_user`."""
+
+    async def backup(self, target: _Path) -> None:
+        """See `Client.backup`."""
+
+    @staticmethod
+    async def restore(source: _Path, data_dir: _Path) -> None:
+        """See `Client.restore`."""
+
+    @property
+    def discovery(self) -> AsyncDiscovery:
+        """The mini app directory."""
+
+    @property
+    def communities(self) -> AsyncCommunities:
+        """Communities: configurations, domains and registered spaces."""
+
+    @property
+    def spaces(self) -> AsyncSpaces:
+        """Spaces."""
+
+    @property
+    def fidgets(self) -> AsyncFidgets:
+        """The fidgets of spaces."""
+
+    @property
+    def auth(self) -> AsyncAuth:
+        """Accounts, sessions and sign-in."""
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *exc: Union[type[BaseException], BaseException, TracebackType, None]) -> None: ...

@@ -1,0 +1,193 @@
+//! Identity keys (DESIGN 4): linking by a claim, the right to set the navigation, and its end.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use townsquare::{
+    ErrorKind, Uuid,
+    auth::{Session, identity_claim},
+    blocking::wait,
+    communities::{CommunityConfig, CommunityPatch, DomainType},
+    spaces::Change,
+};
+use townsquare_tests::{
+    on_both_engines,
+    test_database::{TestDatabase, assert_fails, required},
+};
+
+use super::users::{handle, sign_up};
+
+const SEED: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+const KEY: &str = "79b5562e8fe654f94078b112e8a98ba7901f853ae695bed7e0e3910bad049664";
+
+fn now(db: &TestDatabase) -> Timestamp {
+    db.clock.clock().now()
+}
+
+fn claim(db: &TestDatabase, user: Uuid) -> Value {
+    identity_claim(user, SEED, now(db)).expect("a key")
+}
+
+fn links(db: &TestDatabase) -> usize {
+    let table = match db.engine {
+        townsquare_tests::test_database::Engine::Sqlite => "townsquare_identities",
+        townsquare_tests::test_database::Engine::Postgres => "townsquare.identities",
+    };
+    db.raw.count(table)
+}
+
+/// Creates a community with the key among its admin keys.
+fn community(db: &TestDatabase, id: &str) -> CommunityConfig {
+    let mut patch: CommunityPatch = required();
+    patch.admin_identity_public_keys = Change::Set(vec!["somebody else's".into(), KEY.into()]);
+    wait(db.service.communities().save_community_config(id, patch)).expect("saved")
+}
+
+on_both_engines! {
+    fn an_identity_key_belongs_to_one_user(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let (bob, of_bob) = sign_up(db, "bob@town.example");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("once more is fine");
+        let taken = wait(of_bob.auth().link_identity(&claim(db, bob.user.id)));
+        assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Link identity failed: Record already exists");
+        assert_eq!(links(db), 1);
+    }
+
+    fn an_identity_claim_is_valid_for_its_user_and_time_only(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let (_, of_bob) = sign_up(db, "bob@town.example");
+        let made = claim(db, ann.user.id);
+        let other = "Link identity failed: The identity claim is for another user";
+        assert_fails(wait(of_bob.auth().link_identity(&made)), ErrorKind::Unauthorized, None, other);
+        let stale = "Link identity failed: The identity claim is too old, or from the future";
+        db.clock.advance(Duration::from_secs(5 * 60 + 1));
+        assert_fails(wait(of_ann.auth().link_identity(&made)), ErrorKind::Unauthorized, None, stale);
+        let early = identity_claim(ann.user.id, SEED, now(db) + SignedDuration::from_secs(61)).expect("a key");
+        assert_fails(wait(of_ann.auth().link_identity(&early)), ErrorKind::Unauthorized, None, stale);
+        assert_eq!(links(db), 0);
+        let ahead = identity_claim(ann.user.id, SEED, now(db) + SignedDuration::from_secs(60)).expect("a key");
+        wait(of_ann.auth().link_identity(&ahead)).expect("a clock may be a minute ahead");
+    }
+
+    fn an_invalid_identity_claim_links_nothing(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let good = claim(db, ann.user.id);
+        let unsigned = "Link identity failed: The identity claim's signature is not that of its key";
+        let signature = good["signature"].as_str().expect("a text");
+        for (name, value) in [
+            ("signature", json!("00".repeat(64))),
+            ("signature", json!(format!("{}ff", &signature[..126]))),
+            ("signature", json!("not hex")),
+            ("publicKey", json!("ab".repeat(32))),
+            ("timestamp", json!(format!("{:.3}", now(db) - SignedDuration::from_secs(1)))),
+            ("userId", json!(Uuid::from_u128(7))),
+        ] {
+            let mut changed = good.clone();
+            changed[name] = value;
+            assert_fails(wait(of_ann.auth().link_identity(&changed)), ErrorKind::Unauthorized, None, unsigned);
+        }
+        let unreadable =
+            "Link identity failed: An identity claim is {publicKey, userId, timestamp, signature}, all texts";
+        for value in [json!(null), json!([good.clone()]), json!("claim"), json!({}), json!({"publicKey": KEY})] {
+            assert_fails(wait(of_ann.auth().link_identity(&value)), ErrorKind::InvalidInput, None, unreadable);
+        }
+        assert_eq!(links(db), 0);
+    }
+
+    fn a_signed_file_is_not_an_identity_claim(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        // Signed with the published JavaScript implementation.
+        let file = json!({
+            "publicKey": KEY, "fileData": "{\"a\":1}", "fileType": "json", "isEncrypted": false,
+            "timestamp": "2024-01-15T10:30:00.000Z",
+            "signature": "7872a955678d07afa6754d61262dbd37c53bd2488d70d69bc8158166ca2533ae\
+                      894816d89276d872ee05bd11c7cbbcff204cc5cea5a08318652c04eac9e5ad04",
+        });
+        let mut padded = claim(db, ann.user.id);
+        padded["fileData"] = json!("{}");
+        for no_claim in [file, padded] {
+            let refused = wait(of_ann.auth().link_identity(&no_claim)).expect_err("no claim");
+            assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+        }
+        assert_eq!(links(db), 0);
+    }
+
+    fn a_community_admin_sets_the_navigation_and_nothing_else(db: &TestDatabase) {
+        let before = community(db, "town");
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        let communities = of_ann.communities();
+        db.clock.advance(Duration::from_secs(1));
+        let after = wait(communities.update_navigation("town", Some(json!({"items": ["home"]})))).expect("set");
+        let mut due = before;
+        (due.navigation_config, due.updated_at) = (Some(json!({"items": ["home"]})), now(db));
+        assert_eq!(after, due, "the rest is as it was");
+        let words = "Database error: permission denied for table";
+        for patch in [required(), CommunityPatch::new()] {
+            let refused = wait(communities.save_community_config("town", patch));
+            let sentence = format!("Save community config failed: {words} community_configs");
+            assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
+        }
+        let refused = wait(communities.save_community_domain("town", "town.example", DomainType::Custom));
+        let sentence = format!("Save community domain failed: {words} community_domains");
+        assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
+        // A community with other admin keys.
+        wait(db.service.communities().save_community_config("village", required())).expect("saved");
+        let sentence = format!("Update navigation failed: {words} community_configs");
+        let refused = wait(communities.update_navigation("village", None));
+        assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
+        // An unpublished community fails like a missing one.
+        let mut hidden = CommunityPatch::new();
+        hidden.is_published = Change::Set(false);
+        wait(db.service.communities().save_community_config("town", hidden)).expect("hidden");
+        let refused = wait(communities.update_navigation("town", None));
+        assert_fails(refused, ErrorKind::Forbidden, Some("42501"), &sentence);
+    }
+
+    fn other_callers_cannot_set_the_navigation_or_detect_communities(db: &TestDatabase) {
+        let before = community(db, "town");
+        let (_, stranger) = sign_up(db, "stranger@town.example");
+        let sentence = "Update navigation failed: Database error: permission denied for table community_configs";
+        for id in ["town", "nowhere"] {
+            for (client, kind) in [(&stranger, ErrorKind::Forbidden), (&db.client, ErrorKind::Unauthorized)] {
+                let refused = wait(client.communities().update_navigation(id, Some(json!("mine"))));
+                assert_fails(refused, kind, Some("42501"), sentence);
+            }
+        }
+        let same = wait(db.service.communities().save_community_config("town", CommunityPatch::new()));
+        assert_eq!(same.expect("as it was"), before);
+    }
+
+    fn deleting_a_user_deletes_the_linked_keys(db: &TestDatabase) {
+        community(db, "town");
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        wait(db.service.auth().delete_user(ann.user.id)).expect("deleted");
+        assert_eq!(links(db), 0);
+        let ended = wait(of_ann.communities().update_navigation("town", None));
+        assert_fails(ended, ErrorKind::Unauthorized, None, "Update navigation failed: Session has ended");
+        // A new user with the same address does not have the key; the key is free.
+        let (again, of_again) = sign_up(db, "ann@town.example");
+        let refused = wait(of_again.communities().update_navigation("town", None));
+        assert_eq!(refused.expect_err("somebody else").kind(), ErrorKind::Forbidden);
+        wait(of_again.auth().link_identity(&claim(db, again.user.id))).expect("linked");
+        wait(of_again.communities().update_navigation("town", None)).expect("set");
+    }
+
+    fn linking_an_identity_requires_a_valid_session(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let made = claim(db, ann.user.id);
+        let anonymous = "Link identity failed: Nobody is signed in";
+        for client in [&db.client, &db.service] {
+            assert_fails(wait(client.auth().link_identity(&made)), ErrorKind::Unauthorized, None, anonymous);
+        }
+        let (_, elsewhere): (Session, _) = handle(db, "ann@town.example");
+        wait(of_ann.auth().sign_out()).expect("signed out");
+        let ended = wait(of_ann.auth().link_identity(&made));
+        assert_fails(ended, ErrorKind::Unauthorized, None, "Link identity failed: Session has ended");
+        assert_eq!(links(db), 0);
+        wait(elsewhere.auth().link_identity(&made)).expect("the user has another session");
+    }
+}

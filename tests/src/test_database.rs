@@ -1,0 +1,368 @@
+//! A temporary database of either engine with a client on it, so that one test covers both engines.
+//!
+//! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file for
+//! corruption and dangling references.
+
+use std::{path::PathBuf, process::Command, thread};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use townsquare::{
+    Client, Config, Error, ErrorKind, Uuid,
+    blocking::wait,
+    communities::{CommunityConfig, CommunityPatch},
+    config::ManualClock,
+    spaces::{Fidget, NewFidget, NewSpace, Space},
+};
+
+use crate::{
+    fixture::start_time,
+    postgres::{APP_ROLE, Server, VARIABLE, server},
+    raw_sql::{RawConnection, quoted},
+    subprocess::child,
+    temp_dir,
+};
+
+/// The variable that tells child processes the database.
+const URL: &str = "TOWNSQUARE_TEST_DATABASE";
+
+/// A database engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// SQLite, one file.
+    Sqlite,
+    /// PostgreSQL, a database of the tests' server.
+    Postgres,
+}
+
+/// A temporary database and a client on it.
+pub struct TestDatabase {
+    /// Its engine.
+    pub engine: Engine,
+    /// The clock of its clients.
+    pub clock: ManualClock,
+    /// The client; its caller is anonymous until a sign-in.
+    pub client: Client,
+    /// A handle of the client that acts as the service.
+    pub service: Client,
+    /// A connection without the library.
+    pub raw: RawConnection,
+    location: Location,
+}
+
+enum Location {
+    File(TempDir),
+    Database(&'static Server, String),
+}
+
+/// A temporary database that no client has opened yet.
+pub struct EmptyDatabase {
+    engine: Engine,
+    location: Option<Location>,
+}
+
+impl EmptyDatabase {
+    /// Creates one; `None` and a skip where the engine is not installed.
+    pub fn on(engine: Engine) -> Option<EmptyDatabase> {
+        let location = match engine {
+            Engine::Sqlite => Location::File(temp_dir()),
+            Engine::Postgres => {
+                let server = server()?;
+                Location::Database(server, server.new_database())
+            }
+        };
+        Some(EmptyDatabase { engine, location: Some(location) })
+    }
+
+    /// Returns its engine.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// Returns its URL.
+    pub fn url(&self) -> String {
+        self.location().url()
+    }
+
+    /// Connects to it without the library; creates a missing SQLite file.
+    pub fn raw(&self) -> RawConnection {
+        self.location().raw()
+    }
+
+    /// Returns the SQLite file.
+    ///
+    /// # Panics
+    /// On PostgreSQL.
+    pub fn file(&self) -> PathBuf {
+        self.location().file()
+    }
+
+    /// Opens a client on it.
+    pub fn open(mut self) -> TestDatabase {
+        let location = self.location.take().expect("taken once");
+        TestDatabase::of(self.engine, location, |config| config)
+    }
+
+    fn location(&self) -> &Location {
+        self.location.as_ref().expect("taken when it is consumed")
+    }
+}
+
+impl Drop for EmptyDatabase {
+    fn drop(&mut self) {
+        if let Some(location) = self.location.take() {
+            location.remove();
+        }
+    }
+}
+
+impl Location {
+    fn url(&self) -> String {
+        match self {
+            Location::File(_) => format!("sqlite:{}", self.file().display()),
+            Location::Database(server, name) => server.url(APP_ROLE, name),
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        match self {
+            Location::File(folder) => folder.path().join("townsquare.db"),
+            Location::Database(..) => panic!("a PostgreSQL database is no file"),
+        }
+    }
+
+    fn raw(&self) -> RawConnection {
+        match self {
+            Location::File(_) => RawConnection::sqlite(&self.file()),
+            Location::Database(..) => RawConnection::postgres(&self.url()).expect("the server runs"),
+        }
+    }
+
+    fn remove(&self) {
+        if let Location::Database(server, name) = self {
+            server.drop_database(name);
+        }
+    }
+}
+
+impl TestDatabase {
+    /// Creates one; `None` and a skip where the engine is not installed.
+    pub fn on(engine: Engine) -> Option<TestDatabase> {
+        TestDatabase::with(engine, |config| config)
+    }
+
+    /// Creates one whose client has other options.
+    pub fn with(engine: Engine, options: impl Fn(Config) -> Config) -> Option<TestDatabase> {
+        let mut empty = EmptyDatabase::on(engine)?;
+        Some(TestDatabase::of(engine, empty.location.take().expect("new"), options))
+    }
+
+    fn of(engine: Engine, location: Location, options: impl Fn(Config) -> Config) -> TestDatabase {
+        let clock = ManualClock::at(start_time());
+        let client = wait(Client::open(options(config(&location.url(), &clock)))).expect("a new database opens");
+        let (service, raw) = (client.as_service(), location.raw());
+        TestDatabase { engine, clock, client, service, raw, location }
+    }
+
+    /// Returns the configuration of a further client with the same clock.
+    pub fn config(&self) -> Config {
+        config(&self.url(), &self.clock)
+    }
+
+    /// Opens a further client with the same clock.
+    ///
+    /// # Panics
+    /// When it does not open.
+    pub fn another(&self) -> Client {
+        wait(Client::open(self.config())).expect("a good database opens")
+    }
+
+    /// Returns its URL.
+    pub fn url(&self) -> String {
+        self.location.url()
+    }
+
+    /// Returns the server and the name of its PostgreSQL database.
+    ///
+    /// # Panics
+    /// On SQLite.
+    pub fn database(&self) -> (&'static Server, &str) {
+        match &self.location {
+            Location::Database(server, name) => (server, name),
+            Location::File(_) => panic!("SQLite has no server"),
+        }
+    }
+
+    /// Returns the SQLite file.
+    ///
+    /// # Panics
+    /// On PostgreSQL.
+    pub fn file(&self) -> PathBuf {
+        self.location.file()
+    }
+
+    /// Inserts a user.
+    pub fn user(&self) -> Uuid {
+        let id = Uuid::new_v4();
+        self.user_of(id, &format!("{}@town.example", id.simple()));
+        id
+    }
+
+    /// Inserts a user with this id and address.
+    pub fn user_of(&self, id: Uuid, email: &str) {
+        self.raw.run(&format!("INSERT INTO users (id, email) VALUES ('{id}', {})", quoted(email)));
+    }
+
+    /// Creates a user and a private space of that user.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn space(&self) -> Space {
+        let space = NewSpace::named("a space").owned_by(self.user());
+        wait(self.service.spaces().create_space(space)).expect("a space")
+    }
+
+    /// Creates a public space of this owner.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn public_space(&self, owner: Uuid, name: &str) -> Space {
+        let space = NewSpace::named(name).owned_by(owner).public();
+        wait(self.service.spaces().create_space(space)).expect("a public space")
+    }
+
+    /// Creates a fidget in this space.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn fidget(&self, space: Uuid, kind: &str) -> Fidget {
+        wait(self.service.fidgets().create_fidget(space, NewFidget::of_type(kind))).expect("a fidget")
+    }
+
+    /// Creates a published community.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn community(&self, id: &str) -> CommunityConfig {
+        wait(self.service.communities().save_community_config(id, required())).expect("a community")
+    }
+
+    /// Makes a command that runs one test of this binary in another process, on this database.
+    pub fn child(&self, test: &str, role: &str, variables: &[(&str, &str)]) -> Command {
+        child_on(&self.url(), test, role, variables)
+    }
+
+    /// Returns the errors of SQLite's integrity checks; none on PostgreSQL.
+    pub fn integrity_errors(&self) -> Vec<String> {
+        if self.engine == Engine::Postgres {
+            return Vec::new();
+        }
+        let damage = self.raw.rows("PRAGMA integrity_check").into_iter().flatten().flatten();
+        let dangling = self.raw.rows("PRAGMA foreign_key_check").into_iter().map(|row| format!("{row:?}"));
+        damage.filter(|line| line != "ok").chain(dangling).collect()
+    }
+}
+
+/// Makes a command that runs one test of this binary in another process, on this database.
+pub fn child_on(url: &str, test: &str, role: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = child(test, role, variables);
+    command.env(URL, url);
+    if url.starts_with("postgres")
+        && let Some(server) = server()
+    {
+        command.env(VARIABLE, server.address());
+    }
+    command
+}
+
+/// In a child process: returns the configuration of the parent's database, with the system clock.
+///
+/// # Panics
+/// In a process without a parent's database.
+pub fn inherited() -> Config {
+    let url = std::env::var(URL).expect("a child of a store");
+    Config::new().database_url(url).catalog_api_key("")
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        wait(self.client.close());
+        if !thread::panicking() {
+            let errors = self.integrity_errors();
+            assert!(errors.is_empty(), "the SQLite file is corrupt: {errors:?}");
+        }
+        self.location.remove();
+    }
+}
+
+fn config(url: &str, clock: &ManualClock) -> Config {
+    Config::new().database_url(url).catalog_api_key("").clock(clock.clock())
+}
+
+/// Returns a patch with the four configurations that a new community requires.
+pub fn required() -> CommunityPatch {
+    CommunityPatch::with_required(
+        json!({"brand": 1}),
+        json!({"assets": 2}),
+        json!({"community": 3}),
+        json!({"fidgets": 4}),
+    )
+}
+
+/// Returns a JSON value of this depth.
+pub fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!("core"), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({"in": inner}) })
+}
+
+/// Checks kind, SQLSTATE and message of a failure.
+///
+/// # Panics
+/// When the call succeeded or failed otherwise.
+#[track_caller]
+pub fn assert_fails<T>(result: Result<T, Error>, kind: ErrorKind, code: Option<&str>, sentence: &str) -> Error {
+    match result {
+        Ok(_) => panic!("succeeded instead of failing with `{sentence}`"),
+        Err(error) => {
+            let (found, message) = ((error.kind(), error.code()), error.to_string());
+            assert_eq!((found, message.as_str()), ((kind, code), sentence), "{error:?}");
+            error
+        }
+    }
+}
+
+/// Makes each of these functions of a `&TestDatabase` a test on each engine, in the modules `sqlite` and `postgres`.
+#[macro_export]
+macro_rules! on_both_engines {
+    ($($(#[$meta:meta])* fn $test:ident($db:ident: &TestDatabase) $body:block)+) => {
+        $($(#[$meta])* fn $test($db: &$crate::test_database::TestDatabase) $body)+
+        $crate::tests_of_engine!(sqlite, Sqlite, $($test)+);
+        $crate::tests_of_engine!(postgres, Postgres, $($test)+);
+    };
+}
+
+/// Makes each of these functions of a `&TestDatabase` a test on one engine, in this module.
+#[macro_export]
+macro_rules! on_engine {
+    ($engine:ident in $module:ident; $($(#[$meta:meta])* fn $test:ident($db:ident: &TestDatabase) $body:block)+) => {
+        $($(#[$meta])* fn $test($db: &$crate::test_database::TestDatabase) $body)+
+        $crate::tests_of_engine!($module, $engine, $($test)+);
+    };
+}
+
+/// The test functions behind [`on_both_engines!`] and [`on_engine!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tests_of_engine {
+    ($module:ident, $engine:ident, $($test:ident)+) => {
+        mod $module {
+            $(
+                #[test]
+                fn $test() {
+                    if let Some(db) = $crate::test_database::TestDatabase::on($crate::test_database::Engine::$engine) {
+                        super::$test(&db);
+                    }
+                }
+            )+
+        }
+    };
+}
