@@ -219,3 +219,7 @@ macro_rules! record {
     (@inserted) => { None };
     (@inserted $value:expr) => { Some($value) };
 }
+
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the structs that `record!` declares are public")]
+mod tests;

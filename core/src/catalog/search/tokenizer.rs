@@ -113,7 +113,7 @@ pub(super) fn concatenate(text: &str) -> String {
     for c in strip_accents(text).chars() {
         match char_class(c) {
             CharClass::Lower | CharClass::Upper | CharClass::Digit | CharClass::Ideograph => {
-                push_bounded(c, &mut joined)
+                push_bounded(c, &mut joined);
             }
             CharClass::Symbol => push_bounded(c, &mut symbols),
             CharClass::Apostrophe | CharClass::Punctuation | CharClass::Space => {}
