@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, config::DbConfig, params};
 use townsquare::{Timestamp, Uuid};
 
 /// A row with the types of the library's records.
@@ -34,7 +34,15 @@ pub struct RawSpace {
 /// # Panics
 /// When the file does not open.
 pub fn reader(file: &Path) -> Connection {
-    Connection::open(file).expect("opens")
+    open(file)
+}
+
+/// Opens a connection whose plans do not depend on bound values, as the library's do not: with a bound LIMIT SQLite
+/// would prepare the page's statement again at every call.
+fn open(file: &Path) -> Connection {
+    let connection = Connection::open(file).expect("opens");
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).expect("SQLite has the option");
+    connection
 }
 
 /// Opens a connection with the settings of the library's writer.
@@ -42,7 +50,7 @@ pub fn reader(file: &Path) -> Connection {
 /// # Panics
 /// When the file does not open.
 pub fn writer(file: &Path) -> Connection {
-    let connection = Connection::open(file).expect("opens");
+    let connection = open(file);
     connection
         .execute_batch(
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384;
@@ -113,4 +121,16 @@ pub fn create_space(connection: &Connection) -> RawSpace {
     let now = format!("{:.6}", Timestamp::now());
     let values = params![Uuid::new_v4().to_string(), "A space", None::<String>, None::<String>, false, now];
     statement.query_row(values, space).expect("a row")
+}
+
+/// The floor of `update_space`.
+///
+/// # Panics
+/// When the disk is full.
+pub fn update_space(connection: &Connection, id: &Uuid) -> RawSpace {
+    let sql = "UPDATE spaces SET description = ?2, updated_at = ?3 WHERE id = ?1
+        RETURNING id, name, description, owner_id, is_public, created_at, updated_at";
+    let mut statement = connection.prepare_cached(sql).expect("prepares");
+    let now = format!("{:.6}", Timestamp::now());
+    statement.query_row(params![id.to_string(), "Another text", now], space).expect("a row")
 }

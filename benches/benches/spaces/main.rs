@@ -17,7 +17,10 @@ use std::{
 };
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use townsquare::{Uuid, spaces::NewSpace};
+use townsquare::{
+    Uuid,
+    spaces::{NewSpace, SpacePatch},
+};
 use townsquare_benches::{
     raw, sized,
     spaces::{database_of, open, sqlite_url},
@@ -77,6 +80,17 @@ fn writing(criterion: &mut Criterion) {
     });
     group.bench_function("32 writers, each/rusqlite behind a mutex", |bencher| {
         bencher.iter_custom(|times| together(32, times, raw_insert));
+    });
+    group.finish();
+    let id = service.spaces().create_space(NewSpace::named("A space")).expect("a space").id;
+    let raw_id = raw::create_space(&raw.lock().expect("whole")).id;
+    let patch = || SpacePatch::new().description(Some("Another text".to_owned()));
+    let mut group = criterion.benchmark_group("sqlite/durable update");
+    group.bench_function("townsquare", |bencher| {
+        bencher.iter(|| service.spaces().update_space(id, patch()).expect("a space"));
+    });
+    group.bench_function("floor: rusqlite", |bencher| {
+        bencher.iter(|| raw::update_space(&raw.lock().expect("whole"), &raw_id));
     });
     group.finish();
     client.close();
