@@ -1,8 +1,8 @@
-//! The SQLite engine: one file, a pool of read-only connections, one writer thread.
+//! The SQLite engine: one file, a pool of read-only connections, one connection that writes.
 //!
-//! Invariant: every write of a client goes through its writer thread, so the client's writes never compete for SQLite's
-//! lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread hop costs twice as
-//! much as the read.
+//! Invariant: every write of a client goes through its writer, which uses one connection, so the client's writes never
+//! compete for SQLite's lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread
+//! hop costs twice as much as the read.
 
 mod backup;
 mod connection;
@@ -42,7 +42,7 @@ pub(super) struct Sqlite {
     readers: ReaderPool,
     writer: Writer,
     runtime: Handle,
-    // Dropped last: the file is open until the fields above are dropped.
+    /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
     fork_guard: Mutex<Option<ForkGuard>>,
 }
 
@@ -101,15 +101,20 @@ impl Sqlite {
 
     pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<()> {
         let (this, target) = (Arc::clone(self), target.to_owned());
-        let copy = move || this.readers.with_connection(|connection| backup::copy(connection, &target));
+        let copy = move || {
+            let is_cancelled = || this.readers.is_closed();
+            this.readers.with_connection(|connection| backup::copy(connection, &target, &is_cancelled))
+        };
         spawn_blocking(&self.runtime, copy).await
     }
 
     pub(super) fn close(&self) {
-        // The readers first: with a reader open the writer cannot truncate the WAL.
-        self.readers.close();
+        // The readers first: with a reader open the writer cannot truncate the write-ahead log.
+        let readers_closed = self.readers.close();
         self.writer.close();
-        drop(self.fork_guard.lock().take());
+        if readers_closed {
+            drop(self.fork_guard.lock().take());
+        }
     }
 }
 
