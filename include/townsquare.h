@@ -157,7 +157,10 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
+ * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
+ * TSQ_CONFIG. Other files open. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
+ * tsq_client_free only forgets the handle; do not read with it. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -194,8 +197,14 @@
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
- * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ * absolute paths when the host changes its working directory.
+ *
+ * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
+ * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
+ * others may read it.
+ *
+ * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
+ * on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has it open.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
  * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
@@ -217,22 +226,22 @@
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
  *
- *   data_dir                folder of the database; default $TOWNSQUARE_DATA_DIR, else ./townsquare-data
- *   database_url            sqlite:PATH or postgres://…; default the file townsquare.db in data_dir
- *   durability              full (default) or normal: whether a SQLite commit survives power loss
- *   busy_timeout            seconds to wait for another process's write lock; default 10
- *   catalog_url             upstream base URL, or file:///… for a catalog kept by hand; default https://api.neynar.com
- *   catalog_api_key         key of the upstream; default $CATALOG_API_KEY; empty: no discovery
- *   catalog_key_header      header that carries the key; default x-api-key
- *   refresh_interval        seconds a fetched catalog counts as fresh; default 900
- *   catalog_timeout         seconds for one upstream request; default 10
- *   catalog_refresh_timeout seconds for fetching one whole list; default 30
- *   catalog_page_size       rows asked for in one page, 1 to 100; default 100
- *   catalog_max_pages       pages fetched for one list at the most; default 100
- *   catalog_max_page_bytes  largest page or catalog file read, in bytes; default 33554432 (32 MiB)
- *   catalog_tries           tries for one page, 1 to 10; default 3
- *   persist_session         true or false (default): whether the signed-in user's session is kept in data_dir
- *   expose_owner_email      true (default) or false: whether public spaces show their owners' e-mail addresses
+ *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+ *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   durability              Whether a commit to SQLite survives a power loss. Default: full (full or normal).
+ *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
+ *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
+ *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
+ *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
+ *   refresh_interval        Time for which a fetched catalog counts as fresh. Default: 900 seconds.
+ *   catalog_timeout         Time limit of one upstream request, body included. Default: 10 seconds.
+ *   catalog_refresh_timeout Time limit for fetching one whole list, retries and waits included. Default: 30 seconds.
+ *   catalog_page_size       Number of rows requested in one page. Default: 100 (1 to 100).
+ *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
+ *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
+ *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
+ *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user that runs in one process at a time. Default: false (true or false).
+ *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
  *
  *
  * VERSIONS

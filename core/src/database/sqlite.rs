@@ -105,6 +105,7 @@ impl Sqlite {
     }
 
     pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<()> {
+        self.refuse_inherited()?;
         let (this, target) = (Arc::clone(self), target.to_owned());
         let copy = move || {
             let is_cancelled = || this.readers.is_closed();

@@ -223,11 +223,10 @@ fn restore_finds_damage_behind_rows_that_a_check_refuses() {
     drop(raw);
     Client::restore(&copy, folder.path().join("data")).expect("a row of an older form is no damage");
     let raw = RawConnection::sqlite(&copy);
-    // An index that lost its entries.
+    // An index with the entries of other rows.
     raw.run(
         "PRAGMA writable_schema = ON;
-         UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'users')
-             WHERE name = 'spaceRegistrations'",
+         UPDATE sqlite_schema SET sql = replace(sql, '= true', '= false') WHERE name = 'spaces_is_public_idx'",
     );
     drop(raw);
     let error = assert_kind(ErrorKind::Config, Client::restore(&copy, folder.path().join("other")));
