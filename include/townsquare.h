@@ -157,7 +157,10 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
+ * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
+ * TSQ_CONFIG. Other files open. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
+ * tsq_client_free only forgets the handle; do not read with it. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -194,8 +197,14 @@
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
- * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ * absolute paths when the host changes its working directory.
+ *
+ * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
+ * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
+ * others may read it.
+ *
+ * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
+ * on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has it open.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
  * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must

@@ -5,6 +5,7 @@
 //! in the background.
 
 use std::{
+    mem::ManuallyDrop,
     path::Path,
     sync::{
         Arc,
@@ -68,6 +69,8 @@ struct ClientCore {
     clock: Clock,
     expose_owner_email: bool,
     is_closed: AtomicBool,
+    /// The process that opened the client. A forked child has none of its threads.
+    process: u32,
 }
 
 impl Client {
@@ -110,7 +113,8 @@ impl Client {
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
-        let core = ClientCore { discovery, accounts, runtime, database, clock, expose_owner_email, is_closed };
+        let process = std::process::id();
+        let core = ClientCore { discovery, accounts, runtime, database, clock, expose_owner_email, is_closed, process };
         let client = Client::with_auth(Arc::new(core), auth);
         client.auth().restore_session().await?;
         Ok(client)
@@ -299,12 +303,17 @@ impl Client {
     ///
     /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback.
     ///
+    /// In a forked child `close` does nothing: the client belongs to the parent process.
+    ///
     /// ```
     /// # async fn example(client: &townsquare::Client) {
     /// client.close().await;
     /// # }
     /// ```
     pub async fn close(&self) {
+        if self.0.core.is_inherited() {
+            return;
+        }
         let services = Arc::clone(&self.0);
         services.core.is_closed.store(true, Ordering::Release);
         let (closed, wait_closed) = oneshot::channel();
@@ -325,7 +334,22 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.0.core.is_inherited() {
+            // In a forked child the client is never dropped: its destructor waits for threads of the parent, and closing
+            // its files would touch the parent's database.
+            let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
+        }
+    }
+}
+
 impl ClientCore {
+    /// True in a forked child of the process that opened the client.
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     fn close(&self) {
         self.discovery.close();
         self.database.close();

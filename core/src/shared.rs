@@ -3,6 +3,8 @@
 //! Invariant: while the shared client is open, every call returns it or fails because the configuration differs. After
 //! it is closed, the next call opens a new one.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use tokio::sync::Mutex;
 
 use crate::{
@@ -12,6 +14,9 @@ use crate::{
 };
 
 static SHARED: Mutex<Option<(Config, Client)>> = Mutex::const_new(None);
+
+/// The process that opened or opens the shared client; 0 before the first call. A forked child finds its parent here.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 impl Client {
     /// Returns the process-wide client. The first call opens it with the default configuration.
@@ -51,6 +56,7 @@ impl Client {
 }
 
 async fn shared(config: Option<Config>) -> Result<Client> {
+    refuse_inherited()?;
     let mut shared = SHARED.lock().await;
     if let Some((opened_with, client)) = shared.as_ref().filter(|(_, client)| !client.is_closed()) {
         return match config {
@@ -65,4 +71,25 @@ async fn shared(config: Option<Config>) -> Result<Client> {
     let client = Client::open(config.clone()).await?;
     *shared = Some((config, client.clone()));
     Ok(client)
+}
+
+/// Returns `Config` in a forked child whose parent had the shared client open, or was opening it.
+fn refuse_inherited() -> Result<()> {
+    let (opened_by, this) = (PROCESS.load(Ordering::Acquire), std::process::id());
+    if opened_by == 0 || opened_by == this {
+        PROCESS.store(this, Ordering::Release);
+        return Ok(());
+    }
+    // Does not wait: the thread that holds a copied lock is in the parent.
+    match SHARED.try_lock() {
+        Ok(shared) if shared.as_ref().is_none_or(|(_, client)| client.is_closed()) => {
+            PROCESS.store(this, Ordering::Release);
+            Ok(())
+        }
+        _ => Err(Error::config(
+            "The shared client was opened before a fork and belongs to the parent process: start workers before opening \
+             it, or spawn them",
+        )
+        .with_operation(Operation::Open)),
+    }
 }

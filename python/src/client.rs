@@ -21,7 +21,7 @@ use townsquare::Operation;
 use crate::{
     argument::TextArg,
     auth,
-    client_share::{ProcessClient, opened_before_fork},
+    client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
     fidgets,
@@ -249,8 +249,8 @@ impl<'py> IntoPyObject<'py> for NewClient {
     }
 }
 
-/// The object that `shared` returned last, with the fork count of the process that made it.
-static SHARED: Mutex<Option<(u64, Py<Client>)>> = Mutex::new(None);
+/// The object that `shared` returned last.
+static SHARED: Mutex<Option<Py<Client>>> = Mutex::new(None);
 
 /// The process-wide client: the first call opens it, later calls return the same object.
 #[pyfunction]
@@ -262,9 +262,6 @@ pub(crate) fn shared(
 ) -> PyResult<Py<Client>> {
     let exception = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if cached().as_ref().is_some_and(|(fork_count, _)| *fork_count != process::fork_count()) {
-        return Err(exception(opened_before_fork()));
-    }
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
     let client = process::block_on(py, async move {
@@ -275,13 +272,13 @@ pub(crate) fn shared(
         }
     });
     let client = client?.map_err(|error| exception(error.into()))?;
-    if let Some((_, object)) = &*cached()
+    if let Some(object) = &*cached()
         && !object.bind(py).as_super().get().closed()
     {
         return Ok(object.clone_ref(py));
     }
     let new = NewClient { client: ProcessClient::new(client, Arc::default()), mode: Mode::Sync };
     let object = new.into_pyobject(py)?.cast_into::<Client>()?.unbind();
-    *cached() = Some((process::fork_count(), object.clone_ref(py)));
+    *cached() = Some(object.clone_ref(py));
     Ok(object)
 }

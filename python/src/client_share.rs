@@ -50,7 +50,8 @@ impl Drop for ProcessClient {
 pub(crate) fn opened_before_fork() -> Failure {
     Failure::new(
         ErrorKind::Closed,
-        "The client was opened before a fork and belongs to the parent process; open one in this process",
+        "The client was opened before a fork and belongs to the parent process: start workers before opening a client, or \
+         spawn them",
     )
 }
 

@@ -50,7 +50,7 @@ impl Methods {
         custom_domain_authorized: Update<bool>,
         admin_email: Update<TextArg>,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::SaveCommunityConfig, |client| async move {
+        self.runner.run_write(py, Operation::SaveCommunityConfig, |client| async move {
             let mut patch = CommunityPatch::new();
             patch.brand_config = brand_config.json("brand_config")?;
             patch.assets_config = assets_config.json("assets_config")?;
@@ -85,7 +85,7 @@ impl Methods {
         domain: TextArg,
         domain_type: TextArg,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::SaveCommunityDomain, |client| async move {
+        self.runner.run_write(py, Operation::SaveCommunityDomain, |client| async move {
             let domain_type = domain_type.value("domain_type")?.parse::<DomainType>()?;
             let (community_id, domain) = (community_id.value("community_id")?, domain.value("domain")?);
             let communities = client.get()?.communities();
@@ -95,7 +95,7 @@ impl Methods {
 
     /// Deletes a domain.
     fn delete_community_domain<'py>(&self, py: Python<'py>, domain: TextArg) -> MethodResult<'py> {
-        self.runner.run(py, Operation::DeleteCommunityDomain, |client| async move {
+        self.runner.run_write(py, Operation::DeleteCommunityDomain, |client| async move {
             client.get()?.communities().delete_community_domain(&domain.value("domain")?).await?;
             Ok(NoValue)
         })
@@ -108,7 +108,7 @@ impl Methods {
         community_id: TextArg,
         navigation_config: JsonArg,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::UpdateNavigation, |client| async move {
+        self.runner.run_write(py, Operation::UpdateNavigation, |client| async move {
             let community_id = community_id.value("community_id")?;
             let navigation = navigation_config.value("navigation_config")?;
             Ok(CommunityConfig(client.get()?.communities().update_navigation(&community_id, navigation).await?))
@@ -137,7 +137,7 @@ impl Methods {
         identity_public_key: Option<TextArg>,
         signature: Option<TextArg>,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::RegisterSpace, |client| async move {
+        self.runner.run_write(py, Operation::RegisterSpace, |client| async move {
             let space_type = space_type.value("space_type")?.parse::<SpaceType>()?;
             let mut row = NewRegistration::new(space_id.value("space_id")?, "", space_type);
             row.space_name = optional_text(space_name, "space_name")?;

@@ -39,7 +39,7 @@ impl Methods {
         config: JsonArg,
         position: JsonArg,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::CreateFidget, |client| async move {
+        self.runner.run_write(py, Operation::CreateFidget, |client| async move {
             let fidget = new_fidget("", r#type, config, position)?;
             let created = client.get()?.fidgets().create_fidget(space_id.value("space_id")?, fidget).await?;
             Ok(Fidget::from(created))
@@ -54,7 +54,7 @@ impl Methods {
             let or_null = |json: Option<JsonArg>| json.unwrap_or(JsonArg::NONE);
             Ok(new_fidget(&row.path(""), kind, or_null(config), or_null(position)))
         })?;
-        self.runner.run(py, Operation::CreateFidgets, |client| async move {
+        self.runner.run_write(py, Operation::CreateFidgets, |client| async move {
             let space_id = space_id.value("space_id")?;
             Ok(records(client.get()?.fidgets().create_fidgets(space_id, fidgets?).await?))
         })
@@ -62,7 +62,7 @@ impl Methods {
 
     /// Saves the positions of a space's fidgets, all or none.
     fn save_positions<'py>(&self, py: Python<'py>, space_id: IdArg, positions: PositionsArg) -> MethodResult<'py> {
-        self.runner.run(py, Operation::SavePositions, |client| async move {
+        self.runner.run_write(py, Operation::SavePositions, |client| async move {
             let (space_id, positions) = (space_id.value("space_id")?, positions.value("positions")?);
             Ok(records(client.get()?.fidgets().save_positions(space_id, positions).await?))
         })
@@ -86,7 +86,7 @@ impl Methods {
         config: Update<JsonArg>,
         position: Update<JsonArg>,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::UpdateFidget, |client| async move {
+        self.runner.run_write(py, Operation::UpdateFidget, |client| async move {
             let mut patch = FidgetPatch::new();
             patch.kind = r#type.text("type")?;
             patch.config = config.json("config")?;
@@ -97,7 +97,7 @@ impl Methods {
 
     /// Deletes a fidget.
     fn delete_fidget<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
-        self.runner.run(py, Operation::DeleteFidget, |client| async move {
+        self.runner.run_write(py, Operation::DeleteFidget, |client| async move {
             client.get()?.fidgets().delete_fidget(id.value("id")?).await?;
             Ok(NoValue)
         })

@@ -5,6 +5,7 @@
 //! [`Runner::run`] first polls on the calling thread with the GIL held: an answer from memory, or one row by its key, is
 //! ready at once, and taking the GIL back beside a busy thread can cost a thousand times as much as the answer.
 //! [`Runner::run_detached`] releases the GIL from the start: it is for lists, password hashing and backups.
+//! [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
 
 use std::{
     future::Future,
@@ -72,6 +73,24 @@ impl Runner {
         match self.mode {
             Mode::Sync => run_sync(py, method, future),
             Mode::Async => run_async(py, method, Executor::CallerThenRuntime(self.client.clone()), future),
+        }
+    }
+
+    /// Runs an operation that writes. The calling thread of a `Client` commits the write itself, without the GIL.
+    pub(crate) fn run_write<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        operation: impl FnOnce(Arc<ProcessClient>) -> F,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        match self.mode {
+            Mode::Sync => self.run_detached(py, method, operation),
+            // The first poll submits the write and does not wait for the disk.
+            Mode::Async => self.run(py, method, operation),
         }
     }
 

@@ -37,7 +37,7 @@ impl Methods {
         owner_id: Option<IdArg>,
     ) -> MethodResult<'py> {
         let space = new_space("", name, description, is_public, owner_id);
-        self.runner.run(py, Operation::CreateSpace, |client| async move {
+        self.runner.run_write(py, Operation::CreateSpace, |client| async move {
             Ok(Space(client.get()?.spaces().create_space(space?).await?))
         })
     }
@@ -49,7 +49,7 @@ impl Methods {
             let (name, description, owner_id) = (row.take("name")?, row.take("description")?, row.take("owner_id")?);
             Ok(new_space(&row.path(""), name, description, is_public, owner_id))
         })?;
-        self.runner.run(py, Operation::CreateSpaces, |client| async move {
+        self.runner.run_write(py, Operation::CreateSpaces, |client| async move {
             let created = client.get()?.spaces().create_spaces(spaces?).await?;
             Ok(created.into_iter().map(Space).collect::<Vec<_>>())
         })
@@ -73,7 +73,7 @@ impl Methods {
         description: Update<TextArg>,
         is_public: Update<bool>,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::UpdateSpace, |client| async move {
+        self.runner.run_write(py, Operation::UpdateSpace, |client| async move {
             let mut patch = SpacePatch::new();
             patch.name = name.text("name")?;
             patch.description = description.text("description")?;
@@ -84,7 +84,7 @@ impl Methods {
 
     /// Deletes a space and its fidgets.
     fn delete_space<'py>(&self, py: Python<'py>, id: IdArg) -> MethodResult<'py> {
-        self.runner.run(py, Operation::DeleteSpace, |client| async move {
+        self.runner.run_write(py, Operation::DeleteSpace, |client| async move {
             client.get()?.spaces().delete_space(id.value("id")?).await?;
             Ok(NoValue)
         })

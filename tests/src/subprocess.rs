@@ -42,6 +42,20 @@ pub fn child(test: &str, role: &str, variables: &[(&str, &str)]) -> Command {
     command
 }
 
+/// Runs `command` in a shell that first runs `before`, for example to set limits.
+pub fn in_shell(before: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+}
+
 /// Returns the name of a test function as the test harness spells it.
 pub fn name_of<T>(_: &T) -> &'static str {
     let path = std::any::type_name::<T>();

@@ -2,40 +2,41 @@
 -- and the tables of account recovery.
 
 -- The CHECKs change in the stored schema alone, so no row is rewritten. `json_valid(NULL)` is 0 in SQLite before 3.41, so
--- each JSON column allows NULL by name. Uuids are lower-case text; times are RFC 3339, UTC, with six decimal places.
+-- each JSON column allows NULL by name. Uuids are lower-case text; times are RFC 3339, UTC, with six decimal places. The
+-- new CHECKs replace the closing parenthesis of each table, so columns that somebody added stay.
 PRAGMA writable_schema = ON;
 
 UPDATE sqlite_schema SET sql = replace(replace(replace(sql, 'CHECK (json_valid(navigation_config))',
         'CHECK (navigation_config IS NULL OR json_valid(navigation_config))'), 'CHECK (json_valid(ui_config))',
         'CHECK (ui_config IS NULL OR json_valid(ui_config))'), 'CHECK (json_type(admin_identity_public_keys) = ''array'')',
         'CHECK (admin_identity_public_keys IS NULL OR json_type(admin_identity_public_keys) = ''array'')') WHERE type = 'table' AND name = 'community_configs';
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK (id IS NULL OR (id GLOB ''????????-????-????-????-????????????'' AND id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(id, ''-'', '''')) = 32)),
     CHECK (updated_at IS NULL OR (updated_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(updated_at, 1, 19), ''+0 days'') = replace(substr(updated_at, 1, 19), ''T'', '' ''), 0)))
 )'
     WHERE type = 'table' AND name = 'community_configs';
 
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK (id IS NULL OR (id GLOB ''????????-????-????-????-????????????'' AND id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(id, ''-'', '''')) = 32)),
     CHECK (created_at IS NULL OR (created_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(created_at, 1, 19), ''+0 days'') = replace(substr(created_at, 1, 19), ''T'', '' ''), 0))),
     CHECK (updated_at IS NULL OR (updated_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(updated_at, 1, 19), ''+0 days'') = replace(substr(updated_at, 1, 19), ''T'', '' ''), 0)))
 )'
     WHERE type = 'table' AND name = 'community_domains';
 
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK ("spaceId" IS NULL OR ("spaceId" GLOB ''????????-????-????-????-????????????'' AND "spaceId" NOT GLOB ''*[^-0-9a-f]*'' AND length(replace("spaceId", ''-'', '''')) = 32)),
     CHECK ("timestamp" IS NULL OR ("timestamp" GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr("timestamp", 1, 19), ''+0 days'') = replace(substr("timestamp", 1, 19), ''T'', '' ''), 0)))
 )'
     WHERE type = 'table' AND name = 'spaceRegistrations';
 
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK (id IS NULL OR (id GLOB ''????????-????-????-????-????????????'' AND id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(id, ''-'', '''')) = 32)),
     CHECK (created_at IS NULL OR (created_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(created_at, 1, 19), ''+0 days'') = replace(substr(created_at, 1, 19), ''T'', '' ''), 0))),
     CHECK (updated_at IS NULL OR (updated_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(updated_at, 1, 19), ''+0 days'') = replace(substr(updated_at, 1, 19), ''T'', '' ''), 0)))
 )'
     WHERE type = 'table' AND name = 'users';
 
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK (id IS NULL OR (id GLOB ''????????-????-????-????-????????????'' AND id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(id, ''-'', '''')) = 32)),
     CHECK (owner_id IS NULL OR (owner_id GLOB ''????????-????-????-????-????????????'' AND owner_id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(owner_id, ''-'', '''')) = 32)),
     CHECK (created_at IS NULL OR (created_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(created_at, 1, 19), ''+0 days'') = replace(substr(created_at, 1, 19), ''T'', '' ''), 0))),
@@ -46,7 +47,7 @@ UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
 UPDATE sqlite_schema SET sql = replace(replace(sql, 'CHECK (json_valid(config))',
         'CHECK (config IS NULL OR json_valid(config))'), 'CHECK (json_valid(position))',
         'CHECK (position IS NULL OR json_valid(position))') WHERE type = 'table' AND name = 'fidgets';
-UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - 2) || ',
+UPDATE sqlite_schema SET sql = rtrim(substr(sql, 1, length(sql) - 1), char(10, 13, 32)) || ',
     CHECK (id IS NULL OR (id GLOB ''????????-????-????-????-????????????'' AND id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(id, ''-'', '''')) = 32)),
     CHECK (space_id IS NULL OR (space_id GLOB ''????????-????-????-????-????????????'' AND space_id NOT GLOB ''*[^-0-9a-f]*'' AND length(replace(space_id, ''-'', '''')) = 32)),
     CHECK (created_at IS NULL OR (created_at GLOB ''????-??-??T??:??:??.[0-9][0-9][0-9][0-9][0-9][0-9]Z'' AND coalesce(datetime(substr(created_at, 1, 19), ''+0 days'') = replace(substr(created_at, 1, 19), ''T'', '' ''), 0))),

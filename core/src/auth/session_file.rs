@@ -67,7 +67,7 @@ impl SessionFile {
 
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         if let Some(folder) = self.0.parent() {
-            fs::create_dir_all(folder)?;
+            create_folder(folder)?;
         }
         let new = self.0.with_extension(format!("{}.new", Uuid::new_v4().simple()));
         let written = write_new(&new, text).and_then(|()| fs::rename(&new, &self.0));
@@ -83,6 +83,15 @@ impl SessionFile {
     fn failed(&self, verb: &str, error: io::Error) -> Error {
         Error::unavailable(format!("Cannot {verb} the session file {}: {error}", self.0.display())).caused_by(error)
     }
+}
+
+/// Creates `folder` and its missing parents; on Unix only their owner may use them.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// Syncs the folder of `path`, so that the rename survives a power loss: the tokens of the replaced file are invalid.

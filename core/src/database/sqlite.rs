@@ -1,8 +1,8 @@
-//! The SQLite engine: one file, a pool of read-only connections, one writer thread.
+//! The SQLite engine: one file, a pool of read-only connections, one connection that writes.
 //!
-//! Invariant: every write of a client goes through its writer thread, so the client's writes never compete for SQLite's
-//! lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread hop costs twice as
-//! much as the read.
+//! Invariant: every write of a client goes through its writer, which uses one connection, so the client's writes never
+//! compete for SQLite's lock. Reads never wait for writes (WAL). Point reads run on the calling thread, because a thread
+//! hop costs twice as much as the read.
 
 mod backup;
 mod connection;
@@ -42,7 +42,9 @@ pub(super) struct Sqlite {
     readers: ReaderPool,
     writer: Writer,
     runtime: Handle,
-    // Dropped last: the file is open until the fields above are dropped.
+    /// The process that opened the database.
+    process: u32,
+    /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
     fork_guard: Mutex<Option<ForkGuard>>,
 }
 
@@ -59,7 +61,8 @@ impl Sqlite {
             Ok((ReaderPool::new(file, options.busy_timeout), writer, fork_guard))
         };
         let (readers, writer, fork_guard) = spawn_blocking(&runtime, open).await?;
-        Ok(Sqlite { readers, writer, runtime, fork_guard: Mutex::new(Some(fork_guard)) })
+        let process = std::process::id();
+        Ok(Sqlite { readers, writer, runtime, process, fork_guard: Mutex::new(Some(fork_guard)) })
     }
 
     /// Runs a read on the calling thread.
@@ -83,6 +86,7 @@ impl Sqlite {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Vec<T>> {
+        self.refuse_inherited()?;
         let this = Arc::clone(self);
         spawn_blocking(&self.runtime, move || this.fetch(&principal, statement, &values, read)).await
     }
@@ -93,6 +97,7 @@ impl Sqlite {
         principal: Arc<Principal>,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
+        self.refuse_inherited()?;
         let (sender, receiver) = oneshot::channel();
         self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
@@ -100,16 +105,35 @@ impl Sqlite {
     }
 
     pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<()> {
+        self.refuse_inherited()?;
         let (this, target) = (Arc::clone(self), target.to_owned());
-        let copy = move || this.readers.with_connection(|connection| backup::copy(connection, &target));
+        let copy = move || {
+            let is_cancelled = || this.readers.is_closed();
+            this.readers.with_connection(|connection| backup::copy(connection, &target, &is_cancelled))
+        };
         spawn_blocking(&self.runtime, copy).await
     }
 
+    /// Returns `Closed` in a forked child, which has none of this database's threads. Point reads skip the check, a
+    /// system call, because it would cost several percent of the read.
+    fn refuse_inherited(&self) -> Result<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Closed,
+            "The client was opened before a fork and belongs to the parent process: start workers before opening a \
+             client, or spawn them",
+        ))
+    }
+
     pub(super) fn close(&self) {
-        // The readers first: with a reader open the writer cannot truncate the WAL.
-        self.readers.close();
+        // The readers first: with a reader open the writer cannot truncate the write-ahead log.
+        let readers_closed = self.readers.close();
         self.writer.close();
-        drop(self.fork_guard.lock().take());
+        if readers_closed {
+            drop(self.fork_guard.lock().take());
+        }
     }
 }
 

@@ -98,6 +98,10 @@ programs! {
         callbacks_from_c = C11 Off,
         callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,
         callbacks_from_c_as_cpp = Cpp17 Off;
+    "forks.c" in Empty:
+        forks_from_c = C11 Off,
+        forks_from_c_under_sanitizers = C11 AddressAndUndefined,
+        forks_from_c_as_cpp = Cpp17 Off;
     "raii_auth.cpp" in Empty:
         sign_in_from_cpp = Cpp17 Off,
         sign_in_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,

@@ -5,7 +5,7 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
-    process::{Command, Stdio},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,7 +20,7 @@ use townsquare_tests::{
     on_engine,
     postgres::is_root,
     skip::skip,
-    subprocess::{assert_passed, name_of, role},
+    subprocess::{assert_passed, in_shell, name_of, role},
     temp_dir,
     test_database::{Engine, TestDatabase, assert_fails, child_on, inherited},
 };
@@ -43,16 +43,7 @@ fn child_process_under_limits() {
 /// Runs a child process in a shell that first runs `before`, for example to set limits.
 fn child_with_limits(before: &str, database: &std::path::Path, role: &str) -> Command {
     let child = child_on(&format!("sqlite:{}", database.display()), name_of(&child_process_under_limits), role, &[]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(child.get_program()).args(child.get_args());
-    for (name, value) in child.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    shell
+    in_shell(before, &child)
 }
 
 /// Writes until a write fails, and checks that failure (DESIGN 9).

@@ -9,7 +9,8 @@ use townsquare_tests::{
     test_database::{EmptyDatabase, Engine, TestDatabase},
 };
 
-fn file_with_clashing_table(db: &TestDatabase) -> &'static str {
+/// The table that lists the applied migrations.
+fn migrations_table(db: &TestDatabase) -> &'static str {
     match db.engine {
         Engine::Sqlite => "townsquare_migrations",
         Engine::Postgres => "townsquare.migrations",
@@ -80,20 +81,20 @@ fn a_postgres_database_with_clashing_tables_is_refused_unchanged() {
 on_both_engines! {
     fn reopening_keeps_every_row(db: &TestDatabase) {
         let space = db.space();
-        let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", file_with_clashing_table(db)));
+        let migrations = db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", migrations_table(db)));
         for _ in 0..2 {
             let client = db.another().as_service();
             assert_eq!(wait(client.spaces().get_space(space.id)).expect("there"), space);
             wait(client.close());
         }
-        assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", file_with_clashing_table(db))), migrations);
+        assert_eq!(db.raw.rows(&format!("SELECT * FROM {} ORDER BY version", migrations_table(db))), migrations);
     }
 
     /// Sets the database back to the first migration.
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of auth go first, because they reference users.
-        let own = ["spent_tokens", "sessions", "credentials", "identities", "failures"];
+        let own = ["mailed_tokens", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
         for table in own {
             db.raw.run(&match db.engine {
                 Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),
@@ -111,7 +112,12 @@ on_both_engines! {
                 db.raw.run(&format!("DROP FUNCTION townsquare.{function}"));
             }
         }
-        db.raw.run(&format!("DELETE FROM {} WHERE version > 1", file_with_clashing_table(db)));
+        let migrations = migrations_table(db);
+        let leases = migrations.replace("migrations", "leases");
+        db.raw.run(&format!("DELETE FROM {migrations} WHERE version > 1"));
+        // Columns that migration 0004 adds.
+        db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN minimum_version"));
+        db.raw.run(&format!("ALTER TABLE {leases} DROP COLUMN token"));
         let client = db.another();
         for table in tables {
             assert_eq!(db.raw.count(table), 0, "{table} is there");
@@ -121,9 +127,10 @@ on_both_engines! {
     }
 
     fn a_newer_database_is_refused_unchanged(db: &TestDatabase) {
-        let own = file_with_clashing_table(db);
+        let own = migrations_table(db);
         let when = "'2030-01-01 00:00:00Z'";
-        db.raw.run(&format!("INSERT INTO {own} (version, name, applied_at) VALUES (999, '0999_future', {when})"));
+        db.raw.run(&format!("INSERT INTO {own} (version, name, applied_at, minimum_version)
+             VALUES (999, '0999_future', {when}, 999)"));
         db.raw.run("CREATE TABLE from_the_future (x INTEGER)");
         let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
         assert!(error.to_string().starts_with("Open failed: "), "{error}");
@@ -131,5 +138,35 @@ on_both_engines! {
         assert!(!error.is_retryable());
         assert_eq!(db.raw.count(own), 1 + db.raw.count(&format!("{own} WHERE version < 999")));
         assert_eq!(db.raw.count("from_the_future"), 0);
+    }
+
+    fn a_newer_compatible_database_works(db: &TestDatabase) {
+        let migrations = migrations_table(db);
+        db.raw.run(&format!(
+            "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
+             VALUES (5, '0005_future', '2030-01-01 00:00:00Z', 4);
+             CREATE TABLE from_the_future (x INTEGER)"
+        ));
+        let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
+        let client = db.another().as_service();
+        let space = wait(client.spaces().create_space(NewSpace::named("x").public())).expect("it writes");
+        assert_eq!(wait(client.spaces().get_space(space.id)).expect("it reads"), space);
+        let seen = wait(db.client.spaces().get_public_spaces(10, 0)).expect("policies hold");
+        assert_eq!(seen.len(), 1);
+        wait(client.close());
+        assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before, "no migration ran");
+    }
+
+    fn a_newer_incompatible_database_is_refused_untouched(db: &TestDatabase) {
+        let migrations = migrations_table(db);
+        db.raw.run(&format!(
+            "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
+             VALUES (5, '0005_future', '2030-01-01 00:00:00Z', 4), (6, '0006_future', '2030-01-01 00:00:00Z', 5)"
+        ));
+        let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+        assert!(error.message().contains("version 6") && error.message().contains("version 5"), "{error}");
+        assert!(!error.is_retryable());
+        assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
     }
 }

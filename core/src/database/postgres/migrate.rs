@@ -68,11 +68,12 @@ pub(super) async fn state(connection: &mut PgConnection) -> Result<SchemaState> 
     })
 }
 
-/// Takes the advisory lock and applies the missing migrations, in the transaction of the caller.
+/// Takes the advisory lock and applies the missing migrations, in the transaction of the caller. Returns the state after
+/// it: another process, also one of a newer library, may have migrated the database while this one waited for the lock.
 ///
 /// # Errors
 /// `Config` if the login role lacks a right, or if the database needs a newer version of the library.
-pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<()> {
+pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<SchemaState> {
     let lock = AssertSqlSafe(format!("SELECT pg_advisory_xact_lock({LOCK})"));
     connection.execute(lock).await.map_err(translate)?;
     let applied = applied(connection).await?;
@@ -96,7 +97,7 @@ pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Resul
             update.execute(&mut *connection).await.map_err(translate)?;
         }
     }
-    Ok(())
+    Ok(if applied > MIGRATIONS.len() { SchemaState::NewerCompatible } else { SchemaState::Current })
 }
 
 /// The number of applied migrations; 0 for a database without the schema `townsquare`.

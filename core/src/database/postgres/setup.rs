@@ -27,9 +27,9 @@ pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<RoleMode> {
     if !is_up_to_date {
         execute_batch(&mut connection, "BEGIN").await?;
         // After an error the connection is closed and not released, so the server rolls the transaction back.
-        migrate::apply(&mut connection, clock).await?;
+        let state = migrate::apply(&mut connection, clock).await?;
         // Another process may have applied the policies while this one waited for the lock.
-        if !policies::are_current(&mut connection, role_mode).await? {
+        if state == SchemaState::Current && !policies::are_current(&mut connection, role_mode).await? {
             policies::apply(&mut connection, role_mode).await?;
         }
         execute_batch(&mut connection, "COMMIT").await?;

@@ -7,10 +7,12 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use rusqlite::{OpenFlags, backup::Backup};
+use rusqlite::{
+    OpenFlags,
+    backup::{Backup, StepResult},
+};
 
 use super::{
     connection::Connection,
@@ -23,30 +25,29 @@ use crate::error::{Error, ErrorKind, Result};
 /// Pages copied in one step of SQLite's backup.
 const PAGES_PER_STEP: std::ffi::c_int = 1_024;
 
-/// Copies the database to `target`.
+/// Copies the database to `target`, until `is_cancelled` returns true.
 ///
 /// # Errors
-/// `InvalidInput` if `target` exists; `Unavailable` or `Config` if it cannot be written.
-pub(super) fn copy(connection: &Connection, target: &Path) -> Result<()> {
+/// `InvalidInput` if `target` exists; `Unavailable` or `Config` if it cannot be written; `Closed` if it was cancelled.
+pub(super) fn copy(connection: &Connection, target: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     if target.exists() {
         return Err(target_exists(target));
     }
-    copy_to(&connection.0, target, "")
+    copy_to(&connection.0, target, "", is_cancelled)
 }
 
-/// Copies `source` to `target`, after `change` changed the copy.
-fn copy_to(source: &rusqlite::Connection, target: &Path, change: &str) -> Result<()> {
+/// Copies `source` to `target`, after the SQL `change` changed the copy.
+fn copy_to(source: &rusqlite::Connection, target: &Path, change: &str, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     let temporary = TemporaryFile::beside(target).map_err(|error| cannot("write the copy", target, error))?;
     {
         let mut copy = rusqlite::Connection::open(&temporary.0).map_err(translate)?;
         // One read transaction for the whole copy: otherwise each write would make the backup start again.
         source.execute_batch("BEGIN").map_err(translate)?;
-        let copied = Backup::new(source, &mut copy)
-            .and_then(|backup| backup.run_to_completion(PAGES_PER_STEP, Duration::ZERO, None))
-            .and_then(|()| copy.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;"))
-            .and_then(|()| copy.execute_batch(change));
-        let ended = source.execute_batch("COMMIT");
-        copied.and(ended).map_err(translate)?;
+        let copied = copy_pages(source, &mut copy, is_cancelled);
+        let ended = source.execute_batch("COMMIT").map_err(translate);
+        copied.and(ended)?;
+        let options = "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;";
+        copy.execute_batch(options).and_then(|()| copy.execute_batch(change)).map_err(translate)?;
     }
     let sync = fs::File::open(&temporary.0).and_then(|file| file.sync_all());
     let installed = sync.and_then(|()| temporary.install(target)).and_then(|()| sync_folder(target));
@@ -54,6 +55,20 @@ fn copy_to(source: &rusqlite::Connection, target: &Path, change: &str) -> Result
         io::ErrorKind::AlreadyExists => target_exists(target),
         _ => cannot("write the copy", target, error),
     })
+}
+
+fn copy_pages(
+    source: &rusqlite::Connection,
+    copy: &mut rusqlite::Connection,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<()> {
+    let backup = Backup::new(source, copy).map_err(translate)?;
+    while backup.step(PAGES_PER_STEP).map_err(translate)? != StepResult::Done {
+        if is_cancelled() {
+            return Err(Error::closed());
+        }
+    }
+    Ok(())
 }
 
 /// Copies the backup `source` into `data_dir` as its database.
@@ -73,14 +88,8 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
     };
     let backup = rusqlite::Connection::open_with_flags(source, flags).map_err(unreadable)?;
     open::require_application_id(&backup, source)?;
-    let integrity: String = backup.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(unreadable)?;
-    match integrity.as_str() {
-        "ok" => {}
-        // A row from before a CHECK was added is no damage: it is read as well as it can be.
-        failed if failed.starts_with("CHECK constraint failed") => {
-            tracing::warn!(backup = %source.display(), "the backup has a row that a CHECK refuses: {failed}");
-        }
-        damage => return Err(damaged(damage)),
+    if let Some(damage) = find_damage(&backup, source).map_err(unreadable)? {
+        return Err(damaged(&damage));
     }
     migrate::refuse_newer(&backup)?;
     private_file::create_folder(data_dir).map_err(|error| cannot("create the folder", data_dir, error))?;
@@ -95,10 +104,29 @@ pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
             return Err(Error::config(format!("{} exists; a restore does not overwrite a database", name.display())));
         }
     }
-    copy_to(&backup, &target, migrate::change_incarnation(&backup)?).map_err(|error| match error.kind() {
+    let change = migrate::change_incarnation(&backup)?;
+    copy_to(&backup, &target, change, &|| false).map_err(|error| match error.kind() {
         ErrorKind::InvalidInput => Error::config(error.message().to_owned()),
         _ => error,
     })
+}
+
+/// Returns the first damage that SQLite finds. Rows from before a CHECK was added are no damage; a warning tells of them.
+fn find_damage(backup: &rusqlite::Connection, source: &Path) -> rusqlite::Result<Option<String>> {
+    let mut check = backup.prepare(&format!("PRAGMA integrity_check({})", i32::MAX))?;
+    let mut findings = check.query([])?;
+    let mut is_warned = false;
+    while let Some(finding) = findings.next()? {
+        let finding: String = finding.get(0)?;
+        if finding.starts_with("CHECK constraint failed") {
+            if !std::mem::replace(&mut is_warned, true) {
+                tracing::warn!(backup = %source.display(), "the backup has a row that a CHECK refuses: {finding}");
+            }
+        } else if finding != "ok" {
+            return Ok(Some(finding));
+        }
+    }
+    Ok(None)
 }
 
 fn target_exists(target: &Path) -> Error {

@@ -4,23 +4,16 @@
 //! locks, so a child that opens the parent's database loses committed rows. The list of open files here is copied by the
 //! fork as well: an entry of another process id tells that the parent had the file open.
 //!
-//! Invariant: nothing here waits for a lock without an end, because a fork may copy a lock while it is held.
+//! Invariant: nothing here waits for a lock, because a fork may copy a lock while it is held. A change replaces the whole
+//! list.
 
-use std::{
-    path::Path,
-    sync::{Mutex, MutexGuard, TryLockError},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc};
 
-use crate::{
-    clock::Clock,
-    error::{Error, Result},
-};
+use arc_swap::ArcSwapOption;
 
-static OPEN_FILES: Mutex<Vec<OpenFile>> = Mutex::new(Vec::new());
+use crate::error::{Error, Result};
 
-/// How long the list of open files may be locked by another thread of this process.
-const PATIENCE: Duration = Duration::from_secs(1);
+static OPEN_FILES: ArcSwapOption<Vec<OpenFile>> = ArcSwapOption::const_empty();
 
 /// A database file that a client of process `process` has open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,37 +40,35 @@ impl ForkGuard {
         let cannot_read =
             |error| Error::config(format!("Cannot use {} as database: {error}", file.display())).caused_by(error);
         let entry = OpenFile { file: file_id(file).map_err(cannot_read)?, process: std::process::id() };
-        let mut open_files = lock().ok_or_else(|| forked(file))?;
-        if open_files.iter().any(|open| open.file == entry.file && open.process != entry.process) {
+        let is_inherited = |open: &OpenFile| open.file == entry.file && open.process != entry.process;
+        if OPEN_FILES.load().as_deref().is_some_and(|open_files| open_files.iter().any(is_inherited)) {
             return Err(forked(file));
         }
-        open_files.push(entry.clone());
+        change(|open_files| open_files.push(entry.clone()));
         Ok(ForkGuard(entry))
     }
 }
 
 impl Drop for ForkGuard {
     fn drop(&mut self) {
-        if let Some(mut open_files) = lock()
-            && let Some(place) = open_files.iter().position(|open| *open == self.0)
-        {
-            open_files.swap_remove(place);
+        // A child process that drops the parent's guard leaves the entry: its copy of SQLite knows the file forever.
+        if self.0.process == std::process::id() {
+            change(|open_files| {
+                if let Some(place) = open_files.iter().position(|open| *open == self.0) {
+                    open_files.swap_remove(place);
+                }
+            });
         }
     }
 }
 
-/// The list, or `None` if a fork copied its lock while another thread held it.
-fn lock() -> Option<MutexGuard<'static, Vec<OpenFile>>> {
-    let clock = Clock::default();
-    let end = clock.moment().after(PATIENCE);
-    loop {
-        match OPEN_FILES.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if clock.moment() >= end => return None,
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
+/// Replaces the list by a changed copy.
+fn change(change: impl Fn(&mut Vec<OpenFile>)) {
+    OPEN_FILES.rcu(|open_files| {
+        let mut open_files = open_files.as_deref().cloned().unwrap_or_default();
+        change(&mut open_files);
+        Some(Arc::new(open_files))
+    });
 }
 
 #[cfg(unix)]

@@ -82,8 +82,13 @@ impl ReaderPool {
         }
     }
 
-    /// Closes the idle connections and waits for the reads that run.
-    pub(super) fn close(&self) {
+    /// True after [`ReaderPool::close`] was called: a read that takes long ends early.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    /// Closes the idle connections and waits for the reads that run. Returns true if no connection is left open.
+    pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
         state.is_closed = true;
         let idle = std::mem::take(&mut state.idle);
@@ -91,8 +96,10 @@ impl ReaderPool {
         // Reads that wait for a connection get `Closed`.
         self.released.notify_all();
         while state.open > 0 && !self.released.wait_for(&mut state, ReaderPool::CLOSE_TIMEOUT).timed_out() {}
+        let all_closed = state.open == 0;
         drop(state);
         drop(idle);
+        all_closed
     }
 }
 
@@ -108,7 +115,13 @@ impl Drop for PooledReader<'_> {
                 state.open -= 1;
             }
         }
+        let is_closed = state.is_closed;
         drop(state);
-        self.pool.released.notify_one();
+        if is_closed {
+            // Several threads may wait in `close`.
+            self.pool.released.notify_all();
+        } else {
+            self.pool.released.notify_one();
+        }
     }
 }

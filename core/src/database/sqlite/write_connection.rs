@@ -1,9 +1,12 @@
-//! The connection of the writer thread: a [`Connection`] that begins and ends transactions and savepoints.
+//! The connection of the writer: a [`Connection`] that begins and ends transactions and savepoints.
 
 use std::{ops::Deref, time::Duration};
 
 use super::{connection::Connection, errors::translate};
 use crate::error::Result;
+
+/// How long a checkpoint waits for the readers and writers of other processes.
+const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 
 /// The one connection of a client that writes.
 pub(in crate::database) struct WriteConnection {
@@ -19,6 +22,8 @@ impl WriteConnection {
 
     /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
     pub(super) fn begin(&self, busy_timeout: Duration) -> Result<()> {
+        // A leader that panicked may have left its transaction open.
+        self.roll_back();
         self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
         self.execute_cached("BEGIN IMMEDIATE")
     }
@@ -59,6 +64,9 @@ impl WriteConnection {
     /// Moves the WAL into the database file and truncates it, so that the file alone holds everything. A reader of
     /// another process can prevent that; then the WAL stays, which SQLite reads at the next open.
     pub(super) fn checkpoint(&self) {
+        if let Err(error) = self.connection.0.busy_timeout(CHECKPOINT_WAIT) {
+            tracing::debug!(%error, "the busy time-out could not be set");
+        }
         let busy = self.connection.0.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
         match busy {
             Ok(0) => {}

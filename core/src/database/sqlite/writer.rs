@@ -32,7 +32,8 @@ use crate::{
 /// The most jobs in one commit. Bounds how long the first job of a group waits.
 const MAX_GROUP: usize = 256;
 
-/// How long after the last write the page cache is released.
+/// How often the writer thread checks whether the page cache is still in use. It is released after one to two such times
+/// without a write.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait for another process's lock between two checks whether the writer is closed.
@@ -64,8 +65,7 @@ struct WriterShared {
     /// The size of the last group. More than one job means that writers compete: then callers queue, because larger
     /// groups cost fewer flushes.
     last_group: AtomicUsize,
-    /// True if the connection has cached pages since they were last released.
-    has_cached_pages: AtomicBool,
+    page_cache: PageCacheState,
 }
 
 struct JobQueue {
@@ -85,10 +85,34 @@ struct QueuedJob {
     deadline: Moment,
 }
 
+/// Whether the connection has cached pages, and whether they were used since the writer thread last looked.
+#[derive(Default)]
+struct PageCacheState {
+    is_filled: AtomicBool,
+    is_recent: AtomicBool,
+}
+
+impl PageCacheState {
+    /// Notes a write. Returns true if no pages were cached before it.
+    fn note_write(&self) -> bool {
+        self.is_recent.store(true, Ordering::Release);
+        !self.is_filled.swap(true, Ordering::AcqRel)
+    }
+
+    fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Returns true if nothing was written since the last call.
+    fn ages(&self) -> bool {
+        !self.is_recent.swap(false, Ordering::AcqRel)
+    }
+}
+
 /// What ended a wait for the next job.
 enum Wakeup {
     JobQueued,
-    /// No job arrived within `IDLE_TIMEOUT`.
+    /// Nothing was written for `IDLE_TIMEOUT`, and pages are cached.
     Idle,
     /// The queue is closed and empty.
     Closed,
@@ -103,7 +127,7 @@ impl Writer {
             busy_timeout,
             clock: Clock::default(),
             last_group: AtomicUsize::new(0),
-            has_cached_pages: AtomicBool::new(false),
+            page_cache: PageCacheState::default(),
         });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -125,14 +149,18 @@ impl Writer {
     }
 
     /// Finishes the queued jobs, ends the thread, checkpoints the WAL and closes the connection. A job that waits for
-    /// another process's lock fails instead of holding up `close`.
+    /// another process's lock fails instead of holding up `close`. A second caller waits for the first.
     pub(super) fn close(&self) {
         self.shared.queue.close();
-        // The thread never joins itself: a job owns the values of its work and no handle of the database.
-        if let Some(thread) = self.thread.lock().take()
-            && thread.join().is_err()
-        {
+        let mut thread = self.thread.lock();
+        let Some(thread) = thread.take() else { return };
+        // A waker that drops the last handle of the client runs this on the writer thread, which then ends by itself.
+        if thread.thread().id() == std::thread::current().id() {
+            return;
+        }
+        if thread.join().is_err() {
             tracing::error!("the writer thread panicked");
+            self.shared.close_connection();
         }
     }
 }
@@ -174,15 +202,22 @@ impl JobQueue {
 
     fn close(&self) {
         self.state.lock().is_closed = true;
-        self.changed.notify_all();
+        self.wake();
+    }
+
+    /// Wakes the writer thread if it waits.
+    fn wake(&self) {
+        // With the lock the thread either waits already or has yet to look at what changed.
+        drop(self.state.lock());
+        self.changed.notify_one();
     }
 
     fn is_closed(&self) -> bool {
         self.state.lock().is_closed
     }
 
-    /// Waits for a job; at most `IDLE_TIMEOUT` if `has_timeout`.
-    fn wait(&self, has_timeout: &AtomicBool) -> Wakeup {
+    /// Waits for a job, or until the cached pages were not used for `IDLE_TIMEOUT`.
+    fn wait(&self, page_cache: &PageCacheState) -> Wakeup {
         let mut state = self.state.lock();
         loop {
             if !state.jobs.is_empty() {
@@ -191,9 +226,9 @@ impl JobQueue {
             if state.is_closed {
                 return Wakeup::Closed;
             }
-            if !has_timeout.load(Ordering::Acquire) {
+            if !page_cache.is_filled() {
                 self.changed.wait(&mut state);
-            } else if self.changed.wait_for(&mut state, IDLE_TIMEOUT).timed_out() && state.jobs.is_empty() {
+            } else if self.changed.wait_for(&mut state, IDLE_TIMEOUT).timed_out() && page_cache.ages() {
                 return Wakeup::Idle;
             }
         }
@@ -206,7 +241,7 @@ impl WriterShared {
         // A panic outside of a job would leave callers without an answer: the queue closes and drops their jobs.
         let _close_queue = CloseOnDrop(&self.queue);
         loop {
-            match self.queue.wait(&self.has_cached_pages) {
+            match self.queue.wait(&self.page_cache) {
                 Wakeup::JobQueued => {
                     let mut connection = self.connection.lock();
                     if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.try_pop()) {
@@ -214,18 +249,19 @@ impl WriterShared {
                     }
                 }
                 Wakeup::Idle => {
-                    self.has_cached_pages.store(false, Ordering::Release);
+                    self.page_cache.is_filled.store(false, Ordering::Release);
                     if let Some(connection) = self.connection.lock().as_ref() {
                         connection.release_pages();
                     }
                 }
-                Wakeup::Closed => {
-                    if let Some(connection) = self.connection.lock().take() {
-                        connection.checkpoint();
-                    }
-                    return;
-                }
+                Wakeup::Closed => return self.close_connection(),
             }
+        }
+    }
+
+    fn close_connection(&self) {
+        if let Some(connection) = self.connection.lock().take() {
+            connection.checkpoint();
         }
     }
 
@@ -243,27 +279,30 @@ impl WriterShared {
             Err(error) => answer(job.job, Err(error)),
         }
         drop(guard);
-        // The writer thread has to release the pages later, and to take over the jobs that this group did not.
-        let has_cached_pages = self.has_cached_pages.swap(true, Ordering::AcqRel);
-        if !has_cached_pages || !self.queue.is_empty() {
-            self.queue.changed.notify_one();
+        // The writer thread releases the pages later. It takes over the jobs that this group left: `push` woke it.
+        if self.page_cache.note_write() {
+            self.queue.wake();
         }
         None
     }
 
     /// Begins a transaction and commits a group that starts with `first`. If another process holds the lock, `first`
-    /// and every job whose deadline passed fail at once.
+    /// and every job whose deadline passed fail at once; if the writer is closed meanwhile, all jobs do.
     fn commit_next_group(&self, connection: &mut WriteConnection, first: QueuedJob) {
         match self.begin_before(connection, first.deadline) {
             Ok(()) => {
                 self.commit_group(connection, first.job);
-                self.has_cached_pages.store(true, Ordering::Release);
+                self.page_cache.note_write();
             }
             Err(error) => {
-                let is_busy = is_busy(&error);
                 answer(first.job, Err(error.clone()));
-                while is_busy && let Some(expired) = self.queue.pop_expired(self.clock.moment()) {
-                    answer(expired.job, Err(error.clone()));
+                let fails_too = |queue: &JobQueue| match error.kind() {
+                    ErrorKind::Closed => queue.try_pop(),
+                    _ if is_busy(&error) => queue.pop_expired(self.clock.moment()),
+                    _ => None,
+                };
+                while let Some(next) = fails_too(&self.queue) {
+                    answer(next.job, Err(error.clone()));
                 }
             }
         }

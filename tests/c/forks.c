@@ -1,0 +1,157 @@
+/* fork() around open clients: which database a child may open, and what becomes of its parent's handles. Also compiled as
+ * C++: keep to the common subset.
+ *
+ * forks CATALOG FOLDER: the folder is empty. `forks FOLDER open` is the program of a child by fork and exec: it opens and
+ * writes `town`. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "rows.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A process that hangs is killed by SIGALRM. */
+enum { SECONDS = 120 };
+
+static tsq_client *parents_client, *parents_shared;
+static const char *program;
+
+static void write_space(tsq_client *client, const char *name) {
+    tsq_client *service = NULL;
+    tsq_new_space made;
+    memset(&made, 0, sizeof made);
+    made.name = tsq_str_from(name);
+    made.is_public = true;
+    WORKS(tsq_client_as_service(client, &service, &err));
+    WORKS(tsq_spaces_create_space(service, &made, NULL, &err));
+    tsq_client_free(service);
+}
+
+static size_t count_spaces(tsq_client *client) {
+    tsq_space_list *list = NULL;
+    size_t count;
+    WORKS(tsq_spaces_get_public_spaces(client, 100, 0, &list, &err));
+    count = tsq_space_list_len(list);
+    tsq_space_list_free(list);
+    return count;
+}
+
+static tsq_config *config_of(const char *name) {
+    char text[4096];
+    tsq_config *config = tsq_config_new();
+    snprintf(text, sizeof text, "%s/%s", folder, name);
+    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
+    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
+    return config;
+}
+
+/* Runs `body` in a forked child and returns its exit code. */
+static int in_child(void (*body)(void)) {
+    int status = -1;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        checks_failed = 0;
+        alarm(SECONDS);
+        body();
+        _exit(checks_failed == 0 ? 0 : 1);
+    }
+    CHECK(child > 0);
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* In a child of a process that has `town` and the shared client open. */
+static void child_of_an_open_client(void) {
+    tsq_client *client = NULL, *own;
+    tsq_new_space made;
+    tsq_config *config = config_of("town");
+    FAILS(tsq_client_open(config, &client, &err), TSQ_CONFIG, client, "start workers before opening");
+    FAILS(tsq_client_open(config, &client, &err), TSQ_CONFIG, client, "spawn");
+    tsq_config_free(config);
+    FAILS(tsq_client_shared(NULL, &client, &err), TSQ_CONFIG, client, "start workers before opening");
+
+    /* A file that nobody had open at the fork works. */
+    own = open_client("child");
+    write_space(own, "of the child");
+    CHECK(count_spaces(own) == 1);
+    WORKS(tsq_client_close(own, &err));
+    tsq_client_free(own);
+
+    /* The parent's handles: nothing is written, nothing hangs. */
+    memset(&made, 0, sizeof made);
+    made.name = TSQ_STR("lost");
+    FAILS(tsq_spaces_create_space(parents_client, &made, NULL, &err), TSQ_CLOSED, NULL, "fork");
+    FAILS(tsq_client_backup(parents_client, TSQ_STR("lost.db"), &err), TSQ_CLOSED, NULL, "fork");
+    WORKS(tsq_client_close(parents_client, &err));
+    tsq_client_free(parents_client);
+    tsq_client_free(parents_shared);
+}
+
+/* In a child of a process that has closed `town` and the shared client. */
+static void child_of_a_closed_client(void) {
+    tsq_config *config = config_of("shared");
+    tsq_client *client = open_client("town");
+    write_space(client, "of a child after close");
+    WORKS(tsq_client_close(client, &err));
+    tsq_client_free(client);
+    client = NULL;
+    WORKS(tsq_client_shared(config, &client, &err));
+    WORKS(tsq_client_close(client, &err));
+    tsq_client_free(client);
+    tsq_config_free(config);
+}
+
+static void child_by_exec(void) {
+    execl(program, program, folder, "open", (char *)NULL);
+    CHECK(!"exec works");
+}
+
+/* Opens and writes `town`. */
+static void open_and_write(void) {
+    tsq_client *client = open_client("town");
+    write_space(client, "of another process");
+    WORKS(tsq_client_close(client, &err));
+    tsq_client_free(client);
+}
+
+int main(int argc, char **argv) {
+    tsq_config *config;
+    alarm(SECONDS);
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
+        return 2;
+    }
+    program = argv[0];
+    if (strcmp(argv[2], "open") == 0) {
+        folder = argv[1];
+        open_and_write();
+        return checks_done("forks, by exec");
+    }
+    folder = argv[2];
+
+    /* A worker that starts before the client is opened. */
+    CHECK(in_child(open_and_write) == 0);
+
+    parents_client = open_client("town");
+    config = config_of("shared");
+    WORKS(tsq_client_shared(config, &parents_shared, &err));
+    tsq_config_free(config);
+    write_space(parents_client, "of the parent");
+    CHECK(in_child(child_of_an_open_client) == 0);
+    CHECK(in_child(child_by_exec) == 0);
+    write_space(parents_client, "of the parent, again");
+    CHECK(count_spaces(parents_client) == 4);
+    WORKS(tsq_client_close(parents_shared, &err));
+    tsq_client_free(parents_shared);
+    WORKS(tsq_client_close(parents_client, &err));
+    tsq_client_free(parents_client);
+
+    CHECK(in_child(child_of_a_closed_client) == 0);
+    parents_client = open_client("town");
+    CHECK(count_spaces(parents_client) == 5);
+    tsq_client_free(parents_client);
+    return checks_done("forks");
+}

@@ -1,0 +1,119 @@
+//! The modes of the files of a data folder (DESIGN 3): only their owner may read them, whatever the umask.
+
+use std::{
+    fmt::{Debug, Write as _},
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use townsquare::{Client, Config, blocking::wait, spaces::NewSpace};
+use townsquare_tests::{
+    subprocess::{assert_passed, child, in_shell, name_of, role},
+    temp_dir,
+};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+/// The variable that tells the child its folder.
+const FOLDER: &str = "TOWNSQUARE_TEST_FOLDER";
+
+/// The text of the log events of this process.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl Visit for Log {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        writeln!(self.0.lock(), "{field}={value:?}").expect("memory");
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("townsquare")
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+fn mode(path: &Path) -> u32 {
+    let metadata = fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    metadata.permissions().mode() & 0o777
+}
+
+fn open(folder: &Path) -> Client {
+    wait(Client::open(Config::new().data_dir(folder).persist_session().catalog_api_key(""))).expect("opens")
+}
+
+/// Opens a client in `folder`, uses every file, and checks their modes.
+fn assert_private_files(folder: &Path, backup: &Path) {
+    let client = open(folder);
+    wait(client.auth().sign_up("ann@town.example", "correct horse")).expect("an account");
+    wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
+    wait(client.spaces().create_space(NewSpace::named("x"))).expect("created");
+    wait(client.spaces().get_public_spaces(10, 0)).expect("read");
+    wait(client.backup(backup)).expect("copied");
+    for name in ["townsquare.db", "townsquare.db-wal", "townsquare.db-shm", "session.json"] {
+        assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
+    }
+    assert_eq!(mode(backup), 0o600);
+    wait(client.close());
+    assert_eq!(mode(&folder.join("townsquare.db")), 0o600);
+}
+
+/// Runs in a child process whose umask is 022.
+#[test]
+fn child_process_with_a_usual_umask() {
+    if role().as_deref() != Some("modes") {
+        return;
+    }
+    let log = Log::default();
+    tracing::subscriber::set_global_default(log.clone()).expect("the first of this process");
+    let folder = PathBuf::from(std::env::var_os(FOLDER).expect("the parent's folder"));
+
+    let new = folder.join("new/data");
+    assert_private_files(&new, &folder.join("copy.db"));
+    assert_eq!((mode(&new), mode(&folder.join("new"))), (0o700, 0o700));
+    assert_eq!(log.0.lock().as_str(), "", "nothing to warn of");
+
+    let restored = folder.join("restored");
+    Client::restore(folder.join("copy.db"), &restored).expect("restored");
+    assert_eq!((mode(&restored), mode(&restored.join("townsquare.db"))), (0o700, 0o600));
+
+    let existing = folder.join("existing");
+    fs::create_dir(&existing).expect("a folder");
+    assert_eq!(mode(&existing), 0o755, "the umask of this process");
+    assert_private_files(&existing, &folder.join("second.db"));
+    assert_eq!(mode(&existing), 0o755, "the folder's owner chose its mode");
+    let text = std::mem::take(&mut *log.0.lock());
+    assert!(text.contains("existing") && text.contains("other users"), "{text}");
+    assert!(!text.contains("townsquare.db"), "the file is private: {text}");
+
+    // A database from before this rule keeps its mode as well.
+    fs::set_permissions(existing.join("townsquare.db"), fs::Permissions::from_mode(0o644)).expect("its owner");
+    wait(open(&existing).close());
+    assert_eq!(mode(&existing.join("townsquare.db")), 0o644);
+    assert!(log.0.lock().contains("townsquare.db"), "{}", log.0.lock());
+}
+
+#[test]
+fn files_are_private_under_the_usual_umask() {
+    let folder = temp_dir();
+    let path = folder.path().to_str().expect("a UTF-8 path");
+    let test = name_of(&child_process_with_a_usual_umask);
+    let output = in_shell("umask 022", &child(test, "modes", &[(FOLDER, path)])).output().expect("sh starts");
+    assert_passed(test, &output);
+}
