@@ -26,6 +26,7 @@ use crate::{
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     upstream::Upstream,
+    validate::Limits,
 };
 
 /// The mini app directory and the community backend, with an async API.
@@ -67,6 +68,7 @@ struct ClientCore {
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
+    limits: Limits,
     expose_owner_email: bool,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
@@ -102,6 +104,8 @@ impl Client {
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
         let Resolved { database, catalog, session_file, options, clock } = resolved;
         let OptionValues { durability, busy_timeout, expose_owner_email, .. } = options;
+        let OptionValues { max_text_size, max_json_size, max_bulk_rows, .. } = options;
+        let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
         let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
@@ -114,7 +118,17 @@ impl Client {
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
         let process = std::process::id();
-        let core = ClientCore { discovery, accounts, runtime, database, clock, expose_owner_email, is_closed, process };
+        let core = ClientCore {
+            discovery,
+            accounts,
+            runtime,
+            database,
+            clock,
+            limits,
+            expose_owner_email,
+            is_closed,
+            process,
+        };
         let client = Client::with_auth(Arc::new(core), auth);
         client.auth().restore_session().await?;
         Ok(client)
@@ -123,11 +137,11 @@ impl Client {
     /// A handle whose services act for the caller of `auth`.
     fn with_auth(core: Arc<ClientCore>, auth: Auth) -> Client {
         let scope = core.database.scope(auth.principal().clone());
-        let clock = || core.clock.clone();
+        let (clock, limits) = (|| core.clock.clone(), core.limits);
         Client(Arc::new(CallerServices {
-            communities: Communities::new(scope.clone(), clock()),
-            spaces: Spaces::new(scope.clone(), clock(), core.expose_owner_email),
-            fidgets: Fidgets::new(scope, clock()),
+            communities: Communities::new(scope.clone(), clock(), limits),
+            spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
+            fidgets: Fidgets::new(scope, clock(), limits),
             auth,
             core,
         }))

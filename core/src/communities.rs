@@ -21,8 +21,9 @@ use crate::{
     clock::Clock,
     database::{Scope, Transaction, record},
     error::{Error, Operation, Result, operation},
+    model::Validate as _,
     policy::{Caller, Table},
-    validate,
+    validate::{self, Limits},
 };
 
 /// Operations on rows of `community_configs`, `community_domains` and `spaceRegistrations`.
@@ -30,11 +31,12 @@ use crate::{
 pub struct Communities {
     scope: Scope,
     clock: Clock,
+    limits: Limits,
 }
 
 impl Communities {
-    pub(crate) fn new(scope: Scope, clock: Clock) -> Communities {
-        Communities { scope, clock }
+    pub(crate) fn new(scope: Scope, clock: Clock, limits: Limits) -> Communities {
+        Communities { scope, clock, limits }
     }
 
     /// Creates a community's configuration, or changes the existing one; only for the service. An empty patch changes
@@ -42,7 +44,8 @@ impl Communities {
     ///
     /// # Errors
     /// `FieldMissing` for a new row without its four required configurations; `InvalidInput` (22001) for an id of more
-    /// than 50 characters; `Unauthorized` or `Forbidden` if the caller is not the service.
+    /// than 50 characters, and if the patch clears `is_published` or `custom_domain_authorized`; `TooLarge` for text over
+    /// `max_text_size` or JSON over `max_json_size`; `Unauthorized` or `Forbidden` if the caller is not the service.
     ///
     /// # Examples
     /// ```
@@ -60,7 +63,7 @@ impl Communities {
         operation(Operation::SaveCommunityConfig, async {
             self.scope.caller().require_service(Table::CommunityConfigs)?;
             validate::community_id(community_id)?;
-            patch.validate()?;
+            patch.validate(&self.limits)?;
             let (community_id, now) = (community_id.to_owned(), self.clock.now());
             self.scope.write(move |transaction| Box::pin(upsert_config(transaction, community_id, patch, now))).await
         })
@@ -84,7 +87,7 @@ impl Communities {
     /// ```
     pub async fn get_active_community_config(&self, community_id: &str) -> Result<Option<ActiveCommunityConfig>> {
         operation(Operation::GetActiveCommunityConfig, async {
-            validate::text("community_id", Some(&community_id))?;
+            self.limits.text("community_id", community_id)?;
             self.scope.fetch_optional(&sql::GET_ACTIVE_CONFIG, &[community_id.into()], record).await
         })
         .await
@@ -119,7 +122,7 @@ impl Communities {
             let values = vec![
                 Uuid::new_v4().into(),
                 community_id.to_owned().into(),
-                domain::required(domain)?.into(),
+                self.required_domain(domain)?.into(),
                 domain_type.into(),
                 self.clock.now().into(),
             ];
@@ -143,7 +146,7 @@ impl Communities {
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
         operation(Operation::DeleteCommunityDomain, async {
             self.scope.caller().require_service(Table::CommunityDomains)?;
-            let values = vec![domain::required(domain)?.into()];
+            let values = vec![self.required_domain(domain)?.into()];
             let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
             deleted.map(drop).ok_or_else(Error::not_found)
         })
@@ -172,7 +175,7 @@ impl Communities {
                 return Err(caller.permission_denied(Table::CommunityConfigs));
             }
             validate::community_id(community_id)?;
-            validate::json("navigation_config", navigation.as_ref())?;
+            navigation.validate("navigation_config", &self.limits)?;
             let values = vec![community_id.to_owned().into(), navigation.into(), self.clock.now().into()];
             let updated = self.scope.execute(&sql::UPDATE_NAVIGATION, values, record).await?;
             updated.ok_or_else(|| match caller {
@@ -198,7 +201,7 @@ impl Communities {
     /// ```
     pub async fn resolve_community(&self, host: &str) -> Result<Option<String>> {
         operation(Operation::ResolveCommunity, async {
-            validate::text("host", Some(&host))?;
+            self.limits.text("host", host)?;
             let values = [domain::normalised(host).into()];
             self.scope.fetch_optional(&sql::RESOLVE_COMMUNITY, &values, |row| row.get(0)).await
         })
@@ -222,7 +225,7 @@ impl Communities {
     /// ```
     pub async fn register_space(&self, registration: NewRegistration) -> Result<SpaceRegistration> {
         operation(Operation::RegisterSpace, async {
-            registration.validate()?;
+            registration.validate(&self.limits)?;
             let values = registration.insert_values([self.clock.now().into()]);
             let inserted = self.scope.execute(&sql::REGISTER_SPACE, values, record).await?;
             inserted.ok_or_else(|| Table::SpaceRegistrations.insert_refused())
@@ -248,6 +251,11 @@ impl Communities {
         let values = [space_id.into()];
         let registration = self.scope.fetch_optional(&sql::GET_REGISTRATION, &values, record);
         operation(Operation::GetSpaceRegistration, registration).await
+    }
+
+    fn required_domain(&self, domain: &str) -> Result<String> {
+        self.limits.text("domain", domain)?;
+        domain::required(domain)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
-    row::{Read, Row, record},
+    row::{Read, Row, readable_record, record},
     statement::Statement,
     transaction::{Transaction, Work},
     value::Value,

@@ -46,6 +46,8 @@ struct ErrorInner {
     code: Option<Cow<'static, str>>,
     status: Option<u16>,
     retry_after: Option<Duration>,
+    row: Option<usize>,
+    column: Option<Cow<'static, str>>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -92,7 +94,7 @@ error_kinds! {
     Forbidden, "forbidden";
     /// Too many attempts. [`Error::retry_after`] returns the time to wait.
     RateLimited, "rate_limited";
-    /// A file or a request body is larger than its limit.
+    /// A text, a JSON value, a list of new rows, a file or a request body is larger than its limit.
     TooLarge, "too_large";
     /// An outside system does not answer, or there is no catalog yet. A retry may succeed.
     Unavailable, "unavailable";
@@ -203,6 +205,8 @@ impl Error {
             code: None,
             status: None,
             retry_after: None,
+            row: None,
+            column: None,
             source: None,
         }))
     }
@@ -276,6 +280,22 @@ impl Error {
         self.with(|inner| inner.retry_after = Some(wait))
     }
 
+    /// Sets the index of the row that a call with many rows failed for.
+    pub(crate) fn at_row(self, row: usize) -> Error {
+        self.with(|inner| inner.row = Some(row))
+    }
+
+    /// Sets the column that the error is about.
+    pub(crate) fn in_column(self, column: impl Into<Cow<'static, str>>) -> Error {
+        self.with(|inner| inner.column = Some(column.into()))
+    }
+
+    /// Turns the argument that the message starts with into a part of `argument`: `name …` becomes `space.name …` with
+    /// `space.`.
+    pub(crate) fn inside(self, argument: &str) -> Error {
+        self.with(|inner| inner.message = format!("{argument}{}", inner.message).into())
+    }
+
     /// Sets the source to an [`Error`] and copies its SQLSTATE.
     pub(crate) fn because_of(self, source: Error) -> Error {
         let code = source.0.code.clone();
@@ -322,6 +342,26 @@ impl Error {
         self.0.retry_after
     }
 
+    /// The index of the row that failed, for calls that create many rows.
+    ///
+    /// ```
+    /// use townsquare::spaces::NewSpace;
+    /// # fn example(client: &townsquare::blocking::Client) {
+    /// let spaces = vec![NewSpace::named("Chess"), NewSpace::default()];
+    /// let error = client.spaces().create_spaces(spaces).unwrap_err();
+    /// assert_eq!((error.row(), error.column()), (Some(1), Some("name")));
+    /// # }
+    /// ```
+    pub fn row(&self) -> Option<usize> {
+        self.0.row
+    }
+
+    /// The column that has no value ([`FieldMissing`](ErrorKind::FieldMissing)), or whose value the library cannot read
+    /// (SQLSTATE `XX001`).
+    pub fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
+    }
+
     /// Whether the same call with the same arguments may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Unavailable | ErrorKind::RateLimited)
@@ -362,6 +402,12 @@ impl fmt::Debug for Error {
         }
         if let Some(status) = self.0.status {
             out.field("status", &status);
+        }
+        if let Some(row) = self.0.row {
+            out.field("row", &row);
+        }
+        if let Some(column) = &self.0.column {
+            out.field("column", column);
         }
         if let Some(source) = &self.0.source {
             out.field("source", source);

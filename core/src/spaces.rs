@@ -4,27 +4,32 @@
 //! treated as missing.
 
 mod fidgets;
+mod insert;
 mod rows;
 mod statements;
 
 use std::fmt;
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 pub use self::fidgets::Fidgets;
-use self::statements as sql;
+use self::{
+    insert::{NewRow, increasing_times, insert_all, insert_one},
+    statements as sql,
+};
 use crate::{
     clock::Clock,
-    database::{Read, Scope, Statement, Value, record},
+    database::{Scope, record},
     error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
-    validate,
+    validate::{self, Limits},
 };
 pub use crate::{
     model::{
         Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
     },
-    validate::MAX_LIMIT,
+    validate::{MAX_LIMIT, parse_json},
 };
 
 /// The default `limit` of `get_public_spaces` (SPEC 8).
@@ -35,19 +40,24 @@ pub const DEFAULT_PAGE: u32 = 20;
 pub struct Spaces {
     scope: Scope,
     clock: Clock,
+    limits: Limits,
     exposes_email: bool,
 }
 
 impl Spaces {
-    pub(crate) fn new(scope: Scope, clock: Clock, exposes_email: bool) -> Spaces {
-        Spaces { scope, clock, exposes_email }
+    pub(crate) fn new(scope: Scope, clock: Clock, limits: Limits, exposes_email: bool) -> Spaces {
+        Spaces { scope, clock, limits, exposes_email }
     }
 
     /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user.
     ///
+    /// A call with an id can be repeated, for example after a lost connection: if a space of the caller has this id and
+    /// the same owner, name, description and `is_public`, the call returns that space.
+    ///
     /// # Errors
     /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
-    /// the caller; `InvalidInput` for text with a NUL.
+    /// the caller; `AlreadyExists` if another space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text
+    /// over `max_text_size`.
     ///
     /// # Examples
     /// ```
@@ -60,15 +70,19 @@ impl Spaces {
     /// ```
     pub async fn create_space(&self, space: NewSpace) -> Result<Space> {
         operation(Operation::CreateSpace, async {
-            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, self.insert_values(space)?, record).await
+            space.validate(&self.limits)?;
+            let row = self.new_row(space, self.clock.now());
+            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, record).await
         })
         .await
     }
 
-    /// Creates spaces in one transaction: all or none. Returns them in the order of `spaces`.
+    /// Creates spaces in one transaction: all or none. Returns them in the order of `spaces`. Their `created_at` increases
+    /// in this order.
     ///
     /// # Errors
-    /// As [`create_space`](Spaces::create_space), for the first space that fails.
+    /// As [`create_space`](Spaces::create_space), for the first space that fails: [`Error::row`] is its index. `TooLarge`
+    /// for more spaces than `max_bulk_rows`.
     ///
     /// # Examples
     /// ```
@@ -81,7 +95,9 @@ impl Spaces {
     /// ```
     pub async fn create_spaces(&self, spaces: Vec<NewSpace>) -> Result<Vec<Space>> {
         operation(Operation::CreateSpaces, async {
-            let rows = spaces.into_iter().map(|space| self.insert_values(space)).collect::<Result<_>>()?;
+            self.limits.each("spaces", &spaces, |space| space.validate(&self.limits))?;
+            let times = increasing_times(self.clock.now());
+            let rows = spaces.into_iter().zip(times).map(|(space, time)| self.new_row(space, time)).collect();
             insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, record).await
         })
         .await
@@ -107,7 +123,8 @@ impl Spaces {
     /// Changes a space and returns it (SPEC 4.5). An empty patch changes nothing, not even `updated_at`.
     ///
     /// # Errors
-    /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name.
+    /// `NotFound` if the space does not exist or is not the caller's; `FieldMissing` if the patch clears the name;
+    /// `InvalidInput` if it clears `is_public`, or for text with a NUL; `TooLarge` for text over `max_text_size`.
     ///
     /// # Examples
     /// ```
@@ -120,9 +137,9 @@ impl Spaces {
     /// ```
     pub async fn update_space(&self, id: Uuid, patch: SpacePatch) -> Result<Space> {
         operation(Operation::UpdateSpace, async {
-            patch.validate()?;
+            patch.validate(&self.limits)?;
             if patch.is_empty() {
-                return self.scope.fetch_one(&sql::GET_OWN_SPACE, &[id.into()], record).await;
+                return self.scope.fetch_one(&sql::INSERT_SPACE.get_own, &[id.into()], record).await;
             }
             let values = patch.update_values([id.into(), self.clock.now().into()]);
             self.scope.execute(&sql::UPDATE_SPACE, values, record).await?.ok_or_else(Error::not_found)
@@ -167,8 +184,9 @@ impl Spaces {
     /// ```
     pub async fn get_user_spaces(&self, user_id: Uuid) -> Result<Vec<SpaceWithFidgets>> {
         operation(Operation::GetUserSpaces, async {
-            let rows = self.scope.scan(&sql::GET_USER_SPACES, vec![user_id.into()], rows::space_and_fidget).await?;
-            Ok(rows::group_by_space(rows))
+            let values = vec![user_id.into()];
+            let rows = self.scope.scan(&sql::GET_USER_SPACES, values, rows::listed_space_and_fidget).await?;
+            Ok(rows::group_by_space(rows.into_iter().flatten()))
         })
         .await
     }
@@ -195,7 +213,8 @@ impl Spaces {
             let limit = i64::from(validate::limit(limit)?);
             let offset = validate::offset(offset)?;
             let values = [limit.into(), offset.into()];
-            let mut spaces = self.scope.fetch(&sql::GET_PUBLIC_SPACES, &values, rows::public_space).await?;
+            let rows = self.scope.fetch(&sql::GET_PUBLIC_SPACES, &values, rows::public_space).await?;
+            let mut spaces: Vec<_> = rows.into_iter().flatten().collect();
             if !self.exposes_email {
                 for owner in spaces.iter_mut().filter_map(|space| space.owner.as_mut()) {
                     owner.email = None;
@@ -227,50 +246,27 @@ impl Spaces {
         .await
     }
 
-    /// The values of [`sql::INSERT_SPACE`].
-    fn insert_values(&self, mut space: NewSpace) -> Result<Vec<Value<'static>>> {
-        space.validate()?;
+    /// The row of a new space.
+    fn new_row(&self, mut space: NewSpace, created_at: Timestamp) -> NewRow<Space> {
         if self.scope.caller() != Caller::Service {
             space.owner_id = space.owner_id.or(self.scope.caller().id());
         }
-        Ok(space.insert_values([Uuid::new_v4().into(), self.clock.now().into()]))
+        let given = space.id.map(|id| (id, is_same(space.clone())));
+        space.id.get_or_insert_with(Uuid::new_v4);
+        NewRow { values: space.insert_values([created_at.into()]), given }
     }
+}
+
+/// Whether a space has the content of `new`.
+fn is_same(new: NewSpace) -> Box<dyn Fn(&Space) -> bool + Send> {
+    Box::new(move |space| {
+        new.name.as_ref() == Some(&space.name)
+            && (&new.description, new.owner_id, new.is_public) == (&space.description, space.owner_id, space.is_public)
+    })
 }
 
 impl fmt::Debug for Spaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spaces").finish_non_exhaustive()
     }
-}
-
-/// Inserts a row and returns it.
-async fn insert_one<T: Send + 'static>(
-    scope: &Scope,
-    insert: &'static Statement,
-    table: Table,
-    values: Vec<Value<'static>>,
-    read: Read<T>,
-) -> Result<T> {
-    scope.execute(insert, values, read).await?.ok_or_else(|| table.insert_refused())
-}
-
-/// Inserts rows in one transaction, all or none, and returns them in the same order.
-async fn insert_all<T: Send + 'static>(
-    scope: &Scope,
-    insert: &'static Statement,
-    table: Table,
-    rows: Vec<Vec<Value<'static>>>,
-    read: Read<T>,
-) -> Result<Vec<T>> {
-    let work = scope.write(move |transaction| {
-        Box::pin(async move {
-            let mut inserted = Vec::with_capacity(rows.len());
-            for values in rows {
-                let row = transaction.fetch_optional(insert, &values, read).await?;
-                inserted.push(row.ok_or_else(|| table.insert_refused())?);
-            }
-            Ok(inserted)
-        })
-    });
-    work.await
 }

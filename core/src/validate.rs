@@ -1,11 +1,15 @@
 //! Checks of arguments before they reach a database: the same for every engine.
 //!
-//! Invariant: SQLite and PostgreSQL can both store every value that passes. A refusal is `InvalidInput`, names the
-//! argument, and comes before anything is written.
+//! Invariant: SQLite and PostgreSQL can both store every value that passes, and return a value that is equal. A refusal
+//! is `InvalidInput` or `TooLarge`, its message starts with the argument, and it comes before anything is written.
 
+mod json_text;
+
+use serde::Serialize;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
+pub use self::json_text::parse_json;
 use crate::{
     error::{Error, ErrorKind, Result},
     model::{Change, SpaceType, Validate},
@@ -20,6 +24,75 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// The length of `VARCHAR(50)` for a community's id (SPEC 8), in characters.
 const COMMUNITY_ID_LENGTH: usize = 50;
 
+/// The largest sizes that the tables accept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes of a text.
+    pub(crate) max_text_size: u64,
+    /// Bytes of a JSON value, written without white space.
+    pub(crate) max_json_size: u64,
+    /// Rows that one call creates or changes.
+    pub(crate) max_bulk_rows: u64,
+}
+
+impl Limits {
+    /// Refuses text with a NUL, and text that is too large.
+    pub(crate) fn text(&self, name: &str, value: &str) -> Result<()> {
+        text(name, Some(&value))?;
+        check_size(name, value.len(), "bytes", "max_text_size", self.max_text_size)
+    }
+
+    /// Refuses JSON that is nested deeper than [`MAX_DEPTH`], that has a NUL in a string or key, which JSONB cannot store,
+    /// or that is too large.
+    pub(crate) fn json(&self, name: &str, value: &Json) -> Result<()> {
+        json_at_depth(name, value, 0)?;
+        self.json_size(name, value)
+    }
+
+    fn json_size(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let mut size = Counter(0);
+        // Writing to a counter never fails.
+        let _ = serde_json::to_writer(&mut size, value);
+        check_size(name, size.0, "bytes of JSON", "max_json_size", self.max_json_size)
+    }
+
+    /// Refuses more rows than one call may create or change.
+    pub(crate) fn rows(&self, name: &str, count: usize) -> Result<()> {
+        check_size(name, count, "rows", "max_bulk_rows", self.max_bulk_rows)
+    }
+
+    /// Checks each row of a list. An error names the row.
+    pub(crate) fn each<T>(&self, name: &str, rows: &[T], check: impl Fn(&T) -> Result<()>) -> Result<()> {
+        self.rows(name, rows.len())?;
+        rows.iter().enumerate().try_for_each(|(index, row)| {
+            check(row).map_err(|error| error.inside(&format!("{name}[{index}].")).at_row(index))
+        })
+    }
+}
+
+/// Counts the bytes that are written to it.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Refuses a `size` over the limit that `option` sets.
+fn check_size(name: &str, size: usize, unit: &str, option: &str, limit: u64) -> Result<()> {
+    if u64::try_from(size).is_ok_and(|size| size <= limit) {
+        return Ok(());
+    }
+    let name = snake_case(name);
+    Err(Error::new(ErrorKind::TooLarge, format!("{name} has {size} {unit}; the limit, option {option}, is {limit}")))
+}
+
 /// Refuses text with a NUL, which PostgreSQL cannot store.
 pub(crate) fn text(name: &str, value: Option<&impl AsRef<str>>) -> Result<()> {
     match value {
@@ -28,11 +101,6 @@ pub(crate) fn text(name: &str, value: Option<&impl AsRef<str>>) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Refuses JSON that is nested deeper than [`MAX_DEPTH`], or has a NUL in a string or key, which JSONB cannot store.
-pub(crate) fn json(name: &str, value: Option<&Json>) -> Result<()> {
-    value.map_or(Ok(()), |value| json_at_depth(name, value, 0))
 }
 
 fn json_at_depth(name: &str, value: &Json, depth: usize) -> Result<()> {
@@ -89,41 +157,63 @@ pub(crate) fn community_id(id: &str) -> Result<()> {
     Ok(())
 }
 
-impl Validate for String {
-    fn validate(&self, column: &str) -> Result<()> {
-        text(column, Some(self))
+impl Validate<Limits> for String {
+    fn validate(&self, column: &str, limits: &Limits) -> Result<()> {
+        limits.text(column, self)
     }
 }
 
-impl Validate for Vec<String> {
-    fn validate(&self, column: &str) -> Result<()> {
-        self.iter().try_for_each(|item| item.validate(column))
+impl Validate<Limits> for Vec<String> {
+    fn validate(&self, column: &str, limits: &Limits) -> Result<()> {
+        self.iter().try_for_each(|item| item.validate(column, limits))?;
+        // SQLite stores the list as JSON.
+        limits.json_size(column, self)
     }
 }
 
-impl Validate for Json {
-    fn validate(&self, column: &str) -> Result<()> {
-        json(column, Some(self))
+impl Validate<Limits> for Json {
+    fn validate(&self, column: &str, limits: &Limits) -> Result<()> {
+        limits.json(column, self)
     }
 }
 
-impl<T: Validate> Validate for Option<T> {
-    fn validate(&self, column: &str) -> Result<()> {
-        self.as_ref().map_or(Ok(()), |value| value.validate(column))
+impl<T: Validate<Limits>> Validate<Limits> for Option<T> {
+    fn validate(&self, column: &str, limits: &Limits) -> Result<()> {
+        self.as_ref().map_or(Ok(()), |value| value.validate(column, limits))
     }
 }
 
-impl<T: Validate> Validate for Change<T> {
-    fn validate(&self, column: &str) -> Result<()> {
-        self.as_set().map_or(Ok(()), |value| value.validate(column))
+/// NULL would read as false, so a flag cannot be cleared.
+impl Validate<Limits> for Change<bool> {
+    fn validate(&self, column: &str, _: &Limits) -> Result<()> {
+        match self {
+            Change::Clear => {
+                let name = snake_case(column);
+                Err(Error::invalid_input(format!("{name} is true or false and cannot be cleared")))
+            }
+            Change::Keep | Change::Set(_) => Ok(()),
+        }
     }
 }
+
+/// Changes of columns that may be NULL, or for which the table itself refuses NULL.
+macro_rules! valid_when_cleared {
+    ($($type:ty),*) => {$(
+        impl Validate<Limits> for Change<$type> {
+            fn validate(&self, column: &str, limits: &Limits) -> Result<()> {
+                self.as_set().map_or(Ok(()), |value| value.validate(column, limits))
+            }
+        }
+    )*};
+}
+
+valid_when_cleared!(String, Vec<String>, Json);
 
 /// Types of which both engines store every value.
 macro_rules! always_valid {
     ($($type:ty),*) => {$(
-        impl Validate for $type {
-            fn validate(&self, _: &str) -> Result<()> {
+        impl Validate<Limits> for $type {
+            fn validate(&self, _: &str, _: &Limits) -> Result<()> {
                 Ok(())
             }
         }
@@ -137,6 +227,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const LIMITS: Limits = Limits { max_text_size: 1_000, max_json_size: 1_000, max_bulk_rows: 3 };
+
     #[test]
     fn a_community_id_has_at_most_fifty_characters_however_many_bytes() {
         assert!(community_id(&"é".repeat(50)).is_ok());
@@ -148,20 +240,38 @@ mod tests {
     #[test]
     fn json_nested_deeper_than_a_hundred_is_refused() {
         let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
-        assert!(json("config", Some(&nested(100))).is_ok());
-        assert!(json("config", Some(&nested(101))).is_err());
+        assert!(LIMITS.json("config", &nested(100)).is_ok());
+        assert!(LIMITS.json("config", &nested(101)).is_err());
     }
 
     #[test]
     fn a_nul_in_any_string_or_key_of_json_is_refused() {
         for value in [json!("a\0"), json!({"a\0": 1}), json!([{"a": ["\0"]}])] {
-            assert!(json("config", Some(&value)).is_err(), "{value}");
+            assert!(LIMITS.json("config", &value).is_err(), "{value}");
         }
     }
 
     #[test]
     fn a_refusal_names_the_argument_and_not_the_column() {
-        let error = Some("\0".to_owned()).validate("identityPublicKey").expect_err("a NUL");
+        let error = Some("\0".to_owned()).validate("identityPublicKey", &LIMITS).expect_err("a NUL");
         assert_eq!(error.message(), "identity_public_key contains a NUL character");
+    }
+
+    #[test]
+    fn the_size_of_json_is_that_of_its_compact_text() {
+        let json = |length: usize| json!({ "a": [1, "x".repeat(length)] });
+        let fits = LIMITS.max_json_size as usize - json(0).to_string().len();
+        assert!(LIMITS.json("config", &json(fits)).is_ok());
+        let error = LIMITS.json("config", &json(fits + 1)).expect_err("too large");
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(error.message(), "config has 1001 bytes of JSON; the limit, option max_json_size, is 1000");
+    }
+
+    #[test]
+    fn an_error_in_a_list_names_the_row() {
+        let rows = ["x", "\0"];
+        let error = LIMITS.each("spaces", &rows, |row| LIMITS.text("name", row)).expect_err("a NUL");
+        assert_eq!((error.row(), error.message()), (Some(1), "spaces[1].name contains a NUL character"));
+        assert_eq!(LIMITS.each("spaces", &[(); 4], |()| Ok(())).expect_err("4 rows").kind(), ErrorKind::TooLarge);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{slice, str};
 
-use townsquare::{Json, Uuid};
+use townsquare::{Json, Uuid, spaces::parse_json};
 
 use crate::{
     failure::Failure,
@@ -90,14 +90,13 @@ fn parse_id(id: &str, argument: &str) -> Result<Uuid, Failure> {
     id.parse().map_err(|_| Failure::invalid_input(format!("Argument {argument} is not a UUID")))
 }
 
-/// An optional JSON value as text; the text `null` is a value.
+/// An optional JSON value as text; the text `null` is a value. A number that would not come back equal is refused.
 ///
 /// # Safety
 /// As for [`text`].
 pub(crate) unsafe fn optional_json(json: tsq_str, argument: &str) -> Result<Option<Json>, Failure> {
     let parse = |text| {
-        serde_json::from_str(text)
-            .map_err(|error| Failure::invalid_input(format!("Argument {argument} is not JSON: {error}")))
+        parse_json(argument, text).map_err(|error| Failure::invalid_input(format!("Argument {}", error.message())))
     };
     // SAFETY: the caller's promise, passed on.
     unsafe { optional_text(json, argument) }?.map(parse).transpose()
@@ -129,7 +128,8 @@ pub(crate) unsafe fn structures<T, R>(
 ) -> Result<Vec<R>, Failure> {
     // SAFETY: the caller's promise, passed on.
     let items = unsafe { array(items, len, argument) }?.iter().enumerate();
-    items.map(|(index, item)| read(item).map_err(|failure| failure.inside(&format!("{argument}[{index}]")))).collect()
+    let inside = |index, failure: Failure| failure.inside(&format!("{argument}[{index}]")).at_row(index);
+    items.map(|(index, item)| read(item).map_err(|failure| inside(index, failure))).collect()
 }
 
 /// A slice of C's memory.

@@ -35,6 +35,8 @@ pub(crate) struct Report {
     code: Option<Box<str>>,
     status: Option<u16>,
     retry_after: Option<Duration>,
+    row: Option<usize>,
+    column: Option<Box<str>>,
     is_retryable: bool,
 }
 
@@ -42,12 +44,12 @@ impl Report {
     /// The report of a failure. `operation` is used for a failure that does not name its operation.
     pub(crate) fn new(failure: Failure, operation: Option<Operation>) -> Report {
         let kind = failure.kind();
-        let (core, message) = match failure {
+        let (core, message, row) = match failure {
             Failure::Core(error) => {
-                let message = error.message().to_owned();
-                (Some(error), message)
+                let (message, row) = (error.message().to_owned(), error.row());
+                (Some(error), message, row)
             }
-            Failure::Boundary { message, .. } => (None, message),
+            Failure::Boundary { message, row, .. } => (None, message, row),
         };
         let operation = core.as_ref().and_then(Error::operation).or(operation);
         let prefix = operation.map_or("", Operation::prefix);
@@ -59,6 +61,8 @@ impl Report {
             code: core.as_ref().and_then(Error::code).map(Into::into),
             status: core.as_ref().and_then(Error::status),
             retry_after: core.as_ref().and_then(Error::retry_after),
+            row,
+            column: core.as_ref().and_then(Error::column).map(Into::into),
             is_retryable: core.is_some_and(|error| error.is_retryable()),
         }
     }
@@ -136,6 +140,26 @@ pub unsafe extern "C" fn tsq_error_retry_after_ms(error: *const tsq_error, out: 
     };
     // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
     unsafe { read_optional(error, out, |report| report.retry_after.map(millis)) }
+}
+
+/// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
+/// false and writes 0.
+///
+/// Borrows `error`; `out` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_row(error: *const tsq_error, out: *mut usize) -> bool {
+    // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
+    unsafe { read_optional(error, out, |report| report.row) }
+}
+
+/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
+/// failures.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_column(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.column.as_deref())) }
 }
 
 /// Whether the same call with the same arguments may succeed later. False for NULL.

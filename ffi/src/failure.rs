@@ -12,6 +12,8 @@ pub(crate) enum Failure {
         kind: ErrorKind,
         /// The sentence without the operation's prefix.
         message: String,
+        /// The index of the item, for a list of structs.
+        row: Option<usize>,
     },
 }
 
@@ -23,7 +25,7 @@ impl From<Error> for Failure {
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Failure {
-        Failure::Boundary { kind, message: message.into() }
+        Failure::Boundary { kind, message: message.into(), row: None }
     }
 
     pub(crate) fn invalid_input(message: impl Into<String>) -> Failure {
@@ -48,9 +50,17 @@ impl Failure {
         self.reworded(|message| message.replacen("Argument ", &format!("Argument {argument}."), 1))
     }
 
+    /// Sets the index of the struct in its list.
+    pub(crate) fn at_row(self, index: usize) -> Failure {
+        match self {
+            Failure::Boundary { kind, message, .. } => Failure::Boundary { kind, message, row: Some(index) },
+            core @ Failure::Core(_) => core,
+        }
+    }
+
     fn reworded(self, reword: impl FnOnce(String) -> String) -> Failure {
         match self {
-            Failure::Boundary { kind, message } => Failure::Boundary { kind, message: reword(message) },
+            Failure::Boundary { kind, message, row } => Failure::Boundary { kind, message: reword(message), row },
             core @ Failure::Core(_) => core,
         }
     }

@@ -29,7 +29,8 @@ unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<&'a Fidgets, Failure>
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
-/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
+/// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
+/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidget(
     client: *const tsq_client,
@@ -50,23 +51,24 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidget(
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
+/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
+/// fails: `tsq_error_row` is its index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
     client: *const tsq_client,
     space_id: tsq_str,
-    items: *const tsq_new_fidget,
-    items_len: usize,
+    fidgets: *const tsq_new_fidget,
+    fidgets_len: usize,
     out: *mut *mut tsq_fidget_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateFidgets), out, err, || {
-            let (fidgets, space) = (fidgets(client)?, argument::id(space_id, "space_id")?);
-            let items = argument::structures(items, items_len, "items", |fidget: &tsq_new_fidget| fidget.read())?;
-            Ok(list(wait(fidgets.create_fidgets(space, items))?))
+            let (service, space) = (self::fidgets(client)?, argument::id(space_id, "space_id")?);
+            let rows = argument::structures(fidgets, fidgets_len, "fidgets", |fidget: &tsq_new_fidget| fidget.read())?;
+            Ok(list(wait(service.create_fidgets(space, rows))?))
         })
     }
 }
@@ -75,7 +77,7 @@ pub unsafe extern "C" fn tsq_fidgets_create_fidgets(
 ///
 /// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
 /// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
-/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_TOO_LARGE`; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_save_positions(
     client: *const tsq_client,
@@ -118,7 +120,8 @@ pub unsafe extern "C" fn tsq_fidgets_get_fidget(
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
-/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`,
+/// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_update_fidget(
     client: *const tsq_client,

@@ -28,6 +28,9 @@ pub struct tsq_new_fidget {
     pub config: tsq_str,
     /// Position, as JSON; may be absent.
     pub position: tsq_str,
+    /// The id (a UUID), so that the call can be repeated: it returns the space's fidget of this id if the content is the
+    /// same. Absent: a random id.
+    pub id: tsq_str,
 }
 
 /// Changes of a fidget. Zeroed, it changes nothing: `tsq_fidget_patch patch = {0};`
@@ -68,6 +71,7 @@ impl tsq_new_fidget {
             fidget.kind = argument::optional_string(self.kind, "kind")?;
             fidget.config = argument::optional_json(self.config, "config")?;
             fidget.position = argument::optional_json(self.position, "position")?;
+            fidget.id = argument::optional_id(self.id, "id")?;
         }
         Ok(fidget)
     }

@@ -27,6 +27,9 @@ pub struct tsq_new_space {
     pub owner_id: tsq_str,
     /// Whether every caller may see it; any non-zero byte is true.
     pub is_public: MaybeUninit<bool>,
+    /// The id (a UUID), so that the call can be repeated: it returns the caller's space of this id if the content is the
+    /// same. Absent: a random id.
+    pub id: tsq_str,
 }
 
 /// Changes of a space. Zeroed, it changes nothing: `tsq_space_patch patch = {0};`
@@ -39,7 +42,7 @@ pub struct tsq_space_patch {
     pub name: tsq_str_change,
     /// Description.
     pub description: tsq_str_change,
-    /// Whether every caller may see it.
+    /// Whether every caller may see it; cannot be cleared.
     pub is_public: tsq_bool_change,
 }
 
@@ -56,6 +59,7 @@ impl tsq_new_space {
             space.description = argument::optional_string(self.description, "description")?;
             space.owner_id = argument::optional_id(self.owner_id, "owner_id")?;
             space.is_public = change::boolean(self.is_public);
+            space.id = argument::optional_id(self.id, "id")?;
         }
         Ok(space)
     }

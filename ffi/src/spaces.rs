@@ -38,7 +38,7 @@ unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
 /// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_space(
     client: *const tsq_client,
@@ -58,22 +58,23 @@ pub unsafe extern "C" fn tsq_spaces_create_space(
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
+/// fails: `tsq_error_row` is its index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_spaces(
     client: *const tsq_client,
-    items: *const tsq_new_space,
-    items_len: usize,
+    spaces: *const tsq_new_space,
+    spaces_len: usize,
     out: *mut *mut tsq_space_list,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::CreateSpaces), out, err, || {
-            let spaces = spaces(client)?;
-            let items = argument::structures(items, items_len, "items", |space: &tsq_new_space| space.read())?;
-            Ok(list(wait(spaces.create_spaces(items))?))
+            let service = self::spaces(client)?;
+            let rows = argument::structures(spaces, spaces_len, "spaces", |space: &tsq_new_space| space.read())?;
+            Ok(list(wait(service.create_spaces(rows))?))
         })
     }
 }
@@ -101,7 +102,8 @@ pub unsafe extern "C" fn tsq_spaces_get_space(
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
-/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT` (also when `is_public`
+/// is cleared), `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_update_space(
     client: *const tsq_client,

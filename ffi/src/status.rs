@@ -31,7 +31,7 @@ pub enum tsq_status {
     TSQ_FORBIDDEN = 8,
     /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
-    /// A file or body is over its size limit.
+    /// A text, a JSON value, a list of rows, a file or a body is over its size limit.
     TSQ_TOO_LARGE = 10,
     /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,

@@ -84,6 +84,13 @@ public:
         if (!tsq_error_retry_after_ms(error_.get(), &wait)) return std::nullopt;
         return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(wait));
     }
+    /// The index of the item that failed, for calls that create several rows.
+    [[nodiscard]] std::optional<std::size_t> row() const noexcept {
+        std::size_t row = 0;
+        return tsq_error_row(error_.get(), &row) ? std::optional(row) : std::nullopt;
+    }
+    /// The column that has no value, or whose value cannot be read; empty for other failures.
+    [[nodiscard]] std::string_view column() const noexcept { return detail::view(tsq_error_column(error_.get())); }
     /// Whether the same call may succeed later.
     [[nodiscard]] bool is_retryable() const noexcept { return tsq_error_is_retryable(error_.get()); }
 

@@ -16,6 +16,8 @@ struct NewSpace {
     /// Absent: the caller.
     Text owner_id = {};
     bool is_public = false;
+    /// Absent: a random id. With an id the call can be repeated.
+    Text id = {};
 };
 
 /// Changes of a space.
@@ -33,6 +35,8 @@ struct NewFidget {
     Text config = {};
     /// JSON.
     Text position = {};
+    /// Absent: a random id. With an id the call can be repeated.
+    Text id = {};
 };
 
 /// Changes of a fidget.
@@ -130,11 +134,12 @@ using SpaceList = List<SpaceListView, tsq_space_list, tsq_space_list_free, tsq_s
 namespace detail {
 
 inline tsq_new_space borrowed(const NewSpace &space) noexcept {
-    return {space.name.borrowed(), space.description.borrowed(), space.owner_id.borrowed(), space.is_public};
+    return {space.name.borrowed(), space.description.borrowed(), space.owner_id.borrowed(), space.is_public,
+            space.id.borrowed()};
 }
 
 inline tsq_new_fidget borrowed(const NewFidget &fidget) noexcept {
-    return {fidget.kind.borrowed(), fidget.config.borrowed(), fidget.position.borrowed()};
+    return {fidget.kind.borrowed(), fidget.config.borrowed(), fidget.position.borrowed(), fidget.id.borrowed()};
 }
 
 inline tsq_position borrowed(const Position &position) noexcept {

@@ -181,12 +181,6 @@ impl Update<TextArg> {
     }
 }
 
-impl Update<bool> {
-    pub(crate) fn flag(self) -> Result<Change<bool>, Failure> {
-        self.change(Ok)
-    }
-}
-
 impl Update<JsonArg> {
     pub(crate) fn json(self, name: &str) -> Result<Change<Json>, Failure> {
         Ok(match self {
@@ -205,5 +199,25 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
             return Ok(Update::Keep);
         }
         if value.is_none() { Ok(Update::Clear) } else { value.extract().map(Update::Set) }
+    }
+}
+
+/// A column in an update that is true or false: `...` keeps it, a value sets it. `None` raises `TypeError`, as it does for
+/// a new row.
+pub(crate) struct FlagUpdate(pub(crate) Change<bool>);
+
+impl FlagUpdate {
+    pub(crate) const KEEP: FlagUpdate = FlagUpdate(Change::Keep);
+}
+
+impl<'py> FromPyObject<'_, 'py> for FlagUpdate {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<FlagUpdate> {
+        if value.is_instance_of::<PyEllipsis>() {
+            Ok(FlagUpdate::KEEP)
+        } else {
+            value.extract().map(Change::Set).map(FlagUpdate)
+        }
     }
 }

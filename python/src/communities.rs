@@ -8,7 +8,7 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IdArg, IntArg, TextArg, TextListArg, Update, optional_text},
+    argument::{FlagUpdate, IdArg, IntArg, TextArg, TextListArg, Update, optional_text},
     json::{JsonArg, PyJson},
     record::record,
     run::{MethodResult, NoValue},
@@ -28,8 +28,8 @@ impl Methods {
     #[pyo3(signature = (
         community_id, *, brand_config = Update::Keep, assets_config = Update::Keep, community_config = Update::Keep,
         fidgets_config = Update::Keep, navigation_config = Update::Keep, ui_config = Update::Keep,
-        admin_identity_public_keys = Update::Keep, is_published = Update::Keep,
-        custom_domain_authorized = Update::Keep, admin_email = Update::Keep
+        admin_identity_public_keys = Update::Keep, is_published = FlagUpdate::KEEP,
+        custom_domain_authorized = FlagUpdate::KEEP, admin_email = Update::Keep
     ))]
     #[pyo3(
         text_signature = "($self, community_id, *, brand_config=..., assets_config=..., community_config=..., fidgets_config=..., navigation_config=..., ui_config=..., admin_identity_public_keys=..., is_published=..., custom_domain_authorized=..., admin_email=...)"
@@ -46,8 +46,8 @@ impl Methods {
         navigation_config: Update<JsonArg>,
         ui_config: Update<JsonArg>,
         admin_identity_public_keys: Update<TextListArg>,
-        is_published: Update<bool>,
-        custom_domain_authorized: Update<bool>,
+        is_published: FlagUpdate,
+        custom_domain_authorized: FlagUpdate,
         admin_email: Update<TextArg>,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::SaveCommunityConfig, |client| async move {
@@ -60,8 +60,8 @@ impl Methods {
             patch.ui_config = ui_config.json("ui_config")?;
             patch.admin_identity_public_keys =
                 admin_identity_public_keys.change(|keys| keys.value("admin_identity_public_keys"))?;
-            patch.is_published = is_published.flag()?;
-            patch.custom_domain_authorized = custom_domain_authorized.flag()?;
+            patch.is_published = is_published.0;
+            patch.custom_domain_authorized = custom_domain_authorized.0;
             patch.admin_email = admin_email.text("admin_email")?;
             let community_id = community_id.value("community_id")?;
             Ok(CommunityConfig(client.get()?.communities().save_community_config(&community_id, patch).await?))

@@ -20,16 +20,26 @@ pub(crate) enum Failure {
         kind: ErrorKind,
         /// The message, without the operation's prefix.
         message: Cow<'static, str>,
+        /// The index of the row, for a list of new rows.
+        row: Option<usize>,
     },
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Failure {
-        Failure::Binding { kind, message: message.into() }
+        Failure::Binding { kind, message: message.into(), row: None }
     }
 
     pub(crate) fn invalid_input(message: impl Into<Cow<'static, str>>) -> Failure {
         Failure::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// Sets the index of the row that was refused.
+    pub(crate) fn at_row(self, index: usize) -> Failure {
+        match self {
+            Failure::Binding { kind, message, .. } => Failure::Binding { kind, message, row: Some(index) },
+            core @ Failure::Core(_) => core,
+        }
     }
 
     /// The failure of work that was cancelled because its client closed.
@@ -52,10 +62,15 @@ impl From<townsquare::Error> for Failure {
 fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> PyResult<PyErr> {
     let details = PyDict::new(py);
     let (kind, message, operation) = match failure {
-        Failure::Binding { kind, message } => (*kind, message.as_ref(), None),
+        Failure::Binding { kind, message, row } => {
+            details.set_item("row", row)?;
+            (*kind, message.as_ref(), None)
+        }
         Failure::Core(error) => {
             details.set_item("code", error.code())?;
             details.set_item("status", error.status())?;
+            details.set_item("row", error.row())?;
+            details.set_item("column", error.column())?;
             details.set_item("is_retryable", error.is_retryable())?;
             details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
             (error.kind(), error.message(), error.operation())

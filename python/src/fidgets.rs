@@ -29,8 +29,8 @@ area! {
 #[pymethods]
 impl Methods {
     /// Inserts a fidget into a space and returns it.
-    #[pyo3(signature = (space_id, r#type, *, config = JsonArg::NONE, position = JsonArg::NONE))]
-    #[pyo3(text_signature = "($self, space_id, type, *, config=None, position=None)")]
+    #[pyo3(signature = (space_id, r#type, *, config = JsonArg::NONE, position = JsonArg::NONE, id = None))]
+    #[pyo3(text_signature = "($self, space_id, type, *, config=None, position=None, id=None)")]
     fn create_fidget<'py>(
         &self,
         py: Python<'py>,
@@ -38,9 +38,10 @@ impl Methods {
         r#type: Option<TextArg>,
         config: JsonArg,
         position: JsonArg,
+        id: Option<IdArg>,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::CreateFidget, |client| async move {
-            let fidget = new_fidget("", r#type, config, position)?;
+            let fidget = new_fidget("", r#type, config, position, id)?;
             let created = client.get()?.fidgets().create_fidget(space_id.value("space_id")?, fidget).await?;
             Ok(Fidget::from(created))
         })
@@ -50,9 +51,9 @@ impl Methods {
     fn create_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg, fidgets: RowsArg<'py>) -> MethodResult<'py> {
         let fidgets = fidgets.read("fidgets", |row: &mut RowArg<'py>| {
             let (config, position) = (row.take("config")?, row.take("position")?);
-            let kind = row.take("type")?;
+            let (kind, id) = (row.take("type")?, row.take("id")?);
             let or_null = |json: Option<JsonArg>| json.unwrap_or(JsonArg::NONE);
-            Ok(new_fidget(&row.path(""), kind, or_null(config), or_null(position)))
+            Ok(new_fidget(&row.path(""), kind, or_null(config), or_null(position), id))
         })?;
         self.runner.run_write(py, Operation::CreateFidgets, |client| async move {
             let space_id = space_id.value("space_id")?;
@@ -112,11 +113,18 @@ impl Methods {
 }
 
 /// `prefix` precedes the argument's name in error messages: `fidgets[2].`.
-fn new_fidget(prefix: &str, kind: Option<TextArg>, config: JsonArg, position: JsonArg) -> Result<NewFidget, Failure> {
+fn new_fidget(
+    prefix: &str,
+    kind: Option<TextArg>,
+    config: JsonArg,
+    position: JsonArg,
+    id: Option<IdArg>,
+) -> Result<NewFidget, Failure> {
     let mut fidget = NewFidget::default();
     fidget.kind = optional_text(kind, &format!("{prefix}type"))?;
     fidget.config = config.value(&format!("{prefix}config"))?;
     fidget.position = position.value(&format!("{prefix}position"))?;
+    fidget.id = id.map(|id| id.value(&format!("{prefix}id"))).transpose()?;
     Ok(fidget)
 }
 

@@ -33,7 +33,7 @@ impl<'py> RowsArg<'py> {
             row.values.update(mapping.cast::<PyMapping>()?)?;
             match read(&mut row)?.and_then(|new| row.refuse_unknown_keys().map(|()| new)) {
                 Ok(new) => rows.push(new),
-                Err(failure) => return Ok(Err(failure)),
+                Err(failure) => return Ok(Err(failure.at_row(index))),
             }
         }
         Ok(Ok(rows))
@@ -73,11 +73,16 @@ impl<'py> RowArg<'py> {
     where
         T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
     {
+        Ok(self.take_given::<Option<T>>(key)?.flatten())
+    }
+
+    /// Takes a value out. Returns `None` for a missing key only.
+    pub(crate) fn take_given<T>(&self, key: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    {
         let Some(value) = self.values.get_item(key)? else { return Ok(None) };
         self.values.del_item(key)?;
-        if value.is_none() {
-            return Ok(None);
-        }
         value.extract().map(Some).map_err(|error: PyErr| {
             if error.is_instance_of::<PyTypeError>(value.py()) {
                 PyTypeError::new_err(format!("{}: {}", self.path(key), error.value(value.py())))

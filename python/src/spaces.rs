@@ -8,7 +8,7 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
+    argument::{FlagUpdate, IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
     errors::Failure,
     fidgets::{self, Fidget},
     record::{attribute, compare, hash_of, nested, record},
@@ -27,7 +27,7 @@ area! {
 #[pymethods]
 impl Methods {
     /// Inserts a space and returns it.
-    #[pyo3(signature = (name, *, description = None, is_public = false, owner_id = None))]
+    #[pyo3(signature = (name, *, description = None, is_public = false, owner_id = None, id = None))]
     fn create_space<'py>(
         &self,
         py: Python<'py>,
@@ -35,8 +35,9 @@ impl Methods {
         description: Option<TextArg>,
         is_public: bool,
         owner_id: Option<IdArg>,
+        id: Option<IdArg>,
     ) -> MethodResult<'py> {
-        let space = new_space("", name, description, is_public, owner_id);
+        let space = new_space("", name, description, is_public, owner_id, id);
         self.runner.run_write(py, Operation::CreateSpace, |client| async move {
             Ok(Space(client.get()?.spaces().create_space(space?).await?))
         })
@@ -45,9 +46,10 @@ impl Methods {
     /// Inserts spaces, all or none. Each mapping holds `create_space`'s arguments.
     fn create_spaces<'py>(&self, py: Python<'py>, spaces: RowsArg<'py>) -> MethodResult<'py> {
         let spaces = spaces.read("spaces", |row: &mut RowArg<'py>| {
-            let is_public = row.take("is_public")?.unwrap_or(false);
-            let (name, description, owner_id) = (row.take("name")?, row.take("description")?, row.take("owner_id")?);
-            Ok(new_space(&row.path(""), name, description, is_public, owner_id))
+            let is_public = row.take_given("is_public")?.unwrap_or(false);
+            let (name, description) = (row.take("name")?, row.take("description")?);
+            let (owner_id, id) = (row.take("owner_id")?, row.take("id")?);
+            Ok(new_space(&row.path(""), name, description, is_public, owner_id, id))
         })?;
         self.runner.run_write(py, Operation::CreateSpaces, |client| async move {
             let created = client.get()?.spaces().create_spaces(spaces?).await?;
@@ -63,7 +65,7 @@ impl Methods {
     }
 
     /// Changes the given columns of a space and returns it.
-    #[pyo3(signature = (id, *, name = Update::Keep, description = Update::Keep, is_public = Update::Keep))]
+    #[pyo3(signature = (id, *, name = Update::Keep, description = Update::Keep, is_public = FlagUpdate::KEEP))]
     #[pyo3(text_signature = "($self, id, *, name=..., description=..., is_public=...)")]
     fn update_space<'py>(
         &self,
@@ -71,13 +73,13 @@ impl Methods {
         id: IdArg,
         name: Update<TextArg>,
         description: Update<TextArg>,
-        is_public: Update<bool>,
+        is_public: FlagUpdate,
     ) -> MethodResult<'py> {
         self.runner.run_write(py, Operation::UpdateSpace, |client| async move {
             let mut patch = SpacePatch::new();
             patch.name = name.text("name")?;
             patch.description = description.text("description")?;
-            patch.is_public = is_public.flag()?;
+            patch.is_public = is_public.0;
             Ok(Space(client.get()?.spaces().update_space(id.value("id")?, patch).await?))
         })
     }
@@ -125,12 +127,14 @@ fn new_space(
     description: Option<TextArg>,
     is_public: bool,
     owner_id: Option<IdArg>,
+    id: Option<IdArg>,
 ) -> Result<NewSpace, Failure> {
     let mut space = NewSpace::default();
     space.name = optional_text(name, &format!("{prefix}name"))?;
     space.description = optional_text(description, &format!("{prefix}description"))?;
     space.is_public = is_public;
     space.owner_id = owner_id.map(|id| id.value(&format!("{prefix}owner_id"))).transpose()?;
+    space.id = id.map(|id| id.value(&format!("{prefix}id"))).transpose()?;
     Ok(space)
 }
 

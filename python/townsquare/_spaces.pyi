@@ -23,25 +23,33 @@ class Spaces:
         description: Optional[str] = None,
         is_public: bool = False,
         owner_id: Optional[_Id] = None,
+        id: Optional[_Id] = None,
     ) -> Space:
         """Inserts a space and returns it.
 
         Args:
             owner_id: The owner's id; by default the caller's. The service may name any user; its default is no owner.
+            id: The space's id; by default a random one. With an id the call can be repeated: if the caller's space of this
+                id has the same owner and content, the call returns that space.
 
         Raises:
             FieldMissingError: The name is None.
             ReferenceMissingError: The owner does not exist.
+            AlreadyExistsError: Another space has the id.
             AuthError: The caller is anonymous, or names another owner.
+            TooLargeError: A text is over `max_text_size`.
         """
 
     def create_spaces(self, spaces: Sequence[Mapping[str, Any]]) -> list[Space]:
         """Inserts spaces in one transaction, all or none. Each mapping holds `create_space`'s arguments.
 
+        Returns them in the same order, in which `created_at` increases.
+
         Raises:
             InvalidInputError: A mapping has an unknown key; the message names it.
+            TooLargeError: There are more than `max_bulk_rows`.
 
-        Also raises what `create_space` raises.
+        Also raises what `create_space` raises; the exception's `row` is the index of the mapping.
         """
 
     def get_space(self, id: _Id) -> Space:
@@ -59,6 +67,7 @@ class Spaces:
         Raises:
             NotFoundError: The caller may change no such space.
             FieldMissingError: The name is None.
+            TooLargeError: A text is over `max_text_size`.
         """
 
     def delete_space(self, id: _Id) -> None:
@@ -89,22 +98,33 @@ class Spaces:
 class Fidgets:
     """The fidgets of spaces: `Client.fidgets`. Whoever sees a space sees its fidgets; its owner may change them (SPEC 2.7)."""
 
-    def create_fidget(self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None) -> Fidget:
+    def create_fidget(
+        self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None, id: Optional[_Id] = None
+    ) -> Fidget:
         """Inserts a fidget into a space and returns it.
+
+        Args:
+            id: The fidget's id; by default a random one. With an id the call can be repeated: if the space's fidget of this
+                id has the same content, the call returns that fidget.
 
         Raises:
             FieldMissingError: The type is None.
             ReferenceMissingError: The space does not exist (for the service).
+            AlreadyExistsError: Another fidget has the id.
             AuthError: The space is not the caller's.
+            TooLargeError: The type is over `max_text_size`, or a JSON value over `max_json_size`.
         """
 
     def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:
         """Inserts fidgets in one transaction, all or none. Each mapping holds `create_fidget`'s arguments but `space_id`.
 
+        Returns them in the same order, in which `created_at` increases.
+
         Raises:
             InvalidInputError: A mapping has an unknown key; the message names it.
+            TooLargeError: There are more than `max_bulk_rows`.
 
-        Also raises what `create_fidget` raises.
+        Also raises what `create_fidget` raises; the exception's `row` is the index of the mapping.
         """
 
     def save_positions(self, space_id: _Id, positions: _Positions) -> list[Fidget]:
@@ -154,6 +174,7 @@ class AsyncSpaces:
         description: Optional[str] = None,
         is_public: bool = False,
         owner_id: Optional[_Id] = None,
+        id: Optional[_Id] = None,
     ) -> Space:
         """See `Spaces.create_space`."""
 
@@ -184,7 +205,9 @@ class AsyncSpaces:
 class AsyncFidgets:
     """The fidgets of spaces: `AsyncClient.fidgets`. Each method is the coroutine of the same method of `Fidgets`."""
 
-    async def create_fidget(self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None) -> Fidget:
+    async def create_fidget(
+        self, space_id: _Id, type: str, *, config: _Json = None, position: _Json = None, id: Optional[_Id] = None
+    ) -> Fidget:
         """See `Fidgets.create_fidget`."""
 
     async def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:

@@ -66,6 +66,10 @@ class Error(Exception):
     """Whether the same call with the same arguments may succeed later."""
     retry_after: Optional[float]
     """Seconds to wait before the next attempt. None if unknown."""
+    row: Optional[int]
+    """The index of the mapping that failed, in `create_spaces` and `create_fidgets`. None for other failures."""
+    column: Optional[str]
+    """The column without a value (`FieldMissingError`), or whose value cannot be read (``code`` is ``XX001``)."""
 
     def __init__(
         self,
@@ -78,6 +82,8 @@ class Error(Exception):
         status: Optional[int] = None,
         is_retryable: bool = False,
         retry_after: Optional[float] = None,
+        row: Optional[int] = None,
+        column: Optional[str] = None,
     ) -> None:
         super().__init__(sentence)
         self.kind = kind
@@ -87,6 +93,8 @@ class Error(Exception):
         self.status = status
         self.is_retryable = is_retryable
         self.retry_after = retry_after
+        self.row = row
+        self.column = column
 
 
 class ConfigError(Error, ValueError):
@@ -110,7 +118,7 @@ class ReferenceMissingError(Error):
 
 
 class FieldMissingError(Error, ValueError):
-    """A required field has no value (``code`` is ``23502``)."""
+    """A required field has no value (``code`` is ``23502``); ``column`` names it."""
 
 
 class AuthError(Error, PermissionError):
@@ -127,7 +135,7 @@ class RateLimitedError(Error):
 
 
 class TooLargeError(Error):
-    """A file or body is over its size limit."""
+    """A text, a JSON value, a list of rows, a file or a body is over its size limit; the message names it."""
 
 
 class UnavailableError(Error, ConnectionError):

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod concurrent_callers;
+mod given_ids;
 mod hidden_rows;
 mod hostile_input;
 mod identity_claims;

@@ -181,7 +181,6 @@ impl Run<'_> {
         match self.random.u32(..6) {
             0 => Change::Set(true),
             1 => Change::Set(false),
-            2 => Change::Clear,
             _ => Change::Keep,
         }
     }

@@ -43,7 +43,7 @@ SIGNATURES = {
         "handle": "(method, target, body=b'')",
     },
     "Fidgets": {
-        "create_fidget": "(space_id, type, *, config=None, position=None)",
+        "create_fidget": "(space_id, type, *, config=None, position=None, id=None)",
         "create_fidgets": "(space_id, fidgets)",
         "save_positions": "(space_id, positions)",
         "get_fidget": "(id)",
@@ -52,7 +52,7 @@ SIGNATURES = {
         "get_space_fidgets": "(space_id)",
     },
     "Spaces": {
-        "create_space": "(name, *, description=None, is_public=False, owner_id=None)",
+        "create_space": "(name, *, description=None, is_public=False, owner_id=None, id=None)",
         "create_spaces": "(spaces)",
         "get_space": "(id)",
         "update_space": "(id, *, name=Ellipsis, description=Ellipsis, is_public=Ellipsis)",

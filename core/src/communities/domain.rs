@@ -15,9 +15,8 @@ pub(crate) fn normalised(host: &str) -> String {
     host.strip_prefix("www.").unwrap_or(host).trim().to_owned()
 }
 
-/// The normalised domain; `InvalidInput` if it is empty or contains a NUL.
+/// The normalised domain; `InvalidInput` if it is empty.
 pub(crate) fn required(domain: &str) -> Result<String> {
-    crate::validate::text("domain", Some(&domain))?;
     match normalised(domain) {
         domain if domain.is_empty() => Err(Error::invalid_input("domain is empty")),
         domain => Ok(domain),

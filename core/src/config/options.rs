@@ -207,6 +207,12 @@ options! {
     /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
     /// program starts again; for a program with one user that runs in one process at a time.
     persist_session: flag = false;
+    /// Maximum size in bytes of a text in a table.
+    max_text_size: u64(1..=1000000000) = 1048576;
+    /// Maximum size in bytes of a JSON value in a table, written without white space.
+    max_json_size: u64(1..=1000000000) = 4194304;
+    /// Maximum number of rows that one call creates or changes.
+    max_bulk_rows: u64(1..=1000000) = 10000;
     /// Public spaces show the e-mail addresses of their owners (SPEC 4.5).
     expose_owner_email: flag = true;
 }

@@ -1,9 +1,12 @@
 //! A row of a query's result, read by column index.
 //!
-//! Invariant: a column that does not hold a value of the requested type is an `Internal` error that names the index,
-//! never a panic: other programs write to these tables too.
+//! Invariant: other programs write to these tables too, so a value of a wrong form is never a panic. A time or a text
+//! reads as the nearest value that its type has. Any other unreadable value is an `Internal` error that names the column;
+//! a list leaves such a row out ([`Row::readable`]). Either way the log has one warning for the result.
 
-use jiff::Timestamp;
+use std::cell::{Cell, RefCell};
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
@@ -13,7 +16,10 @@ use crate::{
 };
 
 /// One row of a query's result.
-pub(crate) struct Row<'a>(pub(super) Columns<'a>);
+pub(crate) struct Row<'a> {
+    columns: Columns<'a>,
+    malformed: &'a MalformedValues,
+}
 
 /// Reads a record from a row.
 pub(crate) type Read<T> = fn(&Row<'_>) -> Result<T>;
@@ -25,29 +31,104 @@ pub(super) enum Columns<'a> {
     Postgres(&'a sqlx::postgres::PgRow),
 }
 
-/// A type that a column can be read as: the outer `None` is a value of another type, the inner `None` is NULL.
-pub(crate) trait FromColumn: Sized {
-    #[cfg(feature = "sqlite")]
-    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>>;
-    #[cfg(feature = "postgres")]
-    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>>;
+/// Counts the malformed values of a result. Logs a warning when it is dropped, if there were any.
+#[derive(Default)]
+pub(super) struct MalformedValues {
+    replaced: Cell<usize>,
+    left_out: Cell<usize>,
+    /// The column of the first one.
+    column: RefCell<Option<String>>,
 }
 
-impl Row<'_> {
+/// What a column holds, read as a `T`.
+pub(crate) enum Held<T> {
+    Null,
+    Value(T),
+    /// No value of `T`, but this one is the nearest.
+    Nearest(T),
+    /// No value of `T`.
+    Unreadable,
+}
+
+/// A type that a column can be read as.
+pub(crate) trait FromColumn: Sized {
+    #[cfg(feature = "sqlite")]
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self>;
+    #[cfg(feature = "postgres")]
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self>;
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn new(columns: Columns<'a>, malformed: &'a MalformedValues) -> Row<'a> {
+        Row { columns, malformed }
+    }
+
     /// Reads a column that is never NULL.
     pub(crate) fn get<T: FromColumn>(&self, column: usize) -> Result<T> {
-        self.get_optional(column)?.ok_or_else(|| unexpected(column))
+        self.get_optional(column)?.ok_or_else(|| self.unreadable(column))
     }
 
     /// Reads a column that may be NULL.
     pub(crate) fn get_optional<T: FromColumn>(&self, column: usize) -> Result<Option<T>> {
-        let value = match &self.0 {
+        let held = match &self.columns {
             #[cfg(feature = "sqlite")]
-            Columns::Sqlite(row) => row.get_ref(column).ok().and_then(T::from_sqlite),
+            Columns::Sqlite(row) => row.get_ref(column).map_or(Held::Unreadable, T::from_sqlite),
             #[cfg(feature = "postgres")]
             Columns::Postgres(row) => T::from_postgres(row, column),
         };
-        value.ok_or_else(|| unexpected(column))
+        match held {
+            Held::Null => Ok(None),
+            Held::Value(value) => Ok(Some(value)),
+            Held::Nearest(value) => {
+                self.malformed.count(&self.malformed.replaced, &self.column_name(column));
+                Ok(Some(value))
+            }
+            Held::Unreadable => Err(self.unreadable(column)),
+        }
+    }
+
+    /// The result of `read`; `None` for a row that cannot be read, which a list leaves out.
+    pub(crate) fn readable<T>(&self, read: impl FnOnce(&Row<'_>) -> Result<T>) -> Option<T> {
+        let result = read(self);
+        if let Err(error) = &result {
+            self.malformed.count(&self.malformed.left_out, error.column().unwrap_or_default());
+        }
+        result.ok()
+    }
+
+    fn unreadable(&self, column: usize) -> Error {
+        let name = self.column_name(column);
+        // XX001 is data_corrupted: another program wrote this row.
+        let message = format!("column {name} of a row holds NULL or a value of another type");
+        Error::database(Some("XX001"), ErrorKind::Internal, message).in_column(name)
+    }
+
+    fn column_name(&self, column: usize) -> String {
+        match &self.columns {
+            #[cfg(feature = "sqlite")]
+            Columns::Sqlite(row) => row.as_ref().column_name(column).map_or_else(|_| column.to_string(), str::to_owned),
+            #[cfg(feature = "postgres")]
+            Columns::Postgres(row) => {
+                use sqlx::{Column as _, Row as _};
+                row.columns().get(column).map_or_else(|| column.to_string(), |column| column.name().to_owned())
+            }
+        }
+    }
+}
+
+impl MalformedValues {
+    fn count(&self, counter: &Cell<usize>, column: &str) {
+        counter.set(counter.get() + 1);
+        self.column.borrow_mut().get_or_insert_with(|| column.to_owned());
+    }
+}
+
+impl Drop for MalformedValues {
+    fn drop(&mut self) {
+        if let Some(column) = self.column.take() {
+            let (replaced, left_out) = (self.replaced.get(), self.left_out.get());
+            tracing::warn!(column, replaced, left_out, "a query found values that another program wrote malformed");
+        }
     }
 }
 
@@ -68,26 +149,75 @@ pub(crate) fn record<T: for<'a> FromRow<Row<'a>>>(row: &Row<'_>) -> Result<T> {
     T::from_row(row, 0)
 }
 
-fn unexpected(column: usize) -> Error {
-    // XX001 is data_corrupted: another program wrote this row.
-    Error::database(
-        Some("XX001"),
-        ErrorKind::Internal,
-        format!("column {column} of a row holds NULL or a value of another type"),
-    )
+/// Reads a row of a list as a record; `None` for a row to leave out.
+pub(crate) fn readable_record<T: for<'a> FromRow<Row<'a>>>(row: &Row<'_>) -> Result<Option<T>> {
+    Ok(row.readable(record))
 }
 
-#[cfg(feature = "sqlite")]
-mod sqlite {
-    use rusqlite::types::ValueRef;
+impl<T> Held<T> {
+    fn of(value: Option<T>) -> Held<T> {
+        value.map_or(Held::Unreadable, Held::Value)
+    }
 
-    pub(super) fn read<T>(value: ValueRef<'_>, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
-        match value {
-            ValueRef::Null => Some(None),
-            ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(read).map(Some),
-            _ => None,
+    /// The value that `read` makes of this one.
+    fn and_then<U>(self, read: impl FnOnce(T) -> Held<U>) -> Held<U> {
+        match self {
+            Held::Null => Held::Null,
+            Held::Value(value) => read(value),
+            Held::Nearest(value) => match read(value) {
+                Held::Value(nearest) => Held::Nearest(nearest),
+                other => other,
+            },
+            Held::Unreadable => Held::Unreadable,
         }
     }
+
+    /// What the driver returned for a column.
+    #[cfg(feature = "postgres")]
+    fn decoded(row: &sqlx::postgres::PgRow, column: usize) -> Held<T>
+    where
+        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    {
+        use sqlx::Row as _;
+        match row.try_get::<Option<T>, _>(column) {
+            Ok(Some(value)) => Held::Value(value),
+            Ok(None) => Held::Null,
+            Err(_) => Held::Unreadable,
+        }
+    }
+}
+
+/// The text of a SQLite value. A BLOB and bytes that are not UTF-8 have a nearest text.
+#[cfg(feature = "sqlite")]
+fn sqlite_text(value: rusqlite::types::ValueRef<'_>) -> Held<std::borrow::Cow<'_, str>> {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => Held::Null,
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Held::Value(text.into()),
+            Err(_) => Held::Nearest(String::from_utf8_lossy(bytes)),
+        },
+        ValueRef::Blob(bytes) => Held::Nearest(String::from_utf8_lossy(bytes)),
+        ValueRef::Integer(number) => Held::Nearest(number.to_string().into()),
+        ValueRef::Real(number) => Held::Nearest(number.to_string().into()),
+    }
+}
+
+/// A time from SQLite's text. PostgreSQL's infinities are the first and the last time, a time without time zone is in UTC,
+/// and any other text is the Unix epoch.
+#[cfg(feature = "sqlite")]
+fn time_of_text(text: &str) -> Held<Timestamp> {
+    if let Ok(time) = text.parse() {
+        return Held::Value(time);
+    }
+    Held::Nearest(match text {
+        "infinity" => Timestamp::MAX,
+        "-infinity" => Timestamp::MIN,
+        _ => {
+            let time = text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC));
+            time.map_or(Timestamp::UNIX_EPOCH, |time| time.timestamp())
+        }
+    })
 }
 
 /// Implements `FromColumn` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.
@@ -95,69 +225,64 @@ macro_rules! text_column {
     ($($type:ty, $text:ident => $read:expr, $native:ty, $value:ident => $convert:expr;)*) => {$(
         impl FromColumn for $type {
             #[cfg(feature = "sqlite")]
-            fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-                sqlite::read(value, |$text| $read)
+            fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
+                sqlite_text(value).and_then(|$text| $read)
             }
             #[cfg(feature = "postgres")]
-            fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
-                use sqlx::Row as _;
-                match row.try_get::<Option<$native>, _>(column).ok()? {
-                    None => Some(None),
-                    Some($value) => $convert.map(Some),
-                }
+            fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
+                Held::<$native>::decoded(row, column).and_then(|$value| $convert)
             }
         }
     )*};
 }
 
 text_column! {
-    String, text => Some(text.to_owned()), String, value => Some(value);
-    Uuid, text => Uuid::try_parse(text).ok(), Uuid, value => Some(value);
-    Json, text => serde_json::from_str(text).ok(), Json, value => Some(value);
-    Vec<String>, text => serde_json::from_str(text).ok(), Vec<String>, value => Some(value);
-    Timestamp, text => text.parse().ok(), super::postgres::types::Time, value => Some(value.0);
-    DomainType, text => text.parse().ok(), String, value => value.parse().ok();
-    SpaceType, text => text.parse().ok(), String, value => value.parse().ok();
+    String, text => Held::Value(text.into_owned()), String, value => Held::Value(value);
+    Uuid, text => Held::of(Uuid::try_parse(&text).ok()), Uuid, value => Held::Value(value);
+    Json, text => Held::of(serde_json::from_str(&text).ok()), Json, value => Held::Value(value);
+    Vec<String>, text => Held::of(serde_json::from_str(&text).ok()), Vec<String>, value => Held::Value(value);
+    Timestamp, text => time_of_text(&text), super::postgres::types::Time, value => value.into_timestamp();
+    DomainType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
+    SpaceType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
 }
 
 impl FromColumn for i64 {
     #[cfg(feature = "sqlite")]
-    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
         match value {
-            rusqlite::types::ValueRef::Null => Some(None),
-            rusqlite::types::ValueRef::Integer(number) => Some(Some(number)),
-            _ => None,
+            rusqlite::types::ValueRef::Null => Held::Null,
+            rusqlite::types::ValueRef::Integer(number) => Held::Value(number),
+            _ => Held::Unreadable,
         }
     }
     #[cfg(feature = "postgres")]
-    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
-        use sqlx::Row as _;
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
         // The column is BIGINT or INTEGER.
-        row.try_get::<Option<i64>, _>(column)
-            .or_else(|_| row.try_get::<Option<i32>, _>(column).map(|number| number.map(i64::from)))
-            .ok()
+        match Held::<i64>::decoded(row, column) {
+            Held::Unreadable => Held::<i32>::decoded(row, column).and_then(|number| Held::Value(number.into())),
+            held => held,
+        }
     }
 }
 
 impl FromColumn for i32 {
     #[cfg(feature = "sqlite")]
-    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-        <i64 as FromColumn>::from_sqlite(value)?.map(i32::try_from).transpose().ok()
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
+        <i64 as FromColumn>::from_sqlite(value).and_then(|number| Held::of(i32::try_from(number).ok()))
     }
     #[cfg(feature = "postgres")]
-    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
-        <i64 as FromColumn>::from_postgres(row, column)?.map(i32::try_from).transpose().ok()
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
+        <i64 as FromColumn>::from_postgres(row, column).and_then(|number| Held::of(i32::try_from(number).ok()))
     }
 }
 
 impl FromColumn for bool {
     #[cfg(feature = "sqlite")]
-    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Option<Option<Self>> {
-        <i64 as FromColumn>::from_sqlite(value).map(|number| number.map(|number| number != 0))
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
+        <i64 as FromColumn>::from_sqlite(value).and_then(|number| Held::Value(number != 0))
     }
     #[cfg(feature = "postgres")]
-    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Option<Option<Self>> {
-        use sqlx::Row as _;
-        row.try_get(column).ok()
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
+        Held::decoded(row, column)
     }
 }

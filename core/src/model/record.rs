@@ -35,9 +35,10 @@ pub(crate) trait FromRow<R>: Sized {
     fn from_row(row: &R, first: usize) -> Result<Self>;
 }
 
-/// Refuses a value that some engine cannot store. `column` is the SQL name, for the message.
-pub(crate) trait Validate {
-    fn validate(&self, column: &str) -> Result<()>;
+/// Refuses a value that some engine cannot store, or that is larger than a limit of `L`. `column` is the SQL name, for
+/// the message.
+pub(crate) trait Validate<L> {
+    fn validate(&self, column: &str, limits: &L) -> Result<()>;
 }
 
 pub(crate) fn read_next<T, R: ReadColumn<T>>(row: &R, columns: &mut RangeFrom<usize>) -> Result<T> {
@@ -126,9 +127,12 @@ macro_rules! record {
         }
 
         impl $New {
-            /// Refuses what some engine cannot store.
-            pub(crate) fn validate(&self) -> $crate::error::Result<()> {
-                $(record!(@validate [$($new)?] self $field $($column)?);)*
+            /// Refuses what some engine cannot store, or what is larger than a limit.
+            pub(crate) fn validate<L>(&self, limits: &L) -> $crate::error::Result<()>
+            where
+                $($($new: $crate::model::Validate<L>,)?)*
+            {
+                $(record!(@validate [$($new)?] limits self $field $($column)?);)*
                 Ok(())
             }
 
@@ -167,9 +171,12 @@ macro_rules! record {
                 true $($(&& $crate::model::Change::<$patch>::is_keep(&self.$field))?)*
             }
 
-            /// Refuses what some engine cannot store.
-            pub(crate) fn validate(&self) -> $crate::error::Result<()> {
-                $(record!(@validate [$($patch)?] self $field $($column)?);)*
+            /// Refuses what some engine cannot store, or what is larger than a limit.
+            pub(crate) fn validate<L>(&self, limits: &L) -> $crate::error::Result<()>
+            where
+                $($($crate::model::Change<$patch>: $crate::model::Validate<L>,)?)*
+            {
+                $(record!(@validate [$($patch)?] limits self $field $($column)?);)*
                 Ok(())
             }
 
@@ -213,8 +220,8 @@ macro_rules! record {
         $crate::model::read_next::<Option<$type>, R>($row, &mut $columns)?.unwrap_or_default()
     };
     (@validate [] $($field:tt)*) => {};
-    (@validate [$type:ty] $self:ident $field:ident $($column:literal)?) => {
-        $crate::model::Validate::validate(&$self.$field, record!(@name $field $($column)?))?;
+    (@validate [$type:ty] $limits:ident $self:ident $field:ident $($column:literal)?) => {
+        $crate::model::Validate::validate(&$self.$field, record!(@name $field $($column)?), $limits)?;
     };
     (@inserted) => { None };
     (@inserted $value:expr) => { Some($value) };

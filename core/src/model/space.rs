@@ -10,8 +10,8 @@ use super::change::Change;
 record! {
     /// A row of `spaces`.
     pub struct Space in "spaces" {
-        /// The primary key.
-        id: Uuid;
+        /// The primary key. A new row with a given id can be created again: the call returns the existing row.
+        id: Uuid, new: Option<Uuid>;
         /// The display name. The table requires one.
         name: String, new: Option<String>, patch: Change<String>;
         /// What the space is about.
@@ -53,8 +53,8 @@ record! {
 record! {
     /// A row of `fidgets`: a widget placed in a space.
     pub struct Fidget in "fidgets" {
-        /// The primary key.
-        id: Uuid;
+        /// The primary key. A new row with a given id can be created again: the call returns the existing row.
+        id: Uuid, new: Option<Uuid>;
         /// The space that the fidget is in.
         space_id: Option<Uuid>;
         /// The type of widget. The table requires one.
@@ -162,6 +162,12 @@ impl NewSpace {
         self.owner_id = Some(owner);
         self
     }
+
+    /// Sets the id, so that the call can be repeated.
+    pub fn with_id(mut self, id: Uuid) -> NewSpace {
+        self.id = Some(id);
+        self
+    }
 }
 
 impl SpacePatch {
@@ -205,6 +211,12 @@ impl NewFidget {
     /// Sets the position.
     pub fn position(mut self, position: impl Into<Value>) -> NewFidget {
         self.position = Some(position.into());
+        self
+    }
+
+    /// Sets the id, so that the call can be repeated.
+    pub fn with_id(mut self, id: Uuid) -> NewFidget {
+        self.id = Some(id);
         self
     }
 }

@@ -4,16 +4,21 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use super::{insert_all, insert_one, statements as sql};
+use super::{
+    insert::{NewRow, increasing_times, insert_all, insert_one},
+    statements as sql,
+};
 use crate::{
     clock::Clock,
-    database::{Scope, Value, record},
+    database::{Scope, readable_record, record},
     error::{Error, Operation, Result, operation},
     model::{Fidget, FidgetPatch, NewFidget, Validate as _},
     policy::Table,
+    validate::Limits,
 };
 
 /// Operations on rows of `fidgets`, under the policies of the client's caller.
@@ -21,18 +26,23 @@ use crate::{
 pub struct Fidgets {
     scope: Scope,
     clock: Clock,
+    limits: Limits,
 }
 
 impl Fidgets {
-    pub(crate) fn new(scope: Scope, clock: Clock) -> Fidgets {
-        Fidgets { scope, clock }
+    pub(crate) fn new(scope: Scope, clock: Clock, limits: Limits) -> Fidgets {
+        Fidgets { scope, clock, limits }
     }
 
     /// Creates a fidget in a space and returns it.
     ///
+    /// A call with an id can be repeated, for example after a lost connection: if a fidget of the space has this id and
+    /// the same type, config and position, the call returns that fidget.
+    ///
     /// # Errors
     /// `FieldMissing` without a type; `Forbidden` if the space is not the caller's, or for the service
-    /// `ReferenceMissing` if it does not exist; `InvalidInput` for text with a NUL or JSON deeper than 100.
+    /// `ReferenceMissing` if it does not exist; `AlreadyExists` if another fidget has the id; `InvalidInput` for text with
+    /// a NUL or JSON deeper than 100; `TooLarge` for text over `max_text_size` or JSON over `max_json_size`.
     ///
     /// # Examples
     /// ```
@@ -46,16 +56,19 @@ impl Fidgets {
     /// ```
     pub async fn create_fidget(&self, space_id: Uuid, fidget: NewFidget) -> Result<Fidget> {
         operation(Operation::CreateFidget, async {
-            let values = self.insert_values(space_id, fidget)?;
-            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, values, record).await
+            fidget.validate(&self.limits)?;
+            let row = new_row(space_id, fidget, self.clock.now());
+            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, record).await
         })
         .await
     }
 
-    /// Creates fidgets in a space in one transaction: all or none. Returns them in the order of `fidgets`.
+    /// Creates fidgets in a space in one transaction: all or none. Returns them in the order of `fidgets`. Their
+    /// `created_at` increases in this order, so lists of the space's fidgets keep it.
     ///
     /// # Errors
-    /// As [`create_fidget`](Fidgets::create_fidget), for the first fidget that fails.
+    /// As [`create_fidget`](Fidgets::create_fidget), for the first fidget that fails: [`Error::row`] is its index.
+    /// `TooLarge` for more fidgets than `max_bulk_rows`.
     ///
     /// # Examples
     /// ```
@@ -69,7 +82,9 @@ impl Fidgets {
     /// ```
     pub async fn create_fidgets(&self, space_id: Uuid, fidgets: Vec<NewFidget>) -> Result<Vec<Fidget>> {
         operation(Operation::CreateFidgets, async {
-            let rows = fidgets.into_iter().map(|fidget| self.insert_values(space_id, fidget)).collect::<Result<_>>()?;
+            self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
+            let times = increasing_times(self.clock.now());
+            let rows = fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
             insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, record).await
         })
         .await
@@ -80,6 +95,8 @@ impl Fidgets {
     ///
     /// # Errors
     /// `NotFound` if a fidget is not in the space or the space is not the caller's; then no position changes.
+    /// `InvalidInput` for JSON deeper than 100; `TooLarge` for JSON over `max_json_size`, and for more positions than
+    /// `max_bulk_rows`.
     ///
     /// # Examples
     /// ```
@@ -95,8 +112,9 @@ impl Fidgets {
     /// ```
     pub async fn save_positions(&self, space_id: Uuid, positions: BTreeMap<Uuid, Option<Json>>) -> Result<Vec<Fidget>> {
         operation(Operation::SavePositions, async {
-            for position in positions.values() {
-                position.validate("position")?;
+            self.limits.rows("positions", positions.len())?;
+            for (id, position) in &positions {
+                position.validate(&format!("positions[{id}]"), &self.limits)?;
             }
             let now = self.clock.now();
             let work = self.scope.write(move |transaction| {
@@ -151,9 +169,9 @@ impl Fidgets {
     /// ```
     pub async fn update_fidget(&self, id: Uuid, patch: FidgetPatch) -> Result<Fidget> {
         operation(Operation::UpdateFidget, async {
-            patch.validate()?;
+            patch.validate(&self.limits)?;
             if patch.is_empty() {
-                return self.scope.fetch_one(&sql::GET_OWN_FIDGET, &[id.into()], record).await;
+                return self.scope.fetch_one(&sql::INSERT_FIDGET.get_own, &[id.into()], record).await;
             }
             let values = patch.update_values([id.into(), self.clock.now().into()]);
             self.scope.execute(&sql::UPDATE_FIDGET, values, record).await?.ok_or_else(Error::not_found)
@@ -197,15 +215,28 @@ impl Fidgets {
     /// # }
     /// ```
     pub async fn get_space_fidgets(&self, space_id: Uuid) -> Result<Vec<Fidget>> {
-        operation(Operation::GetSpaceFidgets, self.scope.scan(&sql::GET_SPACE_FIDGETS, vec![space_id.into()], record))
-            .await
+        operation(Operation::GetSpaceFidgets, async {
+            let values = vec![space_id.into()];
+            let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, values, readable_record).await?;
+            Ok(rows.into_iter().flatten().collect())
+        })
+        .await
     }
+}
 
-    /// The values of [`sql::INSERT_FIDGET`].
-    fn insert_values(&self, space_id: Uuid, fidget: NewFidget) -> Result<Vec<Value<'static>>> {
-        fidget.validate()?;
-        Ok(fidget.insert_values([Uuid::new_v4().into(), space_id.into(), self.clock.now().into()]))
-    }
+/// The row of a new fidget.
+fn new_row(space_id: Uuid, mut fidget: NewFidget, created_at: Timestamp) -> NewRow<Fidget> {
+    let given = fidget.id.map(|id| (id, is_same(space_id, fidget.clone())));
+    fidget.id.get_or_insert_with(Uuid::new_v4);
+    NewRow { values: fidget.insert_values([space_id.into(), created_at.into()]), given }
+}
+
+/// Whether a fidget has the content of `new` and is in this space.
+fn is_same(space_id: Uuid, new: NewFidget) -> Box<dyn Fn(&Fidget) -> bool + Send> {
+    Box::new(move |fidget| {
+        (Some(space_id), new.kind.as_ref()) == (fidget.space_id, Some(&fidget.kind))
+            && (&new.config, &new.position) == (&fidget.config, &fidget.position)
+    })
 }
 
 impl fmt::Debug for Fidgets {

@@ -11,22 +11,32 @@ use crate::{
 /// The first column after those of a space.
 const JOINED: usize = Space::COLUMNS.all.len();
 
-/// A space and its owner's id and e-mail address.
-pub(super) fn public_space(row: &Row<'_>) -> Result<PublicSpace> {
-    let email = row.get_optional(JOINED + 1)?;
-    let owner = row.get_optional(JOINED)?.map(|id| Owner { id, email });
-    Ok(PublicSpace { space: Space::from_row(row, 0)?, owner })
+/// A space of a list and its owner's id and e-mail address; `None` for a row to leave out.
+pub(super) fn public_space(row: &Row<'_>) -> Result<Option<PublicSpace>> {
+    Ok(row.readable(|row| {
+        let email = row.get_optional(JOINED + 1)?;
+        let owner = row.get_optional(JOINED)?.map(|id| Owner { id, email });
+        Ok(PublicSpace { space: Space::from_row(row, 0)?, owner })
+    }))
 }
 
-/// A space and one of its fidgets; `None` if it has no fidget.
+/// A space and one of its fidgets; `None` if it has no fidget, or one that cannot be read.
 pub(super) fn space_and_fidget(row: &Row<'_>) -> Result<(Space, Option<Fidget>)> {
-    let id: Option<Uuid> = row.get_optional(JOINED)?;
-    let fidget = id.map(|_| Fidget::from_row(row, JOINED)).transpose()?;
-    Ok((Space::from_row(row, 0)?, fidget))
+    let space = Space::from_row(row, 0)?;
+    let fidget = row.readable(|row| {
+        let id: Option<Uuid> = row.get_optional(JOINED)?;
+        id.map(|_| Fidget::from_row(row, JOINED)).transpose()
+    });
+    Ok((space, fidget.flatten()))
+}
+
+/// Does what [`space_and_fidget`] does, for a list of spaces; `None` for a row to leave out.
+pub(super) fn listed_space_and_fidget(row: &Row<'_>) -> Result<Option<(Space, Option<Fidget>)>> {
+    Ok(row.readable(space_and_fidget))
 }
 
 /// Groups joined rows by space. The rows of a space are consecutive.
-pub(super) fn group_by_space(rows: Vec<(Space, Option<Fidget>)>) -> Vec<SpaceWithFidgets> {
+pub(super) fn group_by_space(rows: impl IntoIterator<Item = (Space, Option<Fidget>)>) -> Vec<SpaceWithFidgets> {
     let mut spaces: Vec<SpaceWithFidgets> = Vec::new();
     for (space, fidget) in rows {
         match spaces.last_mut().filter(|last| last.space.id == space.id) {

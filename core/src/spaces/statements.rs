@@ -3,21 +3,32 @@
 //! An INSERT selects its values from a subquery with the table's name, so that the table's insert policy can read the
 //! new row.
 
+use super::insert::Insert;
 use crate::database::Statement;
 
-pub(super) static INSERT_SPACE: Statement = Statement::new(
-    "INSERT INTO spaces (id, created_at, updated_at, {spaces.new})
-     SELECT id, created_at, created_at, {spaces.new}
-     FROM (SELECT $1 AS id, $2 AS created_at, {spaces.new $3}) AS spaces
-     WHERE {spaces.insert} RETURNING {spaces.row}",
-);
+/// Inserts a space. `$conflict` says what happens if the id is taken; without it, that is an error.
+macro_rules! insert_space {
+    ($conflict:literal) => {
+        Statement::new(concat!(
+            "INSERT INTO spaces (created_at, updated_at, {spaces.new})
+             SELECT created_at, created_at, {spaces.new}
+             FROM (SELECT $1 AS created_at, {spaces.new $2}) AS spaces
+             WHERE {spaces.insert} ",
+            $conflict,
+            " RETURNING {spaces.row}"
+        ))
+    };
+}
+
+pub(super) static INSERT_SPACE: Insert = Insert {
+    insert: insert_space!(""),
+    insert_if_new: insert_space!("ON CONFLICT (id) DO NOTHING"),
+    // Who may not change the row learns nothing about it.
+    get_own: Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.update}"),
+};
 
 pub(super) static GET_SPACE: Statement =
     Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.select}");
-
-/// The space that an empty patch leaves as it is.
-pub(super) static GET_OWN_SPACE: Statement =
-    Statement::new("SELECT {spaces.columns} FROM spaces WHERE spaces.id = $1 AND {spaces.update}");
 
 pub(super) static UPDATE_SPACE: Statement = Statement::new(
     "UPDATE spaces SET {spaces.set $3}, updated_at = {spaces.monotonic_updated_at $2}
@@ -50,12 +61,25 @@ pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(
      ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
 );
 
-pub(super) static INSERT_FIDGET: Statement = Statement::new(
-    "INSERT INTO fidgets (id, space_id, created_at, updated_at, {fidgets.new})
-     SELECT id, space_id, created_at, created_at, {fidgets.new}
-     FROM (SELECT $1 AS id, $2 AS space_id, $3 AS created_at, {fidgets.new $4}) AS fidgets
-     WHERE {fidgets.insert} RETURNING {fidgets.row}",
-);
+/// Inserts a fidget, as `insert_space!` does a space.
+macro_rules! insert_fidget {
+    ($conflict:literal) => {
+        Statement::new(concat!(
+            "INSERT INTO fidgets (space_id, created_at, updated_at, {fidgets.new})
+             SELECT space_id, created_at, created_at, {fidgets.new}
+             FROM (SELECT $1 AS space_id, $2 AS created_at, {fidgets.new $3}) AS fidgets
+             WHERE {fidgets.insert} ",
+            $conflict,
+            " RETURNING {fidgets.row}"
+        ))
+    };
+}
+
+pub(super) static INSERT_FIDGET: Insert = Insert {
+    insert: insert_fidget!(""),
+    insert_if_new: insert_fidget!("ON CONFLICT (id) DO NOTHING"),
+    get_own: Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.update}"),
+};
 
 pub(super) static SAVE_POSITION: Statement = Statement::new(
     "UPDATE fidgets SET position = $3, updated_at = {fidgets.monotonic_updated_at $4}
@@ -64,10 +88,6 @@ pub(super) static SAVE_POSITION: Statement = Statement::new(
 
 pub(super) static GET_FIDGET: Statement =
     Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.select}");
-
-/// The fidget that an empty patch leaves as it is.
-pub(super) static GET_OWN_FIDGET: Statement =
-    Statement::new("SELECT {fidgets.columns} FROM fidgets WHERE fidgets.id = $1 AND {fidgets.update}");
 
 pub(super) static UPDATE_FIDGET: Statement = Statement::new(
     "UPDATE fidgets SET {fidgets.set $3}, updated_at = {fidgets.monotonic_updated_at $2}

@@ -21,9 +21,21 @@ impl Run<'_> {
     }
 
     pub(super) fn create_fidgets(&mut self, caller: &Caller) {
-        let space = self.space_id();
+        let mut space = self.space_id();
         let many = if self.percent(70) { 1 } else { self.random.usize(..4) };
-        let new: Vec<_> = (0..many).map(|_| self.new_fidget()).collect();
+        let mut new: Vec<_> = (0..many).map(|_| self.new_fidget()).collect();
+        if let [new] = &mut new[..]
+            && self.percent(20)
+        {
+            let id = self.fidget_id();
+            new.id = Some(id);
+            if let Some(taken) = self.model.fidgets.get(&id).cloned()
+                && self.percent(60)
+            {
+                (new.kind, new.config, new.position) = (Some(taken.kind), taken.config, taken.position);
+                space = taken.space_id.unwrap_or(space);
+            }
+        }
         let expected = new.iter().try_for_each(|new| self.model.check_fidget(caller.principal, space, new));
         let (operation, made) = match &new[..] {
             [one] => {
@@ -34,8 +46,8 @@ impl Run<'_> {
         };
         if let Some((made, ())) = self.agree(caller, operation, made, expected) {
             assert_eq!(made.len(), new.len());
-            for (new, made) in new.into_iter().zip(&made) {
-                self.model.insert_fidget(space, new, made);
+            for ((index, new), made) in (0..).zip(new).zip(&made) {
+                self.model.insert_fidget(space, index, new, made);
             }
         }
     }

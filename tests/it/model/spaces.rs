@@ -20,7 +20,19 @@ impl Run<'_> {
 
     pub(super) fn create_spaces(&mut self, caller: &Caller) {
         let many = if self.percent(70) { 1 } else { self.random.usize(..4) };
-        let new: Vec<_> = (0..many).map(|_| self.new_space()).collect();
+        let mut new: Vec<_> = (0..many).map(|_| self.new_space()).collect();
+        if let [new] = &mut new[..]
+            && self.percent(20)
+        {
+            let id = self.space_id();
+            new.id = Some(id);
+            if let Some(taken) = self.model.spaces.get(&id).cloned()
+                && self.percent(60)
+            {
+                (new.name, new.description) = (Some(taken.name), taken.description);
+                (new.owner_id, new.is_public) = (taken.owner_id, taken.is_public);
+            }
+        }
         let expected = new.iter().try_for_each(|new| self.model.check_space(caller.principal, new));
         let (operation, made) = match &new[..] {
             [one] => {
@@ -31,8 +43,8 @@ impl Run<'_> {
         };
         if let Some((made, ())) = self.agree(caller, operation, made, expected) {
             assert_eq!(made.len(), new.len());
-            for (new, made) in new.into_iter().zip(&made) {
-                self.model.insert_space(caller.principal, new, made);
+            for ((index, new), made) in (0..).zip(new).zip(&made) {
+                self.model.insert_space(caller.principal, index, new, made);
             }
         }
     }

@@ -9,7 +9,7 @@ use townsquare::{
     spaces::{Fidget, NewFidget, NewSpace, Space},
 };
 
-use super::{Failure, MISSING, NO_FIELD, NO_REFERENCE, rights::Principal};
+use super::{Failure, MISSING, NO_FIELD, NO_REFERENCE, TAKEN, rights::Principal};
 
 const FOREIGN_SPACE: Failure = (
     ErrorKind::Forbidden,
@@ -95,43 +95,66 @@ impl Tables {
         }
     }
 
-    /// Whether a space may be inserted.
+    /// Whether a space may be created. A space with the same id and content that the caller may change is created again.
     pub(super) fn check_space(&self, principal: Principal, new: &NewSpace) -> Result<(), Failure> {
         let owner = Tables::owner_of(principal, new);
         if !principal.owns_space(owner) {
             return Err(FOREIGN_SPACE);
         }
-        new.name.as_ref().ok_or(NO_FIELD)?;
+        let name = new.name.as_ref().ok_or(NO_FIELD)?;
+        if let Some(taken) = new.id.and_then(|id| self.spaces.get(&id)) {
+            let is_same = (name, &new.description, owner, new.is_public)
+                == (&taken.name, &taken.description, taken.owner_id, taken.is_public);
+            return if is_same && self.owns(principal, taken.id) { Ok(()) } else { Err(TAKEN) };
+        }
         match owner {
             Some(owner) if !self.addresses.contains_key(&owner) => Err(NO_REFERENCE),
             _ => Ok(()),
         }
     }
 
-    /// Checks and inserts a space that the library created from `new`.
-    pub(super) fn insert_space(&mut self, principal: Principal, new: NewSpace, made: &Space) {
+    /// Checks and inserts a space that the library created from `new`, the row `index` of its call.
+    pub(super) fn insert_space(&mut self, principal: Principal, index: u64, new: NewSpace, made: &Space) {
+        if let Some(taken) = new.id.and_then(|id| self.spaces.get(&id)) {
+            assert_eq!(made, taken);
+            return;
+        }
         let owner = Tables::owner_of(principal, &new);
         let expected = (new.name.expect("checked"), new.description, owner, new.is_public);
         let found = (made.name.clone(), made.description.clone(), made.owner_id, made.is_public);
         assert_eq!(found, expected);
-        assert_eq!((made.created_at, made.updated_at), (self.now, self.now));
+        let created_at = self.now + Duration::from_micros(index);
+        assert_eq!((made.created_at, made.updated_at), (created_at, created_at));
+        assert!(new.id.is_none_or(|id| id == made.id));
         assert!(self.spaces.insert(made.id, made.clone()).is_none(), "ids are new");
     }
 
-    /// Whether a fidget may be inserted. A missing space fails like a space of another owner.
+    /// Whether a fidget may be created. A missing space fails like a space of another owner. A fidget with the same id and
+    /// content that the caller may change is created again.
     pub(super) fn check_fidget(&self, principal: Principal, space: Uuid, new: &NewFidget) -> Result<(), Failure> {
         if principal != Principal::Service && !self.owns(principal, space) {
             return Err(FOREIGN_FIDGET);
         }
-        new.kind.as_ref().ok_or(NO_FIELD)?;
+        let kind = new.kind.as_ref().ok_or(NO_FIELD)?;
+        if let Some(taken) = new.id.and_then(|id| self.fidgets.get(&id)) {
+            let is_same = (Some(space), kind, &new.config, &new.position)
+                == (taken.space_id, &taken.kind, &taken.config, &taken.position);
+            return if is_same { Ok(()) } else { Err(TAKEN) };
+        }
         if self.spaces.contains_key(&space) { Ok(()) } else { Err(NO_REFERENCE) }
     }
 
-    pub(super) fn insert_fidget(&mut self, space: Uuid, new: NewFidget, made: &Fidget) {
+    pub(super) fn insert_fidget(&mut self, space: Uuid, index: u64, new: NewFidget, made: &Fidget) {
+        if let Some(taken) = new.id.and_then(|id| self.fidgets.get(&id)) {
+            assert_eq!(made, taken);
+            return;
+        }
         let expected = (new.kind.expect("checked"), new.config, new.position, Some(space));
         let found = (made.kind.clone(), made.config.clone(), made.position.clone(), made.space_id);
         assert_eq!(found, expected);
-        assert_eq!((made.created_at, made.updated_at), (self.now, self.now));
+        let created_at = self.now + Duration::from_micros(index);
+        assert_eq!((made.created_at, made.updated_at), (created_at, created_at));
+        assert!(new.id.is_none_or(|id| id == made.id));
         assert!(self.fidgets.insert(made.id, made.clone()).is_none(), "ids are new");
     }
 

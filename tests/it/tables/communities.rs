@@ -167,7 +167,7 @@ on_both_engines! {
         let read = |id: &str| wait(db.client.communities().get_active_community_config(id)).expect("read");
         assert_eq!(read("town.example"), None, "there is none");
         db.community("town.example");
-        for (published, expected) in [(Change::Set(false), false), (Change::Set(true), true), (Change::Clear, false)] {
+        for (published, expected) in [(Change::Set(false), false), (Change::Set(true), true), (Change::Set(false), false)] {
             let mut patch = CommunityPatch::new();
             patch.is_published = published;
             wait(db.service.communities().save_community_config("town.example", patch)).expect("saved");

@@ -43,9 +43,9 @@ fn write_everywhere(db: &TestDatabase, text: &str) {
     let new = NewSpace::named(text).description(text).owned_by(owner).public();
     let space = wait(db.service.spaces().create_space(new)).expect("a space");
     assert_eq!((space.name.as_str(), space.description.as_deref()), (text, Some(text)));
-    let patch = SpacePatch::new().name(format!("{text}{text}")).description(Some(text.to_owned()));
+    let patch = SpacePatch::new().name(format!("{word}{word}")).description(Some(text.to_owned()));
     let updated = wait(db.service.spaces().update_space(space.id, patch)).expect("updated");
-    assert_eq!(updated.name, format!("{text}{text}"));
+    assert_eq!(updated.name, format!("{word}{word}"));
     assert_eq!(wait(db.client.spaces().get_space(space.id)).expect("read"), updated);
     let page = wait(db.client.spaces().get_public_spaces(100, 0)).expect("a page");
     let shown = page.iter().find(|shown| shown.space.id == space.id).expect("it is public");
@@ -127,11 +127,11 @@ on_both_engines! {
         let refused = [
             ("name", wait(spaces.create_space(NewSpace::named(nul()))).map(drop)),
             ("description", wait(spaces.create_space(NewSpace::named("x").description(nul()))).map(drop)),
-            ("name", wait(spaces.create_spaces(vec![NewSpace::named("x"), NewSpace::named(nul())])).map(drop)),
+            ("spaces[1].name", wait(spaces.create_spaces(vec![NewSpace::named("x"), NewSpace::named(nul())])).map(drop)),
             ("name", wait(spaces.update_space(space.id, SpacePatch::new().name(nul()))).map(drop)),
             ("description", wait(spaces.update_space(space.id, SpacePatch::new().description(Some(nul())))).map(drop)),
             ("type", wait(fidgets.create_fidget(space.id, NewFidget::of_type(nul()))).map(drop)),
-            ("type", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type(nul())])).map(drop)),
+            ("fidgets[0].type", wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type(nul())])).map(drop)),
             ("type", wait(fidgets.update_fidget(fidget.id, FidgetPatch::new().kind(nul()))).map(drop)),
             ("community_id", wait(communities.save_community_config("a\0", required())).map(drop)),
             ("community_id", wait(communities.get_active_community_config("a\0")).map(drop)),

@@ -5,7 +5,7 @@ use townsquare::{
     ErrorKind,
     blocking::wait,
     communities::CommunityPatch,
-    spaces::{Change, FidgetPatch, NewFidget},
+    spaces::{Change, FidgetPatch, NewFidget, parse_json},
 };
 use townsquare_tests::{
     Rng, on_both_engines,
@@ -53,11 +53,10 @@ on_both_engines! {
 
     fn floats_are_returned_bit_for_bit(db: &TestDatabase) {
         let mut random = Rng::with_seed(4);
-        let mut floats = vec![0.1 + 0.2, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0 / 3.0, 1e-7, 123_456_789.123_456_78];
+        let mut floats = vec![1e15, 1e16, 2_f64.powi(60), -(2_f64.powi(63)), 2_f64.powi(64), 1e22, 0.1 + 0.2, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0 / 3.0, 1e-7, 123_456_789.123_456_78];
         while floats.len() < 500 {
             let float = f64::from_bits(random.u64(..));
-            // Only fractions: whole numbers may be written without a point.
-            if float.is_finite() && float.fract() != 0.0 && float.abs() > 1e-280 {
+            if float.is_finite() {
                 floats.push(float);
             }
         }
@@ -67,6 +66,21 @@ on_both_engines! {
         let changed: Vec<_> =
             floats.iter().zip(&back).filter(|(one, other)| one.to_bits() != other.to_bits()).collect();
         assert!(changed.is_empty(), "{} of 500 changed, such as {:?}", changed.len(), changed[0]);
+    }
+
+    fn numbers_that_parse_json_accepts_come_back_equal(db: &TestDatabase) {
+        for text in [
+            "0", "-0.0", "1.10", "100e-2", "1E+2", "1e16", "1e22", "1e23", "5e-324", "1.7976931348623157e308",
+            "-9223372036854775808", "18446744073709551615", "9007199254740993", "1152921504606847000.0",
+        ] {
+            let value = parse_json("config", text).expect(text);
+            assert_eq!(write_and_read(db, &value), value, "{text}");
+        }
+        for text in ["18446744073709551616", "-9223372036854775809", "1e400", "0.10000000000000000001", "9007199254740993.0"] {
+            let error = parse_json("config", text).expect_err(text);
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.message().starts_with("config has a"), "{error}");
+        }
     }
 
     fn json_of_a_hundred_levels_is_returned_unchanged(db: &TestDatabase) {

@@ -4,6 +4,8 @@
 
 use std::{error::Error as _, fmt, io::ErrorKind::BrokenPipe};
 
+use sqlx::postgres::PgDatabaseError;
+
 use crate::{
     database::principal::session_ended,
     error::{Error, ErrorKind},
@@ -29,7 +31,13 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
-    Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure))
+    let missing = failure.kind() == sqlx::error::ErrorKind::NotNullViolation;
+    let column = failure.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::column).map(str::to_owned);
+    let error = Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure));
+    match column.filter(|_| missing) {
+        Some(column) => error.in_column(column),
+        None => error,
+    }
 }
 
 /// A fault of a value or a row that the driver reports outside of a query.

@@ -8,7 +8,7 @@ use sqlx::{
 use super::{dialect::Postgresql, errors::translate, types};
 use crate::{
     database::{
-        row::{Columns, Read, Row},
+        row::{Columns, MalformedValues, Read, Row},
         statement::Statement,
         value::Value,
     },
@@ -29,7 +29,8 @@ pub(in crate::database) async fn fetch(
 
 /// Reads a record from each row.
 pub(in crate::database) fn read_rows<T>(rows: &[PgRow], read: Read<T>) -> Result<Vec<T>> {
-    rows.iter().map(|row| read(&Row(Columns::Postgres(row)))).collect()
+    let malformed = MalformedValues::default();
+    rows.iter().map(|row| read(&Row::new(Columns::Postgres(row), &malformed))).collect()
 }
 
 /// Runs a statement for `caller` and returns the number of rows that it changed.

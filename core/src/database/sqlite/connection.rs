@@ -10,7 +10,7 @@ use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
     database::{
         principal::{Principal, SESSION, session_ended},
-        row::{Columns, Read, Row},
+        row::{Columns, MalformedValues, Read, Row},
         statement::Statement,
         value::Value,
     },
@@ -63,9 +63,9 @@ impl Connection {
     ) -> Result<Vec<T>> {
         let mut statement = self.prepare(caller, statement, values)?;
         let mut rows = statement.raw_query();
-        let mut all = Vec::new();
+        let (mut all, malformed) = (Vec::new(), MalformedValues::default());
         while let Some(row) = rows.next().map_err(translate)? {
-            all.push(read(&Row(Columns::Sqlite(row)))?);
+            all.push(read(&Row::new(Columns::Sqlite(row), &malformed))?);
         }
         Ok(all)
     }

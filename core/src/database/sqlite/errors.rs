@@ -47,5 +47,10 @@ pub(super) fn translate(error: SqliteError) -> Error {
     // The low byte of an extended code is its primary code.
     let row = [code, code & 0xff].into_iter().find_map(|code| CODES.iter().find(|row| row.0 == code));
     let (code, kind) = row.map_or(("XX000", ErrorKind::Internal), |&(_, code, kind)| (code, kind));
-    Error::database(Some(code), kind, message).caused_by(error)
+    let error = Error::database(Some(code), kind, &message).caused_by(error);
+    // The column of "NOT NULL constraint failed: spaces.name".
+    match message.strip_prefix("NOT NULL constraint failed: ").and_then(|column| column.split_once('.')) {
+        Some((_, column)) => error.in_column(column.to_owned()),
+        None => error,
+    }
 }

@@ -1,0 +1,166 @@
+//! Size limits: too large a text, JSON value or list is refused before anything is written.
+
+use serde_json::{Value, json};
+use townsquare::{
+    Client, Config, ErrorKind, Result,
+    blocking::wait,
+    communities::{Change, CommunityPatch, DomainType, NewRegistration, SpaceType},
+    spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
+};
+use townsquare_tests::{
+    on_both_engines,
+    test_database::{Engine, TestDatabase, required},
+};
+
+const TEXT: usize = 1_000;
+const JSON: usize = 2_000;
+
+fn small(config: Config) -> Config {
+    config.max_text_size(TEXT as u64).max_json_size(JSON as u64).max_bulk_rows(5)
+}
+
+/// A JSON value whose compact text has this size.
+fn json_of(size: usize) -> Value {
+    json!({"é": "x".repeat(size - json!({"é": ""}).to_string().len())})
+}
+
+fn community(client: &Client, change: impl FnOnce(&mut CommunityPatch)) -> Result<()> {
+    let mut patch = required();
+    change(&mut patch);
+    wait(client.communities().save_community_config("town", patch)).map(drop)
+}
+
+fn too_large_values_are_refused(engine: Engine) {
+    let Some(db) = TestDatabase::with(engine, small) else { return };
+    let (spaces, fidgets, communities) = (db.service.spaces(), db.service.fidgets(), db.service.communities());
+    let space = db.space();
+    let fidget = db.fidget(space.id, "x");
+    db.community("town");
+    let text = |over: usize| "é".repeat(TEXT / 2) + &"x".repeat(over);
+    // With 0 every call succeeds; with 1 every call is refused.
+    let calls = |over: usize| {
+        let (long, large) = (text(over), json_of(JSON + over));
+        let registration = |change: fn(&mut NewRegistration, String)| {
+            let mut new = NewRegistration::new(townsquare::Uuid::new_v4(), "x", SpaceType::Token);
+            change(&mut new, text(over));
+            wait(communities.register_space(new)).map(drop)
+        };
+        let id = fidget.id;
+        let many = |rows: usize| vec![NewFidget::of_type("x"); rows];
+        [
+            ("name", wait(spaces.create_space(NewSpace::named(&long))).map(drop)),
+            ("description", wait(spaces.create_space(NewSpace::named("x").description(&long))).map(drop)),
+            (
+                "spaces[1].name",
+                wait(spaces.create_spaces(vec![NewSpace::named("x"), NewSpace::named(&long)])).map(drop),
+            ),
+            ("spaces", wait(spaces.create_spaces(vec![NewSpace::named("x"); 5 + over])).map(drop)),
+            ("name", wait(spaces.update_space(space.id, SpacePatch::new().name(&long))).map(drop)),
+            (
+                "description",
+                wait(spaces.update_space(space.id, SpacePatch::new().description(Some(long.clone())))).map(drop),
+            ),
+            ("type", wait(fidgets.create_fidget(space.id, NewFidget::of_type(&long))).map(drop)),
+            ("config", wait(fidgets.create_fidget(space.id, NewFidget::of_type("x").config(large.clone()))).map(drop)),
+            (
+                "position",
+                wait(fidgets.create_fidget(space.id, NewFidget::of_type("x").position(large.clone()))).map(drop),
+            ),
+            ("fidgets[0].config", {
+                wait(fidgets.create_fidgets(space.id, vec![NewFidget::of_type("x").config(large.clone())])).map(drop)
+            }),
+            ("fidgets", wait(fidgets.create_fidgets(space.id, many(5 + over))).map(drop)),
+            ("type", wait(fidgets.update_fidget(id, FidgetPatch::new().kind(&long))).map(drop)),
+            ("config", wait(fidgets.update_fidget(id, FidgetPatch::new().config(Some(large.clone())))).map(drop)),
+            ("positions[", wait(fidgets.save_positions(space.id, [(id, Some(large.clone()))].into())).map(drop)),
+            ("brand_config", community(&db.service, |patch| patch.brand_config = Change::Set(large.clone()))),
+            ("ui_config", community(&db.service, |patch| patch.ui_config = Change::Set(large.clone()))),
+            ("admin_email", community(&db.service, |patch| patch.admin_email = Change::Set(long.clone()))),
+            ("admin_identity_public_keys", {
+                community(&db.service, |patch| patch.admin_identity_public_keys = Change::Set(vec![long.clone()]))
+            }),
+            ("admin_identity_public_keys", {
+                let keys = vec!["x".repeat((JSON - 4) / 2 + over); 2];
+                let keys = if over == 0 { Vec::new() } else { keys };
+                community(&db.service, |patch| patch.admin_identity_public_keys = Change::Set(keys))
+            }),
+            ("navigation_config", wait(communities.update_navigation("town", Some(large.clone()))).map(drop)),
+            ("domain", wait(communities.save_community_domain("town", &long, DomainType::Custom)).map(drop)),
+            ("host", wait(communities.resolve_community(&long)).map(drop)),
+            ("community_id", wait(communities.get_active_community_config(&long)).map(drop)),
+            ("space_name", registration(|new, text| new.space_name = Some(text))),
+            ("identity_public_key", registration(|new, text| new.identity_public_key = Some(text))),
+            ("signature", registration(|new, text| new.signature = Some(text))),
+        ]
+    };
+    for (name, result) in calls(0) {
+        result.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    let tables = ["spaces", "fidgets", "community_configs", "community_domains", "\"spaceRegistrations\""];
+    let rows = || tables.map(|table| db.raw.rows(&format!("SELECT * FROM {table} ORDER BY 1")));
+    let before = rows();
+    for (name, result) in calls(1) {
+        let error = result.expect_err(name);
+        assert_eq!((error.kind(), error.code()), (ErrorKind::TooLarge, None), "{name}: {error:?}");
+        assert!(error.message().starts_with(name) && error.message().contains(", option max_"), "{name}: {error}");
+    }
+    let positions = (0..6).map(|id| (townsquare::Uuid::from_u128(id), None)).collect();
+    let error = wait(fidgets.save_positions(space.id, positions)).expect_err("six");
+    assert_eq!(error.to_string(), "Save positions failed: positions has 6 rows; the limit, option max_bulk_rows, is 5");
+    assert_eq!(rows(), before);
+}
+
+#[test]
+fn too_large_values_are_refused_on_sqlite() {
+    too_large_values_are_refused(Engine::Sqlite);
+}
+
+#[test]
+fn too_large_values_are_refused_on_postgres() {
+    too_large_values_are_refused(Engine::Postgres);
+}
+
+#[test]
+fn a_limit_of_zero_is_refused() {
+    for name in ["max_text_size", "max_json_size", "max_bulk_rows"] {
+        let config = Config::new().set(name, "0").expect("a number").data_dir("nowhere");
+        let error = wait(Client::open(config)).expect_err("out of range");
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.message().starts_with(&format!("Option {name} is 1 to ")), "{error}");
+    }
+}
+
+on_both_engines! {
+    fn the_default_limits_are_a_mebibyte_of_text_and_four_of_json(db: &TestDatabase) {
+        let space = db.space();
+        let name = |size: usize| wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("x".repeat(size))));
+        name(1 << 20).expect("a mebibyte");
+        assert_eq!(name((1 << 20) + 1).expect_err("more").kind(), ErrorKind::TooLarge);
+        let config = |size: usize| {
+            wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type("x").config(json_of(size))))
+        };
+        config(4 << 20).expect("four mebibytes");
+        assert_eq!(config((4 << 20) + 1).expect_err("more").kind(), ErrorKind::TooLarge);
+        let spaces = vec![NewSpace::named("x"); 10_001];
+        assert_eq!(wait(db.service.spaces().create_spaces(spaces)).expect_err("10,001").kind(), ErrorKind::TooLarge);
+        assert_eq!((db.raw.count("spaces"), db.raw.count("fidgets")), (1, 1));
+    }
+
+    fn a_flag_cannot_be_cleared(db: &TestDatabase) {
+        let space = db.public_space(db.user(), "shown");
+        let mut patch = SpacePatch::new().name("renamed");
+        patch.is_public = Change::Clear;
+        let error = wait(db.service.spaces().update_space(space.id, patch)).expect_err("cleared");
+        let sentence = "Update space failed: is_public is true or false and cannot be cleared";
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::InvalidInput, sentence));
+        assert_eq!(wait(db.client.spaces().get_space(space.id)).expect("still public"), space);
+        db.community("town");
+        let error = community(&db.service, |patch| patch.is_published = Change::Clear).expect_err("cleared");
+        assert_eq!(error.message(), "is_published is true or false and cannot be cleared");
+        let clear = |patch: &mut CommunityPatch| patch.custom_domain_authorized = Change::Clear;
+        let error = community(&db.service, clear).expect_err("cleared");
+        assert_eq!(error.message(), "custom_domain_authorized is true or false and cannot be cleared");
+        let active = wait(db.client.communities().get_active_community_config("town")).expect("read");
+        assert!(active.is_some(), "still published");
+    }
+}
