@@ -1,12 +1,14 @@
 //! Sign-in, accounts and sessions (SPEC 5.3, DESIGN 8).
 //!
 //! Invariant: every password is checked and every session looked up in the database; no state in memory proves that a
-//! user is signed in. An operation on accounts or sessions runs to completion even if the caller drops its future.
+//! user is signed in. An operation on accounts or sessions runs to completion even if the caller drops its future; only a
+//! caller that waits for its turn to hash a password leaves the queue and changes nothing.
 //! Passwords, tokens and hashes never reach an error, a log or a `Debug`.
 
 mod accounts;
 mod email_address;
 mod identity_claim;
+mod mailed_token;
 mod password;
 mod rate_limit;
 mod session_file;
@@ -20,14 +22,14 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-pub(crate) use self::accounts::Accounts;
+pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub use self::identity_claim::identity_claim;
-use self::{session_file::SessionFile, session_state::SessionState};
-pub use crate::model::{AuthEvent, Session, User, UserPatch};
+use self::{password::HashPermit, session_file::SessionFile, session_state::SessionState};
+pub use crate::model::{AuthEvent, Session, SignOutScope, User, UserPatch};
 use crate::{
     callbacks::Subscription,
     database::CurrentPrincipal,
-    error::{self, Error, ErrorKind, Operation, Result},
+    error::{self, Error, ErrorKind, Operation, Result, WithOperation as _},
     policy::Table,
 };
 
@@ -99,7 +101,8 @@ impl Auth {
     ///
     /// # Errors
     /// `AlreadyExists` for an address that has an account; `InvalidInput` for a malformed address, and for a password that
-    /// is not 8 to 1,024 bytes long.
+    /// is not 8 to 1,024 bytes long; `RateLimited`, with the time to wait, beyond the option
+    /// [`sign_up_limit`](crate::Config::sign_up_limit), and when too many password checks are waiting.
     ///
     /// # Examples
     ///
@@ -110,9 +113,15 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn sign_up(&self, email: &str, password: &str) -> Result<User> {
-        let (auth, email, password) = (self.clone(), email.to_owned(), password.to_owned());
-        let work = async move { auth.accounts.sign_up(&email, &password).await };
-        self.run_to_completion(Operation::SignUp, work).await
+        let prepare = async {
+            let email = email_address::validated(email)?;
+            password::check_length(password)?;
+            self.accounts.check_sign_ups().await?;
+            Ok(email)
+        };
+        let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
+        let work = |permit, email| async move { accounts.sign_up(permit, email, &password).await };
+        self.hash(Operation::SignUp, prepare, work).await
     }
 
     /// Signs in: creates a session, makes the client act as its user, and sends `SIGNED_IN` to listeners. A session that
@@ -120,7 +129,9 @@ impl Auth {
     ///
     /// # Errors
     /// `Unauthorized` for an unknown address and for a wrong password, after the same time and with the same message;
-    /// `RateLimited`, with the time to wait, after too many failures for the address.
+    /// `RateLimited`, with the time to wait, after too many failures for the address, and when too many password checks
+    /// are waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. Every 15
+    /// minutes one failure is forgotten; a sign-in forgets all.
     ///
     /// # Examples
     ///
@@ -136,13 +147,13 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn sign_in(&self, email: &str, password: &str) -> Result<Session> {
-        let (auth, email, password) = (self.clone(), email.to_owned(), password.to_owned());
-        let work = async move {
-            let session = auth.accounts.sign_in(&email, &password).await?;
+        let (auth, address, password) = (self.clone(), email.to_owned(), password.to_owned());
+        let work = |permit, ()| async move {
+            let session = auth.accounts.sign_in(permit, &address, &password).await?;
             auth.state.sign_in(&session).await?;
             Ok(session)
         };
-        self.run_to_completion(Operation::SignIn, work).await
+        self.hash(Operation::SignIn, self.accounts.check_address(email), work).await
     }
 
     /// Ends the session for every handle and process that uses it, and sends `SIGNED_OUT` to listeners. Succeeds when no
@@ -160,8 +171,29 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn sign_out(&self) -> Result<()> {
+        self.sign_out_scope(SignOutScope::Local).await
+    }
+
+    /// Ends the sessions that `scope` names: the handle's session ([`sign_out`](Auth::sign_out)), the user's other
+    /// sessions, or all of them. Does nothing when no user is signed in.
+    ///
+    /// # Errors
+    /// `Unauthorized` for [`Others`](SignOutScope::Others) and [`Global`](SignOutScope::Global) when the handle's session
+    /// has ended. Then no session ends.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use townsquare::auth::SignOutScope;
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    ///
+    /// client.auth().sign_out_scope(SignOutScope::Others)?;
+    /// assert!(client.auth().get_session()?.is_some());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn sign_out_scope(&self, scope: SignOutScope) -> Result<()> {
         let auth = self.clone();
-        self.run_to_completion(Operation::SignOut, async move { auth.state.sign_out().await }).await
+        self.run_to_completion(Operation::SignOut, async move { auth.state.sign_out(scope).await }).await
     }
 
     /// Returns the session, or `None` when no user is signed in or the session has ended. Refreshes the session first if
@@ -250,8 +282,13 @@ impl Auth {
     /// Changes the signed-in user's address or password, ends all other sessions of the user, and sends `USER_UPDATED` to
     /// listeners. An empty patch only checks the password.
     ///
+    /// A new password also replaces both tokens of this session, so that a copy of the old ones is worth nothing.
+    /// Listeners and [`get_session`](Auth::get_session) have the new tokens, also on a handle of
+    /// [`as_user`](crate::Client::as_user). A new address voids mailed tokens and the verification of the old one.
+    ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in or the password is wrong; `RateLimited` after too many failures;
+    /// `Unauthorized` when no user is signed in or the password is wrong; `RateLimited` after too many wrong passwords in
+    /// sessions of this user, which failed sign-ins do not count towards, and when too many password checks are waiting;
     /// `AlreadyExists` for an address that has an account; `InvalidInput` for a malformed address and for a password that
     /// is not 8 to 1,024 bytes long.
     ///
@@ -266,19 +303,27 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn update_user(&self, current_password: &str, patch: UserPatch) -> Result<User> {
-        let (auth, password) = (self.clone(), current_password.to_owned());
-        let work = async move {
+        let prepare = async {
             let patch = accounts::validated(patch)?;
-            let is_empty = patch == UserPatch::new();
+            self.accounts.check_user(self.state.credential()?.user_id).await?;
+            Ok(patch)
+        };
+        let (auth, password) = (self.clone(), current_password.to_owned());
+        let work = |permit, patch| async move {
             let _lock = auth.principal().lock_session().await;
             let session = auth.state.require_session()?;
-            let user = auth.accounts.update_user(&session, &password, patch).await?;
-            if !is_empty {
-                auth.state.update_user(session, user.clone());
+            if patch == UserPatch::new() {
+                return auth.accounts.confirm_user(permit, &session, &password).await;
             }
-            Ok(user)
+            let change = auth.accounts.confirm_change(permit, &session, &password, patch).await?;
+            let replaces_tokens = change.replaces_tokens();
+            let _file_lock = if replaces_tokens { auth.state.lock_file().await? } else { None };
+            let _guard = replaces_tokens.then(|| auth.principal().start_refresh());
+            let session = auth.accounts.update_user(&session, change).await?;
+            auth.state.update_user(&session);
+            Ok(session.user)
         };
-        self.run_to_completion(Operation::UpdateUser, work).await
+        self.hash(Operation::UpdateUser, prepare, work).await
     }
 
     /// Deletes the signed-in user's account with everything that belongs to it: spaces, fidgets and sessions. Sends
@@ -295,15 +340,16 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
+        let prepare = async { self.accounts.check_user(self.state.credential()?.user_id).await };
         let (auth, password) = (self.clone(), current_password.to_owned());
-        let work = async move {
+        let work = |permit, ()| async move {
             let _lock = auth.principal().lock_session().await;
             let session = auth.state.require_session()?;
-            auth.accounts.delete_own_user(&session, &password).await?;
+            auth.accounts.delete_own_user(permit, &session, &password).await?;
             auth.state.clear();
             Ok(())
         };
-        self.run_to_completion(Operation::DeleteUser, work).await
+        self.hash(Operation::DeleteUser, prepare, work).await
     }
 
     /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this.
@@ -321,7 +367,7 @@ impl Auth {
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
         let work = async {
-            self.principal().principal().caller().require_service(Table::Users)?;
+            self.require_service()?;
             self.accounts.delete_user(user_id).await
         };
         error::operation(Operation::DeleteUser, work).await
@@ -331,8 +377,8 @@ impl Auth {
     /// already linked the key.
     ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in, and for a claim with a wrong signature, for another user, older than five
-    /// minutes or more than a minute in the future; `AlreadyExists` for a key that another user has linked; `InvalidInput`
+    /// `Unauthorized` when no user is signed in, and for a claim with a wrong signature, for another user or audience, older
+    /// than five minutes or more than a minute in the future; `AlreadyExists` for a key that another user has linked; `InvalidInput`
     /// for a malformed claim.
     ///
     /// # Examples
@@ -343,17 +389,240 @@ impl Auth {
     /// # let private_key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
     ///
     /// let session = client.auth().sign_in("ann@town.example", "correct horse battery")?;
-    /// let claim = identity_claim(session.user.id, private_key, Timestamp::now())?;
+    /// let audience = client.auth().identity_audience()?;
+    /// let claim = identity_claim(session.user.id, private_key, &audience, Timestamp::now())?;
     /// client.auth().link_identity(&claim)?;
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn link_identity(&self, claim: &Json) -> Result<()> {
         let work = async {
             let credential = self.state.credential()?;
-            let public_key = identity_claim::verify(claim, credential.user_id, self.accounts.clock().now())?;
+            let audience = self.accounts.identity_audience().await?;
+            let now = self.accounts.clock().now();
+            let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
             self.accounts.link_identity(credential, public_key).await
         };
         error::operation(Operation::LinkIdentity, work).await
+    }
+
+    /// Removes an identity key, in hex, from the signed-in user. Its rights end at once; another user may link it.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the session has ended; `NotFound` for a key that the user has not
+    /// linked.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// for public_key in client.auth().identities()? {
+    ///     client.auth().unlink_identity(&public_key)?;
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
+        let work = async {
+            let credential = self.state.credential()?;
+            // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
+            let public_key = if public_key.contains('\0') { "" } else { public_key };
+            self.accounts.unlink_identity(credential, public_key.to_owned()).await
+        };
+        error::operation(Operation::UnlinkIdentity, work).await
+    }
+
+    /// Returns the identity keys of the signed-in user, in hex, in the order in which they were linked.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the session has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// println!("{} keys", client.auth().identities()?.len());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn identities(&self) -> Result<Vec<String>> {
+        let work = async { self.accounts.identities(&self.state.credential()?).await };
+        error::operation(Operation::Identities, work).await
+    }
+
+    /// Returns the audience that identity claims must be for: the option
+    /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
+    /// passes it to the one that holds the key. A restored backup has another incarnation id.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use townsquare::{Config, blocking::Client};
+    /// let client = Client::open(Config::new().data_dir("town").identity_audience("town.example"))?;
+    /// assert_eq!(client.auth().identity_audience()?, "town.example");
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn identity_audience(&self) -> Result<String> {
+        error::operation(Operation::IdentityAudience, self.accounts.identity_audience()).await
+    }
+
+    /// Makes a token by which the user with this address can [`recover`](Auth::recover) the account; `None` for an
+    /// unknown address. Only the service may do this. The token works once, within an hour, while the user has this
+    /// address and password.
+    ///
+    /// The program mails the token. It answers who asked for it alike for a known and for an unknown address, and limits
+    /// how many mails it sends to one address.
+    ///
+    /// # Errors
+    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// # fn mail(address: &str, text: String) {}
+    /// let email = "ann@town.example";
+    /// if let Some(token) = client.as_service().auth().create_recovery_token(email)? {
+    ///     mail(email, format!("https://town.example/recover#{token}"));
+    /// }
+    /// println!("If {email} has an account, a mail is on its way.");
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn create_recovery_token(&self, email: &str) -> Result<Option<String>> {
+        let work = async {
+            self.require_service()?;
+            self.accounts.create_recovery_token(email).await
+        };
+        error::operation(Operation::CreateRecoveryToken, work).await
+    }
+
+    /// Uses a token of [`create_recovery_token`](Auth::create_recovery_token): sets the password, ends every session of
+    /// the user, and signs in as [`sign_in`](Auth::sign_in) does.
+    ///
+    /// # Errors
+    /// `Unauthorized` for a token that is unknown, used, expired or void; `InvalidInput` for a password that is not 8 to
+    /// 1,024 bytes long, which does not use the token; `RateLimited` when too many password checks are waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// # let token = "tsrecover_0123";
+    /// let session = client.auth().recover(token, "a better passphrase")?;
+    /// println!("Signed in as {}", session.user.email);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn recover(&self, recovery_token: &str, new_password: &str) -> Result<Session> {
+        let prepare = async {
+            password::check_length(new_password)?;
+            self.accounts.check_recovery_token(recovery_token).await
+        };
+        let (auth, token, password) = (self.clone(), recovery_token.to_owned(), new_password.to_owned());
+        let work = |permit, ()| async move {
+            let session = auth.accounts.recover(permit, &token, &password).await?;
+            auth.state.sign_in(&session).await?;
+            Ok(session)
+        };
+        self.hash(Operation::Recover, prepare, work).await
+    }
+
+    /// Makes a token by which a user proves to receive mail at the present address; the program mails it. Only the
+    /// service may do this. The token works once, within a day, while the user has this address.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// # fn mail(address: &str, text: String) {}
+    /// let user = client.auth().sign_up("ann@town.example", "correct horse battery")?;
+    /// let token = client.as_service().auth().create_verification_token(user.id)?;
+    /// mail(&user.email, format!("https://town.example/verify#{token}"));
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn create_verification_token(&self, user_id: Uuid) -> Result<String> {
+        let work = async {
+            self.require_service()?;
+            self.accounts.create_verification_token(user_id).await
+        };
+        error::operation(Operation::CreateVerificationToken, work).await
+    }
+
+    /// Uses a token of [`create_verification_token`](Auth::create_verification_token): sets the user's
+    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; nobody is signed in by it. Sends
+    /// `USER_UPDATED` to listeners if the user is signed in on this handle.
+    ///
+    /// # Errors
+    /// `Unauthorized` for a token that is unknown, used, expired or void.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// # let token = "tsverify_0123";
+    /// let user = client.auth().verify_email(token)?;
+    /// assert!(user.email_verified_at.is_some());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn verify_email(&self, verification_token: &str) -> Result<User> {
+        let (auth, token) = (self.clone(), verification_token.to_owned());
+        let work = async move {
+            let user = auth.accounts.verify_email(&token).await?;
+            auth.state.replace_own_user(&user).await;
+            Ok(user)
+        };
+        self.run_to_completion(Operation::VerifyEmail, work).await
+    }
+
+    /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.
+    ///
+    /// # Errors
+    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// if let Some(user) = client.as_service().auth().find_user("Ann@town.example")? {
+    ///     println!("{} signed up at {}", user.email, user.created_at);
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn find_user(&self, email: &str) -> Result<Option<User>> {
+        let work = async {
+            self.require_service()?;
+            self.accounts.find_user(email).await
+        };
+        error::operation(Operation::FindUser, work).await
+    }
+
+    /// Sets a user's password and ends every session of the user. Only the service may do this.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown user; `InvalidInput` for a password that is not 8 to 1,024 bytes long; `Unauthorized`
+    /// for an anonymous caller, `Forbidden` for a user; `RateLimited` when too many password checks are waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// let service = client.as_service();
+    /// if let Some(user) = service.auth().find_user("ann@town.example")? {
+    ///     service.auth().set_password(user.id, "a better passphrase")?;
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn set_password(&self, user_id: Uuid, password: &str) -> Result<()> {
+        let prepare = async {
+            self.require_service()?;
+            password::check_length(password)?;
+            self.accounts.require_user(user_id).await.map(drop)
+        };
+        let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
+        let work = |permit, ()| async move { accounts.set_password(permit, user_id, &password).await };
+        self.hash(Operation::SetPassword, prepare, work).await
     }
 
     /// Calls `callback` with `INITIAL_SESSION` and the current session, then with every event of this handle's session, in
@@ -375,6 +644,28 @@ impl Auth {
         mut callback: impl FnMut(AuthEvent, Option<Session>) + Send + 'static,
     ) -> Subscription {
         self.state.on_auth_state_change(move |(event, session)| callback(event, session))
+    }
+
+    /// # Errors
+    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    fn require_service(&self) -> Result<()> {
+        self.principal().principal().caller().require_service(Table::Users)
+    }
+
+    /// Runs an operation that hashes a password: runs `prepare`, waits for a hash permit, then runs `work` to completion
+    /// with the permit and the result of `prepare`. A caller that drops the future before `work` begins leaves the queue.
+    async fn hash<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
+        &self,
+        operation: Operation,
+        prepare: impl Future<Output = Result<P>>,
+        work: impl FnOnce(HashPermit, P) -> F,
+    ) -> Result<T> {
+        let prepared = async {
+            let prepared = prepare.await?;
+            Ok((self.accounts.hash_permit().await?, prepared))
+        };
+        let (permit, prepared) = prepared.await.with_operation(operation)?;
+        self.run_to_completion(operation, work(permit, prepared)).await
     }
 
     /// Runs `work` as a task of the client's runtime. The task completes even if the caller drops this future, so that the

@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    auth::{Accounts, Auth},
+    auth::{AccountOptions, Accounts, Auth},
     clock::Clock,
     communities::Communities,
     config::{Config, OptionValues, Resolved},
@@ -106,14 +106,16 @@ impl Client {
         let OptionValues { durability, busy_timeout, expose_owner_email, .. } = options;
         let OptionValues { max_text_size, max_json_size, max_bulk_rows, .. } = options;
         let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
+        let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
+        let accounts = AccountOptions { sign_up_limit, identity_audience };
         let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
         let database = Database::open(database, options, handle.clone()).await?;
         let service = database.service();
-        let accounts =
-            Arc::new(Accounts::new(service.clone(), clock.clone(), handle.clone(), runtime.callbacks().clone()));
+        let callbacks = runtime.callbacks().clone();
+        let accounts = Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);

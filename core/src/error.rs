@@ -178,6 +178,15 @@ operations! {
     UpdateUser, "update_user", "Update user";
     DeleteUser, "delete_user", "Delete user";
     LinkIdentity, "link_identity", "Link identity";
+    UnlinkIdentity, "unlink_identity", "Unlink identity";
+    Identities, "identities", "List identities";
+    IdentityAudience, "identity_audience", "Get identity audience";
+    CreateRecoveryToken, "create_recovery_token", "Create recovery token";
+    Recover, "recover", "Recover";
+    CreateVerificationToken, "create_verification_token", "Create verification token";
+    VerifyEmail, "verify_email", "Verify email";
+    FindUser, "find_user", "Find user";
+    SetPassword, "set_password", "Set password";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
 }

@@ -18,7 +18,7 @@ pub use community::{
 };
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
 pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
-pub use user::{AuthEvent, Session, User, UserPatch};
+pub use user::{AuthEvent, Session, SignOutScope, User, UserPatch};
 
 /// The records that the templates of statements may name.
 pub(crate) static RECORDS: [RecordColumns; 6] = [

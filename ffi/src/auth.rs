@@ -5,6 +5,7 @@
 
 use std::{
     ffi::c_void,
+    mem::MaybeUninit,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -19,11 +20,14 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     handle,
+    identities::tsq_identities,
     record::record,
     session::{self, tsq_session},
+    sign_out_scope::{self, tsq_sign_out_scope},
     status::tsq_status,
+    string::tsq_string,
     subscription::tsq_subscription,
-    text::tsq_str,
+    text::{Terminated, tsq_str},
     user::tsq_user,
     user_patch::tsq_user_patch,
 };
@@ -89,6 +93,26 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
 pub unsafe extern "C" fn tsq_auth_sign_out(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe { act(Some(Operation::SignOut), err, || Ok(wait(auth(client)?.sign_out())?)) }
+}
+
+/// Ends the sessions of `scope`: the handle's own, the user's other sessions, or all of them. Does nothing without a
+/// session.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` for the scopes other than `TSQ_SIGN_OUT_LOCAL` when the session has
+/// ended, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_sign_out_scope(
+    client: *const tsq_client,
+    scope: MaybeUninit<tsq_sign_out_scope>,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        act(Some(Operation::SignOut), err, || {
+            let auth = auth(client)?;
+            Ok(wait(auth.sign_out_scope(sign_out_scope::read(scope)?))?)
+        })
+    }
 }
 
 /// Reads the current session. An expired access token is refreshed first.
@@ -167,7 +191,7 @@ pub unsafe extern "C" fn tsq_auth_set_session(
 }
 
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
-/// password.
+/// password. A new password also replaces both tokens of this session: `tsq_auth_get_session` returns the new ones.
 ///
 /// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
 /// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
@@ -232,7 +256,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_link_identity(
@@ -245,6 +269,183 @@ pub unsafe extern "C" fn tsq_auth_link_identity(
         act(Some(Operation::LinkIdentity), err, || {
             let (auth, claim) = (auth(client)?, argument::optional_json(claim, "claim")?);
             Ok(wait(auth.link_identity(&claim.unwrap_or(Json::Null)))?)
+        })
+    }
+}
+
+/// Removes an identity key, in 64 hex digits, from the signed-in user. Its rights end at once.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_NOT_FOUND` for a key that the user has not linked,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_unlink_identity(
+    client: *const tsq_client,
+    public_key: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        act(Some(Operation::UnlinkIdentity), err, || {
+            let auth = auth(client)?;
+            Ok(wait(auth.unlink_identity(argument::text(public_key, "public_key")?))?)
+        })
+    }
+}
+
+/// Lists the identity keys of the signed-in user, in the order in which they were linked.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_identities(
+    client: *const tsq_client,
+    out: *mut *mut tsq_identities,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(Some(Operation::Identities), out, err, || Ok(record(wait(auth(client)?.identities())?))) }
+}
+
+/// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
+/// the database.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`, and when the database fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_identity_audience(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::IdentityAudience), out, err, || {
+            Ok(Terminated::new(wait(auth(client)?.identity_audience())?))
+        })
+    }
+}
+
+/// Makes a token by which the user with this address can recover the account; the program mails it, and answers who asked
+/// for it alike for a known and for an unknown address. The service only. The token works once, within an hour, while
+/// the user has this address and password.
+///
+/// Borrows all; returns owned in `out`: NULL for an unknown address. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
+/// callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_create_recovery_token(
+    client: *const tsq_client,
+    email: tsq_str,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_any(Some(Operation::CreateRecoveryToken), out, err, || {
+            let auth = auth(client)?;
+            let token = wait(auth.create_recovery_token(argument::text(email, "email")?))?;
+            Ok(token.map(Terminated::new))
+        })
+    }
+}
+
+/// Uses a recovery token: sets the password, ends every session of the user, and signs in like `tsq_auth_sign_in`.
+///
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT` for a password that is not 8 to 1,024 bytes long,
+/// `TSQ_RATE_LIMITED`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_recover(
+    client: *const tsq_client,
+    recovery_token: tsq_str,
+    new_password: tsq_str,
+    out: *mut *mut tsq_session,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_wanted(Some(Operation::Recover), out, err, || {
+            let (auth, token) = (auth(client)?, argument::text(recovery_token, "recovery_token")?);
+            Ok(record(wait(auth.recover(token, argument::text(new_password, "new_password")?))?))
+        })
+    }
+}
+
+/// Makes a token by which a user proves to receive mail at the present address; the program mails it. The service only.
+/// The token works once, within a day, while the user has this address.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_create_verification_token(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::CreateVerificationToken), out, err, || {
+            let auth = auth(client)?;
+            let token = wait(auth.create_verification_token(argument::id(user_id, "user_id")?))?;
+            Ok(Terminated::new(token))
+        })
+    }
+}
+
+/// Uses a verification token: sets the user's `email_verified_at`. Every caller may do this; it signs nobody in.
+///
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_verify_email(
+    client: *const tsq_client,
+    verification_token: tsq_str,
+    out: *mut *mut tsq_user,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_wanted(Some(Operation::VerifyEmail), out, err, || {
+            let auth = auth(client)?;
+            Ok(record(wait(auth.verify_email(argument::text(verification_token, "verification_token")?))?))
+        })
+    }
+}
+
+/// Finds the user with an address, in any case. The service only.
+///
+/// Borrows all; returns owned in `out`: NULL when no user has the address. Fails with `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_find_user(
+    client: *const tsq_client,
+    email: tsq_str,
+    out: *mut *mut tsq_user,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_any(Some(Operation::FindUser), out, err, || {
+            let auth = auth(client)?;
+            Ok(wait(auth.find_user(argument::text(email, "email")?))?.map(record))
+        })
+    }
+}
+
+/// Sets a user's password and ends every session of the user. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_RATE_LIMITED`, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_set_password(
+    client: *const tsq_client,
+    user_id: tsq_str,
+    password: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        act(Some(Operation::SetPassword), err, || {
+            let (auth, user_id) = (auth(client)?, argument::id(user_id, "user_id")?);
+            Ok(wait(auth.set_password(user_id, argument::text(password, "password")?))?)
         })
     }
 }

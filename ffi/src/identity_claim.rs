@@ -13,8 +13,9 @@ use crate::{
 };
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
-/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
+/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// (microseconds). Needs no client, so it can run where the key is
 /// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
@@ -22,6 +23,7 @@ use crate::{
 pub unsafe extern "C" fn tsq_identity_claim(
     user_id: tsq_str,
     private_key: tsq_str,
+    audience: tsq_str,
     timestamp: i64,
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
@@ -31,9 +33,10 @@ pub unsafe extern "C" fn tsq_identity_claim(
         produce(None, out, err, || {
             let user_id = argument::id(user_id, "user_id")?;
             let private_key = argument::text(private_key, "private_key")?;
+            let audience = argument::text(audience, "audience")?;
             let timestamp = Timestamp::from_microsecond(timestamp)
                 .map_err(|_| Failure::invalid_input("Argument timestamp is out of range"))?;
-            json(&identity_claim(user_id, private_key, timestamp)?)
+            json(&identity_claim(user_id, private_key, audience, timestamp)?)
         })
     }
 }

@@ -71,6 +71,10 @@ mod subscription;
 
 mod identity_claim;
 
+mod identities;
+
+mod sign_out_scope;
+
 mod auth;
 
 mod fidget;

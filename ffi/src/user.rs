@@ -1,6 +1,6 @@
 //! Users: the struct of a row (SPEC 2.5).
 
-use townsquare::auth::User;
+use townsquare::{Timestamp, auth::User};
 
 use crate::{
     call::produce,
@@ -24,6 +24,10 @@ pub struct tsq_user {
     pub created_at: i64,
     /// Time of the last change, in microseconds; never goes back.
     pub updated_at: i64,
+    /// Whether `email_verified_at` has a value.
+    pub has_email_verified_at: bool,
+    /// Time at which the user proved to receive mail at the address, in microseconds; 0 without one.
+    pub email_verified_at: i64,
 }
 
 impl Record for tsq_user {
@@ -35,6 +39,8 @@ impl Record for tsq_user {
             email: text::view(&user.email),
             created_at: user.created_at.as_microsecond(),
             updated_at: user.updated_at.as_microsecond(),
+            has_email_verified_at: user.email_verified_at.is_some(),
+            email_verified_at: user.email_verified_at.map_or(0, Timestamp::as_microsecond),
         }
     }
 }

@@ -26,6 +26,11 @@ public:
     [[nodiscard]] std::string_view email() const noexcept { return detail::view(user_->email); }
     [[nodiscard]] Timestamp created_at() const noexcept { return detail::timestamp(user_->created_at); }
     [[nodiscard]] Timestamp updated_at() const noexcept { return detail::timestamp(user_->updated_at); }
+    /// When the user proved to receive mail at the address.
+    [[nodiscard]] std::optional<Timestamp> email_verified_at() const noexcept {
+        if (!user_->has_email_verified_at) return std::nullopt;
+        return detail::timestamp(user_->email_verified_at);
+    }
     [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_user_json(user_, out, err); });
     }
@@ -63,13 +68,33 @@ private:
 /// The name of an event (`SIGNED_IN`).
 [[nodiscard]] inline std::string_view name(tsq_auth_event event) noexcept { return detail::view(tsq_auth_event_name(event)); }
 
-/// Signs a claim for Auth::link_identity: JSON. `private_key` is an Ed25519 seed in hex.
-[[nodiscard]] inline std::string identity_claim(std::string_view user_id, std::string_view private_key, Timestamp timestamp) {
+/// Signs a claim for Auth::link_identity: JSON. `private_key` is an Ed25519 seed in hex; `audience` is that of
+/// Auth::identity_audience.
+[[nodiscard]] inline std::string identity_claim(std::string_view user_id, std::string_view private_key,
+                                                std::string_view audience, Timestamp timestamp) {
     return detail::json([&](auto out, auto err) {
         const std::int64_t micros = timestamp.time_since_epoch().count();
-        return tsq_identity_claim(detail::text(user_id), detail::text(private_key), micros, out, err);
+        return tsq_identity_claim(detail::text(user_id), detail::text(private_key), detail::text(audience), micros, out, err);
     });
 }
+
+/// The identity keys of a user, in the order in which they were linked: a view.
+class Identities {
+public:
+    using Handle = detail::Handle<tsq_identities, tsq_identities_free>;
+
+    explicit Identities(const tsq_identities *identities) noexcept : identities_(identities) {}
+    [[nodiscard]] std::size_t size() const noexcept { return identities_->public_keys_len; }
+    /// A public key in hex; `index` must be below size().
+    [[nodiscard]] std::string_view operator[](std::size_t index) const noexcept {
+        return detail::view(identities_->public_keys[index]);
+    }
+
+    [[nodiscard]] const tsq_identities *get() const noexcept { return identities_; }
+
+private:
+    const tsq_identities *identities_;
+};
 
 /// Receives events of a session; the session lives until the callback returns. Runs on threads of the library; exceptions
 /// that it throws are dropped.
@@ -139,6 +164,10 @@ public:
     void sign_out() const {
         detail::act([this](auto err) { return tsq_auth_sign_out(client_, err); });
     }
+    /// The handle's session, the user's other sessions, or all of them.
+    void sign_out(tsq_sign_out_scope scope) const {
+        detail::act([&](auto err) { return tsq_auth_sign_out_scope(client_, scope, err); });
+    }
     /// Absent without a session.
     [[nodiscard]] std::optional<Owned<Session>> get_session() const {
         return detail::owned_if_any<Session>([this](auto out, auto err) { return tsq_auth_get_session(client_, out, err); });
@@ -174,6 +203,51 @@ public:
     /// A claim of identity_claim.
     void link_identity(std::string_view claim) const {
         detail::act([&](auto err) { return tsq_auth_link_identity(client_, detail::text(claim), err); });
+    }
+    void unlink_identity(std::string_view public_key) const {
+        detail::act([&](auto err) { return tsq_auth_unlink_identity(client_, detail::text(public_key), err); });
+    }
+    [[nodiscard]] Owned<Identities> identities() const {
+        return detail::owned<Identities>([this](auto out, auto err) { return tsq_auth_identities(client_, out, err); });
+    }
+    /// The audience that claims must be for.
+    [[nodiscard]] std::string identity_audience() const {
+        return detail::json([this](auto out, auto err) { return tsq_auth_identity_audience(client_, out, err); });
+    }
+    /// The service only; the program mails the token. Absent for an unknown address.
+    [[nodiscard]] std::optional<std::string> create_recovery_token(std::string_view email) const {
+        const auto token = detail::make<detail::Handle<tsq_string, tsq_string_free>>([&](auto out, auto err) {
+            return tsq_auth_create_recovery_token(client_, detail::text(email), out, err);
+        });
+        if (token == nullptr) return std::nullopt;
+        return std::string(detail::view(tsq_string_view(token.get())));
+    }
+    /// Sets the password, ends every session of the user and signs in.
+    Owned<Session> recover(std::string_view recovery_token, std::string_view new_password) const {
+        return detail::owned<Session>([&](auto out, auto err) {
+            return tsq_auth_recover(client_, detail::text(recovery_token), detail::text(new_password), out, err);
+        });
+    }
+    /// The service only; the program mails the token.
+    [[nodiscard]] std::string create_verification_token(std::string_view user_id) const {
+        return detail::json([&](auto out, auto err) {
+            return tsq_auth_create_verification_token(client_, detail::text(user_id), out, err);
+        });
+    }
+    Owned<User> verify_email(std::string_view verification_token) const {
+        return detail::owned<User>([&](auto out, auto err) {
+            return tsq_auth_verify_email(client_, detail::text(verification_token), out, err);
+        });
+    }
+    /// The service only. Absent when no user has the address.
+    [[nodiscard]] std::optional<Owned<User>> find_user(std::string_view email) const {
+        return detail::owned_if_any<User>([&](auto out, auto err) {
+            return tsq_auth_find_user(client_, detail::text(email), out, err);
+        });
+    }
+    /// The service only. Ends every session of the user.
+    void set_password(std::string_view user_id, std::string_view password) const {
+        detail::act([&](auto err) { return tsq_auth_set_password(client_, detail::text(user_id), detail::text(password), err); });
     }
     /// Calls `callback` with the current session, then with every event, in order.
     [[nodiscard]] Subscription on_auth_state_change(AuthCallback callback) const {

@@ -4,7 +4,11 @@
 //! or a token, and the `repr` of a session shows none either.
 
 use pyo3::{prelude::*, types::PyDict};
-use townsquare::{Operation, auth::UserPatch, config::Clock};
+use townsquare::{
+    Operation,
+    auth::{SignOutScope, UserPatch},
+    config::Clock,
+};
 
 use crate::{
     area::area,
@@ -42,10 +46,13 @@ impl Methods {
         })
     }
 
-    /// Ends the session in every handle and process. Does nothing without one.
-    fn sign_out<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+    /// Ends this session, the user's other sessions, or all of them. Does nothing without a session.
+    #[pyo3(signature = (scope = None))]
+    #[pyo3(text_signature = "($self, scope='local')")]
+    fn sign_out<'py>(&self, py: Python<'py>, scope: Option<TextArg>) -> MethodResult<'py> {
         self.runner.run(py, Operation::SignOut, |client| async move {
-            client.get()?.auth().sign_out().await?;
+            let scope = scope.map_or(Ok(SignOutScope::Local), sign_out_scope)?;
+            client.get()?.auth().sign_out_scope(scope).await?;
             Ok(NoValue)
         })
     }
@@ -137,6 +144,72 @@ impl Methods {
         })
     }
 
+    /// Removes an identity key from the signed-in user.
+    fn unlink_identity<'py>(&self, py: Python<'py>, public_key: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::UnlinkIdentity, |client| async move {
+            client.get()?.auth().unlink_identity(&public_key.value("public_key")?).await?;
+            Ok(NoValue)
+        })
+    }
+
+    /// Returns the linked public keys of the signed-in user, the oldest link first.
+    fn identities<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Identities, |client| async move { Ok(client.get()?.auth().identities().await?) })
+    }
+
+    /// Returns the audience that identity claims must be for.
+    fn identity_audience<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::IdentityAudience, |client| async move {
+            Ok(client.get()?.auth().identity_audience().await?)
+        })
+    }
+
+    /// Makes a recovery token, which the program mails; None for an unknown address. For the service.
+    fn create_recovery_token<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::CreateRecoveryToken, |client| async move {
+            Ok(client.get()?.auth().create_recovery_token(&email.value("email")?).await?)
+        })
+    }
+
+    /// Sets a new password by a recovery token, ends all sessions of the user and signs in.
+    fn recover<'py>(&self, py: Python<'py>, recovery_token: TextArg, new_password: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Recover, |client| async move {
+            let (token, password) = (recovery_token.value("recovery_token")?, new_password.value("new_password")?);
+            Ok(Session(client.get()?.auth().recover(&token, &password).await?))
+        })
+    }
+
+    /// Makes a verification token, which the program mails. For the service.
+    fn create_verification_token<'py>(&self, py: Python<'py>, user_id: IdArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::CreateVerificationToken, |client| async move {
+            Ok(client.get()?.auth().create_verification_token(user_id.value("user_id")?).await?)
+        })
+    }
+
+    /// Records by a verification token that a user receives mail at the address. Returns the user.
+    fn verify_email<'py>(&self, py: Python<'py>, verification_token: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::VerifyEmail, |client| async move {
+            let token = verification_token.value("verification_token")?;
+            Ok(User(client.get()?.auth().verify_email(&token).await?))
+        })
+    }
+
+    /// Returns the user with an address, or None. For the service.
+    fn find_user<'py>(&self, py: Python<'py>, email: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::FindUser, |client| async move {
+            Ok(client.get()?.auth().find_user(&email.value("email")?).await?.map(User))
+        })
+    }
+
+    /// Sets a user's password and ends the user's sessions. For the service.
+    fn set_password<'py>(&self, py: Python<'py>, user_id: IdArg, password: TextArg) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::SetPassword, |client| async move {
+            let (user_id, password) = (user_id.value("user_id")?, password.value("password")?);
+            client.get()?.auth().set_password(user_id, &password).await?;
+            Ok(NoValue)
+        })
+    }
+
     /// Calls `callback(event, session)` once with INITIAL_SESSION, then for every event of this client's session.
     fn on_auth_state_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
         self.runner.run(py, "on_auth_state_change", |client| async move {
@@ -161,19 +234,26 @@ fn required_text(update: Update<TextArg>, name: &str) -> Result<Option<String>, 
     }
 }
 
+fn sign_out_scope(scope: TextArg) -> Result<SignOutScope, Failure> {
+    let name = scope.value("scope")?;
+    let known = SignOutScope::ALL.into_iter().find(|scope| scope.as_str() == name);
+    known.ok_or_else(|| Failure::invalid_input("scope is 'local', 'others' or 'global'"))
+}
+
 /// A claim that a user holds an identity key. `link_identity` takes it for five minutes.
 #[pyfunction]
-#[pyo3(signature = (user_id, private_key, *, timestamp = None))]
+#[pyo3(signature = (user_id, private_key, audience, *, timestamp = None))]
 pub(crate) fn identity_claim<'py>(
     py: Python<'py>,
     user_id: IdArg,
     private_key: TextArg,
+    audience: TextArg,
     timestamp: Option<DateTimeArg>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let timestamp = timestamp.map_or_else(|| Clock::default().now(), |DateTimeArg(timestamp)| timestamp);
     let claim = || {
         let (user_id, key) = (user_id.value("user_id")?, private_key.value("private_key")?);
-        Ok(townsquare::auth::identity_claim(user_id, &key, timestamp)?)
+        Ok(townsquare::auth::identity_claim(user_id, &key, &audience.value("audience")?, timestamp)?)
     };
     let claim = claim().map_err(|failure: Failure| failure.into_exception(py, None))?;
     Ok(PyJson(&claim).into_pyobject(py)?.cast_into()?)
@@ -190,6 +270,8 @@ record! {
         created_at: user.created_at,
         /// When the row last changed, UTC.
         updated_at: user.updated_at,
+        /// When the user proved to receive mail at the address, UTC, or None.
+        email_verified_at: user.email_verified_at,
     }
 }
 

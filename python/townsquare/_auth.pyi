@@ -10,13 +10,17 @@ from typing_extensions import TypeAlias
 from ._client import _Id, _Record
 
 _Event: TypeAlias = Literal["INITIAL_SESSION", "SIGNED_IN", "SIGNED_OUT", "TOKEN_REFRESHED", "USER_UPDATED"]
+_SignOutScope: TypeAlias = Literal["local", "others", "global"]
 _Listener: TypeAlias = Callable[[_Event, Optional[Session]], object]
 
-def identity_claim(user_id: _Id, private_key: str, *, timestamp: Optional[datetime] = None) -> dict[str, Any]:
-    """Signs a claim that a user holds an identity key, for `link_identity`: `{publicKey, userId, timestamp, signature}`.
+def identity_claim(user_id: _Id, private_key: str, audience: str, *, timestamp: Optional[datetime] = None) -> dict[str, Any]:
+    """Signs a claim that a user holds an identity key, for `link_identity`.
+
+    The claim is `{publicKey, userId, audience, timestamp, signature}`.
 
     Args:
         private_key: The Ed25519 seed, as 64 hex digits. The library neither stores nor shows it.
+        audience: The deployment that the claim is for: its `client.auth.identity_audience()`.
         timestamp: An aware datetime; by default the current time. The claim is valid for five minutes.
 
     Raises:
@@ -37,6 +41,8 @@ class Auth:
         Raises:
             AlreadyExistsError: The address has an account.
             InvalidInputError: The address is malformed, or the password is not 8 to 1,024 bytes long.
+            RateLimitedError: More accounts than `sign_up_limit` were created within an hour, or too many calls wait to hash
+                a password; `retry_after` is the wait in seconds.
         """
 
     def sign_in(self, email: str, password: str) -> Session:
@@ -44,11 +50,18 @@ class Auth:
 
         Raises:
             AuthError: The address or the password is wrong (`unauthorized`). The error does not say which.
-            RateLimitedError: The address had too many failures; `retry_after` is the wait in seconds.
+            RateLimitedError: The address had too many failures, or too many calls wait to hash a password; `retry_after` is
+                the wait in seconds.
         """
 
-    def sign_out(self) -> None:
-        """Ends the session in every handle and process. Does nothing without a session."""
+    def sign_out(self, scope: _SignOutScope = "local") -> None:
+        """Ends this session in every handle and process, the user's other sessions, or all of them.
+
+        Does nothing without a session.
+
+        Raises:
+            AuthError: The scope is not "local" and the session has ended. Then no session ends.
+        """
 
     def get_session(self) -> Optional[Session]:
         """Returns the session, or None without one and for one that has ended. Refreshes an expired access token first."""
@@ -73,11 +86,12 @@ class Auth:
     def update_user(self, *, current_password: str, email: str = ..., password: str = ...) -> User:
         """Changes the signed-in user's address or password, and ends the user's other sessions.
 
-        Without a change it only checks the password.
+        Without a change it only checks the password. A new password also replaces both tokens of this session: `get_session`
+        returns the new ones. A new address voids mailed tokens and the verification of the old one.
 
         Raises:
             AuthError: There is no session, or the current password is wrong.
-            RateLimitedError: As `sign_in`.
+            RateLimitedError: There were too many wrong passwords in sessions of this user. Failed sign-ins do not count.
             AlreadyExistsError: The address has an account.
             InvalidInputError: The new address or password is malformed.
         """
@@ -98,9 +112,84 @@ class Auth:
         """Links an identity key to the signed-in user. `identity_claim` makes the claim. A second call does nothing.
 
         Raises:
-            AuthError: There is no session, or the claim is forged, another user's, older than five minutes or in the future.
+            AuthError: There is no session, or the claim is forged, another user's, for another audience, older than five
+                minutes or in the future.
             AlreadyExistsError: Another user has linked the key.
             InvalidInputError: The mapping is not a claim. A signed file is not one.
+        """
+
+    def unlink_identity(self, public_key: str) -> None:
+        """Removes an identity key from the signed-in user. Its rights end at once.
+
+        Raises:
+            AuthError: There is no session.
+            NotFoundError: The user has not linked the key.
+        """
+
+    def identities(self) -> list[str]:
+        """Returns the linked public keys of the signed-in user, in hex, the oldest link first.
+
+        Raises:
+            AuthError: There is no session.
+        """
+
+    def identity_audience(self) -> str:
+        """Returns the audience that identity claims must be for.
+
+        It is the option `identity_audience`, by default the incarnation id of the database, which `Client.restore` changes.
+        """
+
+    def create_recovery_token(self, email: str) -> Optional[str]:
+        """Makes a token by which the user with this address can `recover` the account. For the service.
+
+        The program mails the token. It works once, within an hour, while the user has this address and password. None for an
+        unknown address: answer who asked alike, and limit how many mails you send to an address.
+
+        Raises:
+            AuthError: The caller is not the service.
+        """
+
+    def recover(self, recovery_token: str, new_password: str) -> Session:
+        """Sets a new password by a recovery token, ends all sessions of the user, and signs in as `sign_in` does.
+
+        Raises:
+            AuthError: The token is unknown, used, expired or void.
+            InvalidInputError: The password is not 8 to 1,024 bytes long. The token stays valid.
+            RateLimitedError: Too many calls wait to hash a password.
+        """
+
+    def create_verification_token(self, user_id: _Id) -> str:
+        """Makes a token by which a user proves to receive mail at the present address. For the service.
+
+        The program mails the token. It works once, within a day, while the user has this address.
+
+        Raises:
+            AuthError: The caller is not the service.
+            NotFoundError: The user does not exist.
+        """
+
+    def verify_email(self, verification_token: str) -> User:
+        """Sets `email_verified_at` of the user of a verification token, and returns the user. Signs nobody in.
+
+        Raises:
+            AuthError: The token is unknown, used, expired or void.
+        """
+
+    def find_user(self, email: str) -> Optional[User]:
+        """Returns the user with an address, in any case, or None. For the service.
+
+        Raises:
+            AuthError: The caller is not the service.
+        """
+
+    def set_password(self, user_id: _Id, password: str) -> None:
+        """Sets a user's password and ends all sessions of the user. For the service.
+
+        Raises:
+            AuthError: The caller is not the service.
+            NotFoundError: The user does not exist.
+            InvalidInputError: The password is not 8 to 1,024 bytes long.
+            RateLimitedError: Too many calls wait to hash a password.
         """
 
     def on_auth_state_change(self, callback: _Listener) -> Subscription:
@@ -124,7 +213,7 @@ class AsyncAuth:
     async def sign_in(self, email: str, password: str) -> Session:
         """See `Auth.sign_in`."""
 
-    async def sign_out(self) -> None:
+    async def sign_out(self, scope: _SignOutScope = "local") -> None:
         """See `Auth.sign_out`."""
 
     async def get_session(self) -> Optional[Session]:
@@ -145,6 +234,33 @@ class AsyncAuth:
     async def link_identity(self, claim: Mapping[str, Any]) -> None:
         """See `Auth.link_identity`."""
 
+    async def unlink_identity(self, public_key: str) -> None:
+        """See `Auth.unlink_identity`."""
+
+    async def identities(self) -> list[str]:
+        """See `Auth.identities`."""
+
+    async def identity_audience(self) -> str:
+        """See `Auth.identity_audience`."""
+
+    async def create_recovery_token(self, email: str) -> Optional[str]:
+        """See `Auth.create_recovery_token`."""
+
+    async def recover(self, recovery_token: str, new_password: str) -> Session:
+        """See `Auth.recover`."""
+
+    async def create_verification_token(self, user_id: _Id) -> str:
+        """See `Auth.create_verification_token`."""
+
+    async def verify_email(self, verification_token: str) -> User:
+        """See `Auth.verify_email`."""
+
+    async def find_user(self, email: str) -> Optional[User]:
+        """See `Auth.find_user`."""
+
+    async def set_password(self, user_id: _Id, password: str) -> None:
+        """See `Auth.set_password`."""
+
     async def on_auth_state_change(self, callback: _Listener) -> Subscription:
         """See `Auth.on_auth_state_change`."""
 
@@ -160,6 +276,8 @@ class User(_Record):
     """When the user signed up, UTC."""
     updated_at: Final[datetime]
     """When the row last changed, UTC."""
+    email_verified_at: Final[Optional[datetime]]
+    """When the user proved to receive mail at the address, UTC; None before, and after a change of the address."""
 
 @final
 class Session(_Record):

@@ -70,8 +70,17 @@ INSERT INTO townsquare_database (only_row, incarnation) VALUES (1, lower(hex(ran
 -- The fencing token of a lease: it grows with every change of holder, so that a write of an earlier holder is refused.
 ALTER TABLE townsquare_leases ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
 
--- When the user proved to receive mail at the address; NULL: not yet.
-ALTER TABLE townsquare_credentials ADD COLUMN email_verified_at TEXT;
+-- Failed password checks decay: `decayed_at` is the time up to which the count has decayed. A key is the hash of an address,
+-- of a user's id, or of the word for all sign-ups.
+ALTER TABLE townsquare_failures RENAME COLUMN address_hash TO key_hash;
+ALTER TABLE townsquare_failures RENAME COLUMN first_at TO decayed_at;
+
+-- The users who proved to receive mail at an address. A row counts while the user has that address.
+CREATE TABLE townsquare_verified_emails (
+    user_id     TEXT PRIMARY KEY NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    email       TEXT NOT NULL,
+    verified_at TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Tokens for one use that the host mails: to recover an account or to verify an address. Only SHA-256 hashes are stored.
 CREATE TABLE townsquare_mailed_tokens (

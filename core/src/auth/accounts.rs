@@ -2,20 +2,22 @@
 //!
 //! Invariant: each transaction that relies on a checked password confirms that the password has not changed since.
 
+use jiff::Timestamp;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::{
     email_address,
+    mailed_token::Purpose,
     password::{self, HashPermit, PasswordCheck, PasswordHasher},
-    rate_limit::RateLimit,
-    session_store::{SessionStore, VerifiedLogin, confirm_password, invalid_credentials, require_session},
+    rate_limit::{self, CountKey, RateLimit},
+    session_store::{SessionStore, TokenPair, VerifiedLogin, confirm_password, invalid_credentials, require_session},
     statements::{self as sql, Account},
     token,
 };
 use crate::{
     clock::Clock,
-    database::{Credential, Scope, session_ended},
+    database::{Credential, Scope, Transaction, session_ended},
     error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
 };
@@ -28,16 +30,38 @@ pub(crate) struct Accounts {
     sessions: SessionStore,
     rate_limit: RateLimit,
     hasher: PasswordHasher,
+    /// The option `identity_audience`.
+    identity_audience: Option<String>,
     runtime: Handle,
     callbacks: Handle,
 }
 
+/// The options of accounts.
+pub(crate) struct AccountOptions {
+    pub(crate) sign_up_limit: u32,
+    pub(crate) identity_audience: Option<String>,
+}
+
+/// A checked change of the account of a session, to be stored.
+pub(super) struct AccountChange {
+    account: Account,
+    email: Option<String>,
+    password_hash: Option<String>,
+}
+
 impl Accounts {
     /// Work and timers run on `runtime`, callbacks of sessions on `callbacks`.
-    pub(crate) fn new(service: Scope, clock: Clock, runtime: Handle, callbacks: Handle) -> Accounts {
+    pub(crate) fn new(
+        service: Scope,
+        clock: Clock,
+        options: AccountOptions,
+        runtime: Handle,
+        callbacks: Handle,
+    ) -> Accounts {
         Accounts {
             sessions: SessionStore::new(service.clone(), clock.clone()),
-            rate_limit: RateLimit::new(service.clone(), clock.clone()),
+            rate_limit: RateLimit::new(service.clone(), clock.clone(), options.sign_up_limit),
+            identity_audience: options.identity_audience,
             hasher: PasswordHasher::new(runtime.clone()),
             scope: service,
             clock,
@@ -62,33 +86,66 @@ impl Accounts {
         &self.callbacks
     }
 
-    pub(super) async fn sign_up(&self, email: &str, password: &str) -> Result<User> {
-        let email = email_address::validated(email)?;
-        password::check_length(password)?;
-        let hash = self.hasher.permit().await?.hash(password).await?;
-        let now = self.clock.now();
+    /// The service's scope: no policy restricts its statements.
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
+    ///
+    /// # Errors
+    /// `RateLimited` when too many callers wait.
+    pub(super) async fn hash_permit(&self) -> Result<HashPermit> {
+        self.hasher.permit().await
+    }
+
+    /// # Errors
+    /// `RateLimited` while no account can be created. [`Accounts::sign_up`] checks this again.
+    pub(super) async fn check_sign_ups(&self) -> Result<()> {
+        self.rate_limit.check_sign_ups().await
+    }
+
+    /// # Errors
+    /// `RateLimited` while sign-ins with the address have to wait. [`Accounts::sign_in`] checks this again.
+    pub(super) async fn check_address(&self, email: &str) -> Result<()> {
+        match email_address::validated(email) {
+            Ok(email) => self.rate_limit.check(&CountKey::address(&email)).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// `RateLimited` while confirmations of the user's password have to wait. The operations check this again.
+    pub(super) async fn check_user(&self, id: Uuid) -> Result<()> {
+        self.rate_limit.check(&CountKey::user(id)).await
+    }
+
+    /// Creates an account. `email` and `password` have been validated.
+    pub(super) async fn sign_up(&self, permit: HashPermit, email: String, password: &str) -> Result<User> {
+        let hash = permit.hash(password).await?;
+        drop(permit);
+        let (now, limit) = (self.clock.now(), self.rate_limit.sign_up_limit());
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let values = [Uuid::new_v4().into(), email.into(), now.into()];
-                let user = transaction.fetch_optional(&sql::INSERT_USER, &values, sql::user).await?;
-                let user = user.ok_or_else(Error::not_found)?;
-                transaction.execute(&sql::INSERT_CREDENTIALS, &[user.id.into(), hash.into(), now.into()]).await?;
-                Ok(user)
+                RateLimit::count_sign_up(transaction, limit, now).await?;
+                let id = Uuid::new_v4();
+                transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await?;
+                transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
+                get_user(transaction, id).await?.ok_or_else(Error::not_found)
             })
         });
         insert.await
     }
 
-    /// Checks the password and creates a session.
-    pub(super) async fn sign_in(&self, email: &str, password: &str) -> Result<Session> {
-        let email = email_address::normalised(email);
-        let address_hash = token::hash(&email);
-        // Fails without waiting for a hash permit.
-        self.rate_limit.check(&address_hash).await?;
-        // No account has an empty address or one with a NUL, which PostgreSQL would refuse as a parameter.
-        let email = if email.contains('\0') { "" } else { &email };
+    /// Checks the password and creates a session. Text that is no address fails after the same time as an unknown one.
+    pub(super) async fn sign_in(&self, permit: HashPermit, email: &str, password: &str) -> Result<Session> {
+        let Ok(email) = email_address::validated(email) else {
+            permit.check(password, None).await?;
+            return Err(invalid_credentials());
+        };
+        let count_key = CountKey::address(&email);
         let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &[email.into()], sql::account).await?;
-        let (check, permit) = self.check_password(&address_hash, password, account.as_ref()).await?;
+        let check = self.check_password(&permit, &count_key, password, account.as_ref()).await?;
         drop(permit);
         let new_password_hash = match check {
             PasswordCheck::Wrong => return Err(invalid_credentials()),
@@ -96,42 +153,80 @@ impl Accounts {
             PasswordCheck::RightAndRehashed(hash) => Some(hash),
         };
         let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
-        self.sessions.sign_in(VerifiedLogin { user, password_hash, new_password_hash, address_hash }).await
+        self.sessions.sign_in(VerifiedLogin { user, password_hash, new_password_hash, count_key }).await
     }
 
-    /// Changes the account of `session` and ends the user's other sessions. An empty patch only checks the password.
-    /// `patch` is one that [`validated`] returned.
-    pub(super) async fn update_user(&self, session: &Session, password: &str, patch: UserPatch) -> Result<User> {
-        let (account, permit) = self.confirm_account(session, password).await?;
-        if patch == UserPatch::new() {
-            return Ok(account.user);
-        }
-        let hash = match &patch.password {
+    /// Checks the password of the account of `session` and hashes the new one. `patch` is one that [`validated`] returned.
+    pub(super) async fn confirm_change(
+        &self,
+        permit: HashPermit,
+        session: &Session,
+        password: &str,
+        patch: UserPatch,
+    ) -> Result<AccountChange> {
+        let account = self.confirm_account(&permit, session, password).await?;
+        let password_hash = match &patch.password {
             Some(password) => Some(permit.hash(password).await?),
             None => None,
         };
-        drop(permit);
+        let email = patch.email.filter(|email| *email != account.user.email);
+        Ok(AccountChange { account, email, password_hash })
+    }
+
+    /// Stores a change of the account of `session` and ends the user's other sessions. A new password also replaces the
+    /// tokens of `session`; a new address voids mailed tokens and the verification of the old one. Returns the session.
+    pub(super) async fn update_user(&self, session: &Session, change: AccountChange) -> Result<Session> {
         let access_hash = token::hash(&session.access_token);
-        let (id, now) = (account.user.id, self.clock.now());
+        let (id, now) = (change.account.user.id, self.clock.now());
+        let tokens = match &change.password_hash {
+            Some(_) => Some(TokenPair::new(now)?),
+            None => None,
+        };
         let update = self.scope.write(move |transaction| {
             Box::pin(async move {
+                let AccountChange { account, email, password_hash } = change;
                 confirm_password(transaction, id, &account.password_hash, &account.password_hash).await?;
                 require_session(transaction, &access_hash).await?;
-                if let Some(hash) = hash {
-                    transaction.execute(&sql::SET_PASSWORD_HASH, &[id.into(), hash.into(), now.into()]).await?;
+                transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.as_str().into()]).await?;
+                if let Some(hash) = password_hash {
+                    transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
+                    Purpose::Recovery.void_tokens(transaction, id).await?;
                 }
-                let values = [id.into(), patch.email.into(), now.into()];
-                let user = transaction.fetch_optional(&sql::UPDATE_USER, &values, sql::user).await?;
-                transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.into()]).await?;
-                user.ok_or_else(session_ended)
+                if email.is_some() {
+                    transaction.execute(&sql::DELETE_MAILED_TOKENS, &[id.into()]).await?;
+                    transaction.execute(&sql::DELETE_VERIFIED_EMAIL, &[id.into()]).await?;
+                }
+                transaction.execute(&sql::UPDATE_USER, &[id.into(), email.into(), now.into()]).await?;
+                if let Some(tokens) = &tokens {
+                    tokens.replace(transaction, &access_hash, now).await?;
+                }
+                rate_limit::clear(transaction, &CountKey::user(id)).await?;
+                let user = get_user(transaction, id).await?.ok_or_else(session_ended)?;
+                Ok((user, tokens))
             })
         });
-        update.await
+        let (user, tokens) = update.await?;
+        Ok(match tokens {
+            Some(tokens) => tokens.into_session(user),
+            None => Session { user, ..session.clone() },
+        })
+    }
+
+    /// Checks the password of the account of `session` and changes nothing. Returns the user.
+    pub(super) async fn confirm_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<User> {
+        let account = self.confirm_account(&permit, session, password).await?;
+        drop(permit);
+        let id = account.user.id;
+        let clear = self.scope.write(move |transaction| {
+            Box::pin(async move { rate_limit::clear(transaction, &CountKey::user(id)).await })
+        });
+        clear.await?;
+        Ok(account.user)
     }
 
     /// Deletes the account of `session`.
-    pub(super) async fn delete_own_user(&self, session: &Session, password: &str) -> Result<()> {
-        let (account, permit) = self.confirm_account(session, password).await?;
+    pub(super) async fn delete_own_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<()> {
+        let account = self.confirm_account(&permit, session, password).await?;
         drop(permit);
         let access_hash = token::hash(&session.access_token);
         let delete = self.scope.write(move |transaction| {
@@ -143,6 +238,29 @@ impl Accounts {
             })
         });
         delete.await
+    }
+
+    /// Finds the user with an address; `None` for text that is no address.
+    pub(super) async fn find_user(&self, email: &str) -> Result<Option<User>> {
+        let Ok(email) = email_address::validated(email) else { return Ok(None) };
+        self.scope.fetch_optional(&sql::FIND_USER, &[email.into()], sql::user).await
+    }
+
+    /// Sets a password and ends every session of the user. `password` has been validated.
+    pub(super) async fn set_password(&self, permit: HashPermit, id: Uuid, password: &str) -> Result<()> {
+        let hash = permit.hash(password).await?;
+        drop(permit);
+        let now = self.clock.now();
+        let set = self.scope.write(move |transaction| {
+            Box::pin(async move { replace_password(transaction, id, &hash, now).await.map(drop) })
+        });
+        set.await
+    }
+
+    /// # Errors
+    /// `NotFound` for an unknown user.
+    pub(super) async fn require_user(&self, id: Uuid) -> Result<User> {
+        self.scope.fetch_one(&sql::GET_USER, &[id.into()], sql::user).await
     }
 
     pub(super) async fn delete_user(&self, id: Uuid) -> Result<()> {
@@ -177,15 +295,49 @@ impl Accounts {
         link.await
     }
 
-    /// Fetches the account of `session` and checks its password.
-    async fn confirm_account(&self, session: &Session, password: &str) -> Result<(Account, HashPermit)> {
+    /// Removes the identity key `public_key` from the user of `credential`.
+    pub(super) async fn unlink_identity(&self, credential: Credential, public_key: String) -> Result<()> {
+        let Credential { user_id, access_hash, .. } = credential;
+        let unlink = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                require_session(transaction, &access_hash).await?;
+                let values = [public_key.as_str().into(), user_id.into()];
+                match transaction.execute(&sql::UNLINK_IDENTITY, &values).await? {
+                    0 => Err(Error::not_found()),
+                    _ => Ok(()),
+                }
+            })
+        });
+        unlink.await
+    }
+
+    /// The identity keys of the user of `credential`, in the order in which they were linked.
+    pub(super) async fn identities(&self, credential: &Credential) -> Result<Vec<String>> {
+        let values = [credential.access_hash.as_str().into()];
+        let rows = self.scope.fetch(&sql::GET_IDENTITIES, &values, sql::optional_text).await?;
+        if rows.is_empty() {
+            return Err(session_ended());
+        }
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The audience that identity claims must be for: the option, or the incarnation id of the database.
+    pub(super) async fn identity_audience(&self) -> Result<String> {
+        match &self.identity_audience {
+            Some(audience) => Ok(audience.clone()),
+            None => self.scope.fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
+        }
+    }
+
+    /// Fetches the account of `session` and checks its password. Failures are counted for the user, not for the address,
+    /// so that strangers who fail to sign in do not lock the user out of the own account's settings.
+    async fn confirm_account(&self, permit: &HashPermit, session: &Session, password: &str) -> Result<Account> {
         // First, so that a session that has ended fails the same for a right and for a wrong password.
         self.sessions.get_session(&session.access_token).await?;
         let account = self.scope.fetch_optional(&sql::GET_ACCOUNT, &[session.user.id.into()], sql::account).await?;
-        let email = account.as_ref().map_or(session.user.email.as_str(), |account| &account.user.email);
-        let (check, permit) = self.check_password(&token::hash(email), password, account.as_ref()).await?;
+        let check = self.check_password(permit, &CountKey::user(session.user.id), password, account.as_ref()).await?;
         match account {
-            Some(account) if check != PasswordCheck::Wrong => Ok((account, permit)),
+            Some(account) if check != PasswordCheck::Wrong => Ok(account),
             _ => Err(invalid_credentials()),
         }
     }
@@ -194,18 +346,52 @@ impl Accounts {
     /// while it holds the permit, so that concurrent guesses exceed the limit by no more than the number of permits.
     async fn check_password(
         &self,
-        address_hash: &str,
+        permit: &HashPermit,
+        count_key: &CountKey,
         password: &str,
         account: Option<&Account>,
-    ) -> Result<(PasswordCheck, HashPermit)> {
-        let permit = self.hasher.permit().await?;
-        self.rate_limit.check(address_hash).await?;
+    ) -> Result<PasswordCheck> {
+        self.rate_limit.check(count_key).await?;
         let check = permit.check(password, account.map(|account| account.password_hash.clone())).await?;
         if check == PasswordCheck::Wrong {
-            self.rate_limit.count_failure(address_hash).await?;
+            self.rate_limit.count_failure(count_key).await?;
         }
-        Ok((check, permit))
+        Ok(check)
     }
+}
+
+impl AccountChange {
+    /// Whether the change replaces the password, and so the tokens of the session.
+    pub(super) fn replaces_tokens(&self) -> bool {
+        self.password_hash.is_some()
+    }
+}
+
+/// Reads a user inside a transaction.
+pub(super) async fn get_user(transaction: &mut Transaction<'_>, id: Uuid) -> Result<Option<User>> {
+    transaction.fetch_optional(&sql::GET_USER, &[id.into()], sql::user).await
+}
+
+/// Replaces the password of a user inside a transaction, ends every session of the user, voids recovery tokens and resets
+/// the rate limits. Returns the user.
+///
+/// # Errors
+/// `NotFound` for an unknown user.
+pub(super) async fn replace_password(
+    transaction: &mut Transaction<'_>,
+    id: Uuid,
+    password_hash: &str,
+    now: Timestamp,
+) -> Result<User> {
+    // Locks in the order of a concurrent sign-in: the account first, then its other rows.
+    transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
+    let user = get_user(transaction, id).await?.ok_or_else(Error::not_found)?;
+    transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), password_hash.into(), now.into()]).await?;
+    transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
+    Purpose::Recovery.void_tokens(transaction, id).await?;
+    rate_limit::clear(transaction, &CountKey::user(id)).await?;
+    rate_limit::clear(transaction, &CountKey::address(&user.email)).await?;
+    Ok(user)
 }
 
 /// Normalises the patch's address and checks the length of its password.

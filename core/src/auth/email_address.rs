@@ -10,18 +10,13 @@ use crate::{
 /// Bytes of the longest address (RFC 5321: a path of 256 without its angle brackets).
 const MAX_BYTES: usize = 254;
 
-/// Returns the normal form of any text, whether or not it is an address.
-pub(super) fn normalised(email: &str) -> String {
-    email.trim().to_lowercase()
-}
-
-/// Returns the normal form of an address for an account. The library does not check that the address receives mail.
+/// Returns the normal form of an address. Text that has none is the address of no account. The library does not check that the address receives mail.
 ///
 /// # Errors
 /// `InvalidInput` when the text is not an address.
 pub(super) fn validated(email: &str) -> Result<String> {
     validate::text("email", Some(&email))?;
-    let email = normalised(email);
+    let email = email.trim().to_lowercase();
     let refused = || Error::invalid_input("email is not an e-mail address");
     let (local, domain) = email.rsplit_once('@').ok_or_else(refused)?;
     let is_forbidden = |character: char| character.is_whitespace() || character.is_control();

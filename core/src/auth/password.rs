@@ -1,6 +1,6 @@
 //! Passwords: Argon2id hashes (RFC 9106), made and checked with bounded time and memory.
 //!
-//! Invariant: at most one hash runs per permit. Each uses a block memory of its own, which is reused and freed when no hash
+//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one. Each hash uses a block memory of its own, which is reused and freed when no hash
 //! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash to check against.
 
 use std::{sync::Arc, time::Duration};
@@ -28,6 +28,12 @@ const MAX_BYTES: usize = 1024;
 /// OWASP's parameters: 19 MiB, 2 passes, 1 lane, 32 bytes of output.
 const PARAMS: Params = Params::DEFAULT;
 
+/// Callers that wait for a permit, per permit. One hash takes 20 to 50 ms, so the last of them waits one to three seconds.
+const QUEUE: usize = 64;
+
+/// The time after which a caller that found the queue full may try again.
+const FULL_QUEUE_RETRY: Duration = Duration::from_secs(1);
+
 /// How long block memory stays allocated after the last hash.
 const IDLE_MEMORY: Duration = Duration::from_secs(1);
 
@@ -37,6 +43,8 @@ pub(super) struct PasswordHasher(Arc<HasherState>);
 
 struct HasherState {
     permits: Arc<Semaphore>,
+    /// One place for each caller that has a permit or waits for one.
+    places: Arc<Semaphore>,
     /// Block memory of finished hashes, at most one per permit.
     idle_memory: Mutex<Vec<Vec<Block>>>,
     runtime: Handle,
@@ -46,6 +54,7 @@ struct HasherState {
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
     _permit: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
 }
 
 /// The result of checking a password. It has no `Debug`, because a hash is a secret.
@@ -72,14 +81,20 @@ impl PasswordHasher {
     pub(super) fn new(runtime: Handle) -> PasswordHasher {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // Four hashes saturate a memory bus and use 76 MiB.
-        let permits = Arc::new(Semaphore::new(cores.clamp(1, 4)));
-        PasswordHasher(Arc::new(HasherState { permits, idle_memory: Mutex::default(), runtime }))
+        let permits = cores.clamp(1, 4);
+        let places = Arc::new(Semaphore::new(permits * (1 + QUEUE)));
+        let permits = Arc::new(Semaphore::new(permits));
+        PasswordHasher(Arc::new(HasherState { permits, places, idle_memory: Mutex::default(), runtime }))
     }
 
-    /// Waits for a permit.
+    /// Waits for a permit. A caller that drops the future leaves the queue.
+    ///
+    /// # Errors
+    /// `RateLimited` when the queue is full.
     pub(super) async fn permit(&self) -> Result<HashPermit> {
+        let place = Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| queue_is_full())?;
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| Error::closed())?;
-        Ok(HashPermit { hasher: self.clone(), _permit: permit })
+        Ok(HashPermit { hasher: self.clone(), _permit: permit, _place: place })
     }
 }
 
@@ -202,9 +217,34 @@ fn check_failed(_: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "a password could not be checked")
 }
 
+fn queue_is_full() -> Error {
+    Error::new(ErrorKind::RateLimited, "Too many password checks are waiting; try again in 1 s")
+        .retry_in(FULL_QUEUE_RETRY)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
+
+    #[test]
+    fn callers_beyond_the_queue_are_refused_and_callers_who_leave_make_room() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let hasher = PasswordHasher::new(runtime.handle().clone());
+        let permits = hasher.0.permits.available_permits();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut callers: Vec<_> = (0..permits * (1 + QUEUE)).map(|_| Box::pin(hasher.permit())).collect();
+        let granted: Vec<_> = callers.iter_mut().map(|caller| caller.as_mut().poll(&mut context)).collect();
+        assert_eq!(granted.iter().filter(|caller| caller.is_ready()).count(), permits);
+        let refused = runtime.block_on(hasher.permit()).err().expect("the queue is full");
+        assert_eq!((refused.kind(), refused.retry_after()), (ErrorKind::RateLimited, Some(FULL_QUEUE_RETRY)));
+        callers.pop();
+        assert!(Box::pin(hasher.permit()).as_mut().poll(&mut context).is_pending(), "there is room for one");
+        callers.clear();
+        drop(granted);
+        assert!(runtime.block_on(hasher.permit()).is_ok());
+    }
 
     #[test]
     fn password_length_is_counted_in_bytes() {

@@ -1,133 +1,254 @@
-//! The rate limit of password checks: failures are counted per e-mail address, whether or not it has an account.
+//! Rate limits: failed password checks per e-mail address and per signed-in user, and sign-ups per hour.
 //!
-//! Invariant: the counts are in the database, so they survive a restart and all processes share them. [`ALLOWED`] failures
-//! within [`WINDOW`] start a wait; each further failure doubles it. During a wait no password is hashed.
+//! Invariant: the counts are in the database, so they survive a restart and all processes share them. A count decays by one
+//! for each period that passes; there is no window that begins or ends. [`ALLOWED`] failures start a wait; each further
+//! failure doubles it. During a wait no password is hashed. An address is counted whether or not it has an account; text
+//! that is no address is not counted, so it is not stored.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
 
+use super::token;
 use crate::{
-    clock::{Clock, earlier},
-    database::{Row, Scope, Statement},
+    clock::{Clock, earlier, later},
+    database::{Row, Scope, Statement, Transaction},
     error::{Error, ErrorKind, Result},
 };
 
-/// Failures before an address has to wait.
+/// Failures before a wait.
 const ALLOWED: i64 = 10;
 
-/// Failures are counted over this time.
-const WINDOW: Duration = Duration::from_secs(15 * 60);
+/// The highest count of failures: its wait is [`LONGEST_WAIT`].
+const MOST: i64 = ALLOWED + 5;
 
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
-/// The count of an address is deleted this long after its last failure.
+/// The time in which one failure is forgotten.
+const FAILURE_PERIOD: Duration = LONGEST_WAIT;
+
+/// The time over which an option counts sign-ups.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A count is deleted this long after its last change. Every count has decayed to zero by then.
 const RETENTION: Duration = Duration::from_secs(86_400);
 
-static GET_FAILURES: Statement =
-    Statement::new("SELECT failures, last_at FROM townsquare.failures WHERE address_hash = $1");
+static GET_COUNT: Statement =
+    Statement::new("SELECT failures, decayed_at, last_at FROM townsquare.failures WHERE key_hash = $1");
 
-// The count restarts at 1 in three cases: its window began before $3 and no wait was started; its last failure was
-// before $4; it began after now ($2), because the clock of an earlier failure was ahead.
-static COUNT_FAILURE: Statement = Statement::new(
-    "INSERT INTO townsquare.failures AS tally (address_hash, failures, first_at, last_at) VALUES ($1, 1, $2, $2)
-     ON CONFLICT (address_hash) DO UPDATE SET
-         failures = CASE WHEN (tally.failures < $5 AND tally.first_at < $3) OR tally.last_at < $4 OR tally.first_at > $2
-             THEN 1 ELSE tally.failures + 1 END,
-         first_at = CASE WHEN (tally.failures < $5 AND tally.first_at < $3) OR tally.last_at < $4 OR tally.first_at > $2
-             THEN $2 ELSE tally.first_at END,
-         last_at = $2",
+// Creates the count if it is missing, and locks its row until the transaction ends.
+static LOCK_COUNT: Statement = Statement::new(
+    "INSERT INTO townsquare.failures AS tally (key_hash, failures, decayed_at, last_at) VALUES ($1, 0, $2, $2)
+     ON CONFLICT (key_hash) DO UPDATE SET failures = tally.failures",
 );
 
-static DELETE_OLD_FAILURES: Statement = Statement::new("DELETE FROM townsquare.failures WHERE last_at < $1");
+static SET_COUNT: Statement =
+    Statement::new("UPDATE townsquare.failures SET failures = $2, decayed_at = $3, last_at = $4 WHERE key_hash = $1");
 
-/// Resets the count of an address. A sign-in runs this in the transaction that creates its session.
-pub(super) static CLEAR_FAILURES: Statement = Statement::new("DELETE FROM townsquare.failures WHERE address_hash = $1");
+static DELETE_OLD_COUNTS: Statement = Statement::new("DELETE FROM townsquare.failures WHERE last_at < $1");
+
+static CLEAR_COUNT: Statement = Statement::new("DELETE FROM townsquare.failures WHERE key_hash = $1");
+
+/// The key of a count: a hash. The three kinds of keys do not collide, because only an address contains `@`.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct CountKey(String);
 
 /// Counts failed password checks and refuses further ones for a while.
 #[derive(Clone)]
 pub(super) struct RateLimit {
     scope: Scope,
     clock: Clock,
+    /// Accounts that can be created per hour; 0 is no limit.
+    sign_ups: u32,
+}
+
+/// A row of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    number: i64,
+    /// The time up to which `number` has decayed.
+    decayed_at: Timestamp,
+    last_at: Timestamp,
+}
+
+impl CountKey {
+    /// Sign-ins with an address, which is in its normal form.
+    pub(super) fn address(email: &str) -> CountKey {
+        CountKey(token::hash(email))
+    }
+
+    /// Confirmations of the password inside sessions of a user.
+    pub(super) fn user(id: Uuid) -> CountKey {
+        CountKey(token::hash(&format!("user {}", id.hyphenated())))
+    }
+
+    /// All sign-ups.
+    fn sign_ups() -> CountKey {
+        CountKey(token::hash("sign-ups"))
+    }
 }
 
 impl RateLimit {
-    pub(super) fn new(scope: Scope, clock: Clock) -> RateLimit {
-        RateLimit { scope, clock }
+    /// `sign_ups` is the number of accounts that can be created per hour; 0 is no limit.
+    pub(super) fn new(scope: Scope, clock: Clock, sign_ups: u32) -> RateLimit {
+        RateLimit { scope, clock, sign_ups }
     }
 
     /// # Errors
-    /// `RateLimited`, with the remaining time, while the address has to wait.
-    pub(super) async fn check(&self, address_hash: &str) -> Result<()> {
-        let values = [address_hash.into()];
-        let Some((failures, last_at)) = self.scope.fetch_optional(&GET_FAILURES, &values, failures_row).await? else {
-            return Ok(());
-        };
-        match remaining_wait(failures, last_at, self.clock.now()) {
+    /// `RateLimited`, with the remaining time, while password checks for the key have to wait.
+    pub(super) async fn check(&self, key: &CountKey) -> Result<()> {
+        let count = self.scope.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
+        match count.and_then(|count| count.remaining_wait(self.clock.now())) {
             None => Ok(()),
-            Some(wait) => Err(Error::new(
-                ErrorKind::RateLimited,
-                format!("Too many failed attempts; try again in {} s", wait.as_secs_f64().ceil()),
-            )
-            .retry_in(wait)),
+            Some(wait) => Err(rate_limited("failed attempts", wait)),
         }
     }
 
     /// Counts a failed password check.
-    pub(super) async fn count_failure(&self, address_hash: &str) -> Result<()> {
-        let now = self.clock.now();
-        let values = [
-            address_hash.to_owned().into(),
-            now.into(),
-            earlier(now, WINDOW).into(),
-            earlier(now, WINDOW + LONGEST_WAIT).into(),
-            ALLOWED.into(),
-        ];
+    pub(super) async fn count_failure(&self, key: &CountKey) -> Result<()> {
+        let (key, now) = (key.clone(), self.clock.now());
         let count = self.scope.write(move |transaction| {
             Box::pin(async move {
-                transaction.execute(&COUNT_FAILURE, &values).await?;
-                transaction.execute(&DELETE_OLD_FAILURES, &[earlier(now, RETENTION).into()]).await?;
+                let count = lock_count(transaction, &key, now).await?.decayed(now, FAILURE_PERIOD);
+                let number = (count.number + 1).min(MOST);
+                set_count(transaction, &key, Count { number, last_at: now, ..count }).await?;
+                transaction.execute(&DELETE_OLD_COUNTS, &[earlier(now, RETENTION).into()]).await?;
                 Ok(())
             })
         });
         count.await
     }
-}
 
-/// Reads the number of failures and the time of the last one.
-fn failures_row(row: &Row<'_>) -> Result<(i64, Timestamp)> {
-    Ok((row.get(0)?, row.get(1)?))
-}
-
-/// Returns how long an address still has to wait.
-fn remaining_wait(failures: i64, last_at: Timestamp, now: Timestamp) -> Option<Duration> {
-    let doublings = u32::try_from(failures - ALLOWED).ok()?;
-    let wait = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
-    let passed = now.duration_since(last_at);
-    // A failure slightly in the future comes from a server whose clock is ahead, and counts. One far in the future comes
-    // from a clock that was wrong and has been corrected since; it must not block the address until that time.
-    if passed.unsigned_abs() > LONGEST_WAIT && passed < SignedDuration::ZERO {
-        return None;
+    /// # Errors
+    /// `RateLimited`, with the remaining time, while no account can be created.
+    pub(super) async fn check_sign_ups(&self) -> Result<()> {
+        if self.sign_ups == 0 {
+            return Ok(());
+        }
+        let key = CountKey::sign_ups();
+        let count = self.scope.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
+        count.map_or(Ok(()), |count| count.add_sign_up(self.sign_ups, self.clock.now()).map(drop))
     }
-    wait.checked_sub(passed.max(SignedDuration::ZERO).unsigned_abs()).filter(|left| !left.is_zero())
+
+    /// Counts a sign-up, in the transaction that creates the account.
+    ///
+    /// # Errors
+    /// `RateLimited`, as [`RateLimit::check_sign_ups`].
+    pub(super) async fn count_sign_up(transaction: &mut Transaction<'_>, limit: u32, now: Timestamp) -> Result<()> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let key = CountKey::sign_ups();
+        let count = lock_count(transaction, &key, now).await?.add_sign_up(limit, now)?;
+        set_count(transaction, &key, count).await
+    }
+
+    /// The number of accounts that can be created per hour; 0 is no limit.
+    pub(super) fn sign_up_limit(&self) -> u32 {
+        self.sign_ups
+    }
+}
+
+/// Resets the count of a key, in a transaction that relies on a right password or replaces the password.
+pub(super) async fn clear(transaction: &mut Transaction<'_>, key: &CountKey) -> Result<()> {
+    transaction.execute(&CLEAR_COUNT, &[key.0.as_str().into()]).await.map(drop)
+}
+
+async fn lock_count(transaction: &mut Transaction<'_>, key: &CountKey, now: Timestamp) -> Result<Count> {
+    transaction.execute(&LOCK_COUNT, &[key.0.as_str().into(), now.into()]).await?;
+    let count = transaction.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
+    Ok(count.unwrap_or(Count { number: 0, decayed_at: now, last_at: now }))
+}
+
+async fn set_count(transaction: &mut Transaction<'_>, key: &CountKey, count: Count) -> Result<()> {
+    let values = [key.0.as_str().into(), count.number.into(), count.decayed_at.into(), count.last_at.into()];
+    transaction.execute(&SET_COUNT, &values).await.map(drop)
+}
+
+fn count_row(row: &Row<'_>) -> Result<Count> {
+    Ok(Count { number: row.get(0)?, decayed_at: row.get(1)?, last_at: row.get(2)? })
+}
+
+fn rate_limited(what: &str, wait: Duration) -> Error {
+    let message = format!("Too many {what}; try again in {} s", wait.as_secs_f64().ceil());
+    Error::new(ErrorKind::RateLimited, message).retry_in(wait)
+}
+
+impl Count {
+    /// The count at `now`: lower by one for each `period` since it decayed last.
+    fn decayed(self, now: Timestamp, period: Duration) -> Count {
+        let passed = now.duration_since(self.decayed_at);
+        // A time slightly in the future comes from a server whose clock is ahead. One far in the future comes from a clock
+        // that was wrong and has been corrected since.
+        if is_far_ahead(passed) {
+            return Count { number: 0, decayed_at: now, ..self };
+        }
+        let periods = passed.max(SignedDuration::ZERO).unsigned_abs().as_micros() / period.as_micros().max(1);
+        match u32::try_from(periods).ok().filter(|periods| i64::from(*periods) < self.number) {
+            Some(periods) => Count {
+                number: self.number - i64::from(periods),
+                decayed_at: later(self.decayed_at, period.saturating_mul(periods)),
+                ..self
+            },
+            None => Count { number: 0, decayed_at: now, ..self },
+        }
+    }
+
+    /// Returns how long password checks still have to wait.
+    fn remaining_wait(self, now: Timestamp) -> Option<Duration> {
+        let doublings = u32::try_from(self.number - ALLOWED).ok()?;
+        let wait = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
+        let passed = now.duration_since(self.last_at);
+        if is_far_ahead(passed) {
+            return None;
+        }
+        wait.checked_sub(passed.max(SignedDuration::ZERO).unsigned_abs()).filter(|left| !left.is_zero())
+    }
+
+    /// The count after one more sign-up, of at most `limit` per hour.
+    ///
+    /// # Errors
+    /// `RateLimited`, with the time until one sign-up is forgotten.
+    fn add_sign_up(self, limit: u32, now: Timestamp) -> Result<Count> {
+        let period = HOUR / limit;
+        let count = self.decayed(now, period);
+        if count.number < i64::from(limit) {
+            return Ok(Count { number: count.number + 1, last_at: now, ..count });
+        }
+        let passed = now.duration_since(count.decayed_at).max(SignedDuration::ZERO).unsigned_abs();
+        Err(rate_limited("sign-ups", period.saturating_sub(passed)))
+    }
+}
+
+/// Whether a stored time is so far in the future that the clock that made it was wrong.
+fn is_far_ahead(passed: SignedDuration) -> bool {
+    passed < SignedDuration::ZERO && passed.unsigned_abs() > LONGEST_WAIT
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn count(number: i64) -> Count {
+        let at = Timestamp::UNIX_EPOCH;
+        Count { number, decayed_at: at, last_at: at }
+    }
+
+    fn after(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+    }
+
     fn wait_seconds(failures: i64, passed_seconds: i64) -> Option<u64> {
-        let last = Timestamp::UNIX_EPOCH;
-        let wait = remaining_wait(failures, last, last + SignedDuration::from_secs(passed_seconds));
-        wait.map(|wait| wait.as_secs())
+        count(failures).remaining_wait(after(passed_seconds)).map(|wait| wait.as_secs())
     }
 
     #[test]
     fn waits_begin_at_ten_failures_and_double_to_a_quarter_of_an_hour() {
         assert_eq!(wait_seconds(9, 0), None);
-        let waits = [10, 11, 12, 15, 16, 99].map(|failures| wait_seconds(failures, 0));
-        assert_eq!(waits, [30, 60, 120, 900, 900, 900].map(Some));
+        let waits = [10, 11, 12, 14, 15, 99].map(|failures| wait_seconds(failures, 0));
+        assert_eq!(waits, [30, 60, 120, 480, 900, 900].map(Some));
         assert_eq!((wait_seconds(10, 29), wait_seconds(10, 30)), (Some(1), None));
     }
 
@@ -135,5 +256,29 @@ mod tests {
     fn failures_far_in_the_future_start_no_wait() {
         assert_eq!(wait_seconds(20, -3_600), None);
         assert_eq!(wait_seconds(10, -1), Some(30), "the clock of another server is a second ahead");
+        assert_eq!(count(10).decayed(after(-3_600), FAILURE_PERIOD).number, 0);
+        assert_eq!(count(10).decayed(after(-1), FAILURE_PERIOD).number, 10);
+    }
+
+    #[test]
+    fn a_count_decays_by_one_for_each_period_and_keeps_the_rest_of_a_period() {
+        let numbers = [0, 899, 900, 1_800, 8_999, 9_000, 1_000_000_000];
+        let numbers = numbers.map(|seconds| count(10).decayed(after(seconds), FAILURE_PERIOD).number);
+        assert_eq!(numbers, [10, 10, 9, 8, 1, 0, 0]);
+        let once = count(10).decayed(after(1_000), FAILURE_PERIOD);
+        assert_eq!((once.number, once.decayed_at), (9, after(900)));
+        assert_eq!(once.decayed(after(1_800), FAILURE_PERIOD).number, 8, "not 900 s after the second decay");
+    }
+
+    #[test]
+    fn sign_ups_are_limited_over_an_hour() {
+        let mut counted = count(0);
+        for _ in 0..4 {
+            counted = counted.add_sign_up(4, after(0)).expect("within the limit");
+        }
+        let refused = counted.add_sign_up(4, after(60)).expect_err("one too many");
+        assert_eq!((refused.kind(), refused.retry_after()), (ErrorKind::RateLimited, Some(Duration::from_secs(840))));
+        assert!(counted.add_sign_up(4, after(900)).is_ok());
+        assert_eq!(counted.add_sign_up(4, after(3_600)).map(|count| count.number).ok(), Some(1));
     }
 }

@@ -1,12 +1,14 @@
 //! The session file: keeps the session of a single-user app from one start to the next (`persist_session`).
 //!
 //! Invariant: the file is complete or absent, and on Unix only its owner can read it (mode 0600). It holds the tokens in
-//! plain text: any program that can read the file can use the session.
+//! plain text: any program that can read the file can use the session. A process that replaces the session's tokens holds
+//! the file's lock from before it reads the file until it has written it, so two processes never use one refresh token.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, OpenOptions, TryLockError},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,8 +19,18 @@ use crate::{
     model::Session,
 };
 
+/// How long to wait for another process that holds the lock: longer than a slow refresh takes.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often to try to take the lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(10);
+
 /// The path of a session file.
 pub(super) struct SessionFile(PathBuf);
+
+/// The lock of a session file; dropping it unlocks. It is a file of its own, because a save replaces the session file.
+/// `None` on a file system without locks.
+pub(super) struct SessionFileLock(#[expect(dead_code, reason = "closing the file unlocks it")] Option<fs::File>);
 
 /// The content of a session file. It has no `Debug`, because tokens are secrets.
 #[derive(Serialize, Deserialize)]
@@ -31,6 +43,31 @@ pub(super) struct StoredSession {
 impl SessionFile {
     pub(super) fn new(path: PathBuf) -> SessionFile {
         SessionFile(path)
+    }
+
+    /// Waits until no other process holds the lock, and takes it.
+    ///
+    /// # Errors
+    /// `Unavailable` when the lock file cannot be created, and when another process holds the lock for too long.
+    pub(super) async fn lock(&self) -> Result<SessionFileLock> {
+        let path = self.0.with_extension("lock");
+        let file = open_lock(&path).map_err(|error| self.failed("lock", error))?;
+        let locked = async {
+            loop {
+                match file.try_lock() {
+                    Ok(()) => return true,
+                    Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_INTERVAL).await,
+                    Err(TryLockError::Error(error)) => {
+                        tracing::warn!(%error, path = %path.display(), "the session file cannot be locked");
+                        return false;
+                    }
+                }
+            }
+        };
+        match tokio::time::timeout(LOCK_TIMEOUT, locked).await {
+            Ok(is_locked) => Ok(SessionFileLock(is_locked.then_some(file))),
+            Err(_) => Err(Error::unavailable(format!("Another process holds the lock {}", path.display()))),
+        }
     }
 
     /// Reads the file; `None` when it does not exist or does not hold a session.
@@ -101,6 +138,18 @@ fn sync_folder(path: &Path) -> io::Result<()> {
         Some(folder) => fs::File::open(folder)?.sync_all(),
         _ => Ok(()),
     }
+}
+
+/// Opens the lock file, which stays in the folder: a process that deleted it could unlock another's.
+fn open_lock(path: &Path) -> io::Result<fs::File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {

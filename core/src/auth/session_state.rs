@@ -2,7 +2,8 @@
 //!
 //! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
 //! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
-//! the session file before it takes effect; the file is removed only while it holds the session that ended.
+//! the session file before it takes effect; the file is removed only while it holds the session that ended. Tokens are
+//! replaced under the lock of the session file.
 
 use std::sync::Arc;
 
@@ -11,14 +12,14 @@ use tokio::task::AbortHandle;
 
 use super::{
     accounts::Accounts,
-    session_file::{SessionFile, StoredSession},
+    session_file::{SessionFile, SessionFileLock, StoredSession},
     token,
 };
 use crate::{
     callbacks::{CallbackQueue, Subscription},
     database::{Credential, CurrentPrincipal, Principal, session_ended},
     error::{Error, ErrorKind, Result},
-    model::{AuthEvent, Session, User},
+    model::{AuthEvent, Session, SignOutScope, User},
 };
 
 /// The session of a handle and its clones.
@@ -76,13 +77,21 @@ impl SessionState {
         self.adopt(session).await
     }
 
-    /// Ends the session, if there is one.
-    pub(super) async fn sign_out(&self) -> Result<()> {
+    /// Ends the sessions of `scope`, if there is a session.
+    pub(super) async fn sign_out(self: &Arc<Self>, scope: SignOutScope) -> Result<()> {
         let _lock = self.principal.lock_session().await;
         if let Some(session) = self.session() {
-            self.accounts.sessions().sign_out(&session).await?;
+            let sessions = self.accounts.sessions();
+            if scope == SignOutScope::Local {
+                sessions.sign_out(&session).await?;
+            } else {
+                let session = self.current_session(session).await?;
+                sessions.sign_out_all(&session, scope == SignOutScope::Others).await?;
+            }
         }
-        self.clear();
+        if scope != SignOutScope::Others {
+            self.clear();
+        }
         Ok(())
     }
 
@@ -90,12 +99,7 @@ impl SessionState {
     pub(super) async fn get_session(self: &Arc<Self>) -> Result<Option<Session>> {
         let _lock = self.principal.lock_session().await;
         let Some(session) = self.session() else { return Ok(None) };
-        let result = if session.expires_at <= self.accounts.clock().now() {
-            self.refresh_locked(&session).await
-        } else {
-            self.reload(session).await
-        };
-        match result {
+        match self.current_session(session).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 self.clear();
                 Ok(None)
@@ -113,12 +117,12 @@ impl SessionState {
 
     /// Replaces the tokens of the session that `refresh_token` belongs to, which may be the handle's own.
     pub(super) async fn refresh_session_of(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
-        let is_own = || self.session().is_some_and(|session| session.refresh_token == refresh_token);
-        if is_own() {
+        let own = || self.session().filter(|session| session.refresh_token == refresh_token);
+        if own().is_some() {
             let _lock = self.principal.lock_session().await;
             // The session may have changed while this call waited for the lock.
-            if is_own() {
-                return self.refresh_with(refresh_token).await;
+            if let Some(session) = own() {
+                return self.refresh_locked(&session).await;
             }
         }
         self.accounts.sessions().refresh_session(refresh_token).await
@@ -135,10 +139,13 @@ impl SessionState {
         Ok(session)
     }
 
-    /// Makes the session of the session file the handle's session, if it has not ended. Takes no lock: the client that is
-    /// being opened has no other user yet.
+    /// Makes the session of the session file the handle's session, if it has not ended. Takes no session lock: the client
+    /// that is being opened has no other user yet.
     pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
-        let (Some(file), Some(stored)) = (&self.file, self.stored_session()?) else { return Ok(()) };
+        let (Some(file), Some(_)) = (&self.file, self.stored_session()?) else { return Ok(()) };
+        let _file_lock = file.lock().await?;
+        // Read again: another process may have replaced the tokens while this one waited for the lock.
+        let Some(stored) = self.stored_session()? else { return Ok(()) };
         let sessions = self.accounts.sessions();
         let restored = match sessions.get_session(&stored.access_token).await {
             Ok(found) => Ok(Session { refresh_token: stored.refresh_token.clone(), ..found }),
@@ -196,9 +203,33 @@ impl SessionState {
         self.session().ok_or_else(not_signed_in)
     }
 
-    /// Replaces the user of `session` after the account changed. The caller holds the session lock.
-    pub(super) fn update_user(&self, session: Session, user: User) {
-        self.replace(&Session { user, ..session }, AuthEvent::UserUpdated);
+    /// Locks the session file, if there is one. The caller holds the session lock.
+    pub(super) async fn lock_file(&self) -> Result<Option<SessionFileLock>> {
+        match &self.file {
+            Some(file) => file.lock().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes `session`, which has a changed user and perhaps new tokens, the handle's session. The caller holds the
+    /// session lock and, for new tokens, the lock of the session file.
+    pub(super) fn update_user(self: &Arc<Self>, session: &Session) {
+        let has_new_tokens = self.session().is_none_or(|own| own.access_token != session.access_token);
+        if has_new_tokens {
+            self.save_new_tokens(session);
+        }
+        self.replace(session, AuthEvent::UserUpdated);
+        if has_new_tokens && !self.has_fixed_caller {
+            self.start_refresh_timer(session);
+        }
+    }
+
+    /// Replaces the user of the handle's session, if the session is that user's.
+    pub(super) async fn replace_own_user(&self, user: &User) {
+        let _lock = self.principal.lock_session().await;
+        if let Some(session) = self.session().filter(|session| session.user.id == user.id) {
+            self.replace(&Session { user: user.clone(), ..session }, AuthEvent::UserUpdated);
+        }
     }
 
     /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here on,
@@ -238,46 +269,76 @@ impl SessionState {
         Ok(())
     }
 
-    /// Looks the session up in the database. If another process with the same session file has refreshed it, takes the
-    /// newer tokens from the file.
+    /// Returns the handle's session as the database has it, after a refresh if its access token has expired. The caller
+    /// holds the session lock.
+    async fn current_session(self: &Arc<Self>, session: Session) -> Result<Session> {
+        if session.expires_at <= self.accounts.clock().now() {
+            self.refresh_locked(&session).await
+        } else {
+            self.reload(session).await
+        }
+    }
+
+    /// Looks the session up in the database. If another process with the same session file has refreshed it, takes over
+    /// its tokens.
     async fn reload(self: &Arc<Self>, session: Session) -> Result<Session> {
         match self.accounts.sessions().get_session(&session.access_token).await {
             Ok(found) => Ok(Session { user: found.user, ..session }),
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                // The other process may have replaced the tokens in the database and not yet in the file.
+                let _file_lock = self.lock_file().await?;
                 let stored = self.newer_stored_session(&session)?.ok_or(error)?;
-                let found = self.accounts.sessions().get_session(&stored.access_token).await?;
-                let session = Session { refresh_token: stored.refresh_token, ..found };
-                self.replace(&session, AuthEvent::TokenRefreshed);
-                self.start_refresh_timer(&session);
-                Ok(session)
+                self.take_over(stored).await
             }
             Err(error) => Err(error),
         }
     }
 
-    /// Replaces the tokens of the handle's session, which another process may have replaced before. The caller holds the
-    /// session lock.
+    /// Replaces the tokens of the handle's session. If another process has replaced them since, takes over its tokens. The
+    /// caller holds the session lock.
     async fn refresh_locked(self: &Arc<Self>, session: &Session) -> Result<Session> {
         // An `as_user` handle knows only the access token.
         if session.refresh_token.is_empty() {
             return Err(session_ended());
         }
-        let stored = self.newer_stored_session(session)?;
-        let refresh_token = stored.as_ref().map_or(&session.refresh_token, |stored| &stored.refresh_token);
-        self.refresh_with(refresh_token).await
+        let _file_lock = self.lock_file().await?;
+        match self.newer_stored_session(session)? {
+            Some(stored) => self.take_over(stored).await,
+            None => self.refresh_with(&session.refresh_token).await,
+        }
     }
 
-    /// Replaces the tokens of the handle's session by means of its refresh token. The caller holds the session lock.
-    async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
-        let _guard = self.principal.start_refresh();
-        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
-        // The old tokens are invalid already, so the session goes on with the new ones even if they cannot be saved.
-        if let Err(error) = self.save(&session) {
-            tracing::error!(%error, "the new tokens of a session could not be saved");
-        }
+    /// Makes the tokens that another process has saved the handle's, and replaces them if they have expired. The caller
+    /// holds the session lock and the lock of the file.
+    async fn take_over(self: &Arc<Self>, stored: StoredSession) -> Result<Session> {
+        let found = match self.accounts.sessions().get_session(&stored.access_token).await {
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                return self.refresh_with(&stored.refresh_token).await;
+            }
+            found => found?,
+        };
+        let session = Session { refresh_token: stored.refresh_token, ..found };
         self.replace(&session, AuthEvent::TokenRefreshed);
         self.start_refresh_timer(&session);
         Ok(session)
+    }
+
+    /// Replaces the tokens of the handle's session by means of its refresh token. The caller holds the session lock and
+    /// the lock of the file.
+    async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
+        let _guard = self.principal.start_refresh();
+        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
+        self.save_new_tokens(&session);
+        self.replace(&session, AuthEvent::TokenRefreshed);
+        self.start_refresh_timer(&session);
+        Ok(session)
+    }
+
+    /// Saves tokens that are valid in the database already. The session goes on with them even if they cannot be saved.
+    fn save_new_tokens(&self, session: &Session) {
+        if let Err(error) = self.save(session) {
+            tracing::error!(%error, "the new tokens of a session could not be saved");
+        }
     }
 
     /// Makes `session` the handle's session and sends `event`.

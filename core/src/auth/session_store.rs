@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    rate_limit::CLEAR_FAILURES,
+    rate_limit::{self, CountKey},
     statements as sql,
     token::{self, TokenKind},
 };
@@ -36,8 +36,8 @@ pub(super) struct SessionStore {
     clock: Clock,
 }
 
-/// A new pair of tokens and the times at which they expire.
-struct TokenPair {
+/// A new pair of tokens and the times at which they expire. It has no `Debug`, because tokens are secrets.
+pub(super) struct TokenPair {
     access_token: String,
     refresh_token: String,
     access_expires_at: Timestamp,
@@ -51,8 +51,8 @@ pub(super) struct VerifiedLogin {
     pub(super) password_hash: String,
     /// The hash to store in its place, if its parameters are outdated.
     pub(super) new_password_hash: Option<String>,
-    /// The key of the address in the rate limit.
-    pub(super) address_hash: String,
+    /// The rate limit of sign-ins with the address.
+    pub(super) count_key: CountKey,
 }
 
 impl SessionStore {
@@ -67,29 +67,19 @@ impl SessionStore {
     pub(super) async fn sign_in(&self, login: VerifiedLogin) -> Result<Session> {
         let now = self.clock.now();
         let tokens = TokenPair::new(now)?;
-        let VerifiedLogin { user, password_hash, new_password_hash, address_hash } = login;
-        let values = [
-            token::hash(&tokens.access_token).into(),
-            Uuid::new_v4().into(),
-            user.id.into(),
-            token::hash(&tokens.refresh_token).into(),
-            now.into(),
-            tokens.access_expires_at.into(),
-            tokens.refresh_expires_at.into(),
-        ];
-        let (user_id, expired) = (user.id, earlier(now, GRACE));
+        let VerifiedLogin { user, password_hash, new_password_hash, count_key } = login;
+        let user_id = user.id;
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let new_hash = new_password_hash.as_deref().unwrap_or(&password_hash);
                 confirm_password(transaction, user_id, &password_hash, new_hash).await?;
-                transaction.execute(&sql::INSERT_SESSION, &values).await?;
-                transaction.execute(&CLEAR_FAILURES, &[address_hash.into()]).await?;
-                transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[expired.into()]).await?;
-                Ok(())
+                tokens.insert_session(transaction, user_id, now).await?;
+                rate_limit::clear(transaction, &count_key).await?;
+                transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[earlier(now, GRACE).into()]).await?;
+                Ok(tokens)
             })
         });
-        insert.await?;
-        Ok(tokens.into_session(user))
+        Ok(insert.await?.into_session(user))
     }
 
     /// Finds the session of an access token. Its `refresh_token` is empty: the database has only the hash.
@@ -150,6 +140,28 @@ impl SessionStore {
         let values = vec![token::hash(&session.access_token).into(), token::hash(&session.refresh_token).into()];
         self.scope.execute(&sql::DELETE_SESSION, values, sql::id).await.map(drop)
     }
+
+    /// Ends every session of the user of `session`, or every other session.
+    ///
+    /// # Errors
+    /// `Unauthorized` when `session` has ended; then no session ends.
+    pub(super) async fn sign_out_all(&self, session: &Session, keeps_own: bool) -> Result<()> {
+        let (user_id, access_hash) = (session.user.id, token::hash(&session.access_token));
+        let delete = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                // First, so that a concurrent sign-in creates its session either before this deletion or after it.
+                transaction.execute(&sql::LOCK_ACCOUNT, &[user_id.into()]).await?;
+                require_session(transaction, &access_hash).await?;
+                match keeps_own {
+                    true => {
+                        transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[user_id.into(), access_hash.into()]).await
+                    }
+                    false => transaction.execute(&sql::DELETE_ALL_SESSIONS, &[user_id.into()]).await,
+                }
+            })
+        });
+        delete.await.map(drop)
+    }
 }
 
 /// Checks inside a transaction that a session still exists.
@@ -185,7 +197,7 @@ pub(super) fn invalid_credentials() -> Error {
 }
 
 impl TokenPair {
-    fn new(now: Timestamp) -> Result<TokenPair> {
+    pub(super) fn new(now: Timestamp) -> Result<TokenPair> {
         Ok(TokenPair {
             access_token: token::new(TokenKind::Access)?,
             refresh_token: token::new(TokenKind::Refresh)?,
@@ -194,7 +206,50 @@ impl TokenPair {
         })
     }
 
-    fn into_session(self, user: User) -> Session {
+    /// Creates a session with these tokens.
+    pub(super) async fn insert_session(
+        &self,
+        transaction: &mut Transaction<'_>,
+        user_id: Uuid,
+        now: Timestamp,
+    ) -> Result<()> {
+        let values = [
+            token::hash(&self.access_token).into(),
+            Uuid::new_v4().into(),
+            user_id.into(),
+            token::hash(&self.refresh_token).into(),
+            now.into(),
+            self.access_expires_at.into(),
+            self.refresh_expires_at.into(),
+        ];
+        transaction.execute(&sql::INSERT_SESSION, &values).await.map(drop)
+    }
+
+    /// Gives these tokens to the session with the access token of `access_hash`. Its old tokens become invalid.
+    ///
+    /// # Errors
+    /// `Unauthorized` when the session has ended.
+    pub(super) async fn replace(
+        &self,
+        transaction: &mut Transaction<'_>,
+        access_hash: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        transaction.execute(&sql::SPEND_OWN_TOKEN, &[access_hash.into(), now.into()]).await?;
+        let values = [
+            access_hash.into(),
+            token::hash(&self.access_token).into(),
+            token::hash(&self.refresh_token).into(),
+            self.access_expires_at.into(),
+            self.refresh_expires_at.into(),
+        ];
+        match transaction.execute(&sql::REPLACE_OWN_TOKENS, &values).await? {
+            0 => Err(session_ended()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn into_session(self, user: User) -> Session {
         let TokenPair { access_token, refresh_token, access_expires_at, .. } = self;
         Session { access_token, refresh_token, expires_at: access_expires_at, user }
     }

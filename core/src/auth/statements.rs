@@ -12,7 +12,9 @@ use crate::{
 
 macro_rules! user_columns {
     () => {
-        "users.id, users.email, users.created_at, users.updated_at"
+        "users.id, users.email, users.created_at, users.updated_at,
+         (SELECT verified.verified_at FROM townsquare.verified_emails AS verified
+          WHERE verified.user_id = users.id AND verified.email = users.email)"
     };
 }
 
@@ -33,6 +35,14 @@ pub(super) fn id(row: &Row<'_>) -> Result<Uuid> {
     row.get(0)
 }
 
+pub(super) fn optional_text(row: &Row<'_>) -> Result<Option<String>> {
+    row.get_optional(0)
+}
+
+pub(super) fn text(row: &Row<'_>) -> Result<String> {
+    row.get(0)
+}
+
 pub(super) fn user(row: &Row<'_>) -> Result<User> {
     Ok(User {
         id: row.get(0)?,
@@ -40,29 +50,37 @@ pub(super) fn user(row: &Row<'_>) -> Result<User> {
         // Both columns have a default but allow NULL (SPEC 2.5), which other programs may store.
         created_at: row.get_optional(2)?.unwrap_or_default(),
         updated_at: row.get_optional(3)?.unwrap_or_default(),
+        email_verified_at: row.get_optional(4)?,
     })
 }
 
 pub(super) fn account(row: &Row<'_>) -> Result<Account> {
-    Ok(Account { user: user(row)?, password_hash: row.get(4)? })
+    Ok(Account { user: user(row)?, password_hash: row.get(5)? })
 }
 
 /// Reads the user of a session and when the session's access token expires.
 pub(super) fn session(row: &Row<'_>) -> Result<(User, Timestamp)> {
-    Ok((user(row)?, row.get(4)?))
+    Ok((user(row)?, row.get(5)?))
 }
 
 pub(super) fn refresh_row(row: &Row<'_>) -> Result<RefreshRow> {
-    Ok(RefreshRow { user: user(row)?, refresh_expires_at: row.get(4)?, session_id: row.get(5)? })
+    Ok(RefreshRow { user: user(row)?, refresh_expires_at: row.get(5)?, session_id: row.get(6)? })
 }
 
-pub(super) static INSERT_USER: Statement = Statement::new(
-    "INSERT INTO users (id, email, created_at, updated_at) VALUES ($1, $2, $3, $3)
-     RETURNING id, email, created_at, updated_at",
+pub(super) static INSERT_USER: Statement =
+    Statement::new("INSERT INTO users (id, email, created_at, updated_at) VALUES ($1, $2, $3, $3)");
+
+// A user whom another program inserted has no credentials yet.
+pub(super) static SET_CREDENTIALS: Statement = Statement::new(
+    "INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)
+     ON CONFLICT (user_id) DO UPDATE SET password_hash = excluded.password_hash, updated_at = excluded.updated_at",
 );
 
-pub(super) static INSERT_CREDENTIALS: Statement =
-    Statement::new("INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)");
+pub(super) static GET_USER: Statement =
+    Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.id = $1"));
+
+pub(super) static FIND_USER: Statement =
+    Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.email = $1"));
 
 pub(super) static GET_ACCOUNT_BY_EMAIL: Statement = Statement::new(concat!(
     "SELECT ",
@@ -131,6 +149,20 @@ pub(super) static DELETE_SESSION: Statement = Statement::new(
 pub(super) static LOCK_ACCOUNT: Statement =
     Statement::new("UPDATE townsquare.credentials SET updated_at = updated_at WHERE user_id = $1");
 
+// The tokens of a session by its access token, for a new password: first the old refresh token becomes a spent one.
+pub(super) static SPEND_OWN_TOKEN: Statement = Statement::new(
+    "INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at)
+     SELECT refresh_hash, id, $2 FROM townsquare.sessions WHERE access_hash = $1",
+);
+
+pub(super) static REPLACE_OWN_TOKENS: Statement = Statement::new(
+    "UPDATE townsquare.sessions
+     SET access_hash = $2, refresh_hash = $3, access_expires_at = $4, refresh_expires_at = $5
+     WHERE access_hash = $1",
+);
+
+pub(super) static DELETE_ALL_SESSIONS: Statement = Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1");
+
 pub(super) static DELETE_OTHER_SESSIONS: Statement =
     Statement::new("DELETE FROM townsquare.sessions WHERE user_id = $1 AND access_hash <> $2");
 
@@ -139,12 +171,8 @@ pub(super) static DELETE_EXPIRED_SESSIONS: Statement =
 
 // A NULL address keeps the old one.
 pub(super) static UPDATE_USER: Statement = Statement::new(
-    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.monotonic_updated_at $3} WHERE id = $1
-     RETURNING id, email, created_at, updated_at",
+    "UPDATE users SET email = COALESCE($2, email), updated_at = {users.monotonic_updated_at $3} WHERE id = $1",
 );
-
-pub(super) static SET_PASSWORD_HASH: Statement =
-    Statement::new("UPDATE townsquare.credentials SET password_hash = $2, updated_at = $3 WHERE user_id = $1");
 
 pub(super) static DELETE_USER: Statement = Statement::new("DELETE FROM users WHERE id = $1");
 
@@ -155,3 +183,48 @@ pub(super) static LINK_IDENTITY: Statement = Statement::new(
 
 pub(super) static GET_IDENTITY: Statement =
     Statement::new("SELECT user_id FROM townsquare.identities WHERE public_key = $1");
+
+pub(super) static UNLINK_IDENTITY: Statement =
+    Statement::new("DELETE FROM townsquare.identities WHERE public_key = $1 AND user_id = $2");
+
+// One row for each key; one row with NULL for a session whose user has no key; no row for a session that has ended.
+pub(super) static GET_IDENTITIES: Statement = Statement::new(
+    "SELECT identities.public_key FROM townsquare.sessions AS sessions
+     LEFT JOIN townsquare.identities AS identities ON identities.user_id = sessions.user_id
+     WHERE sessions.access_hash = $1 ORDER BY identities.linked_at, identities.public_key",
+);
+
+pub(super) static GET_INCARNATION: Statement = Statement::new("SELECT incarnation FROM townsquare.database");
+
+pub(super) static INSERT_MAILED_TOKEN: Statement = Statement::new(
+    "INSERT INTO townsquare.mailed_tokens (token_hash, purpose, user_id, email, expires_at)
+     VALUES ($1, $2, $3, $4, $5)",
+);
+
+pub(super) static DELETE_EXPIRED_MAILED_TOKENS: Statement =
+    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE expires_at < $1");
+
+// A token is void when its user has another address by now.
+pub(super) static GET_MAILED_TOKEN: Statement = Statement::new(
+    "SELECT tokens.user_id FROM townsquare.mailed_tokens AS tokens
+     JOIN users ON users.id = tokens.user_id AND users.email = tokens.email
+     WHERE tokens.token_hash = $1 AND tokens.purpose = $2 AND tokens.expires_at > $3",
+);
+
+// Of two concurrent uses of one token, the second changes no row.
+pub(super) static DELETE_MAILED_TOKEN: Statement =
+    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE token_hash = $1");
+
+pub(super) static DELETE_MAILED_TOKENS_OF_PURPOSE: Statement =
+    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE user_id = $1 AND purpose = $2");
+
+pub(super) static DELETE_MAILED_TOKENS: Statement =
+    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE user_id = $1");
+
+pub(super) static SET_VERIFIED_EMAIL: Statement = Statement::new(
+    "INSERT INTO townsquare.verified_emails (user_id, email, verified_at) SELECT id, email, $2 FROM users WHERE id = $1
+     ON CONFLICT (user_id) DO UPDATE SET email = excluded.email, verified_at = excluded.verified_at",
+);
+
+pub(super) static DELETE_VERIFIED_EMAIL: Statement =
+    Statement::new("DELETE FROM townsquare.verified_emails WHERE user_id = $1");

@@ -1,4 +1,4 @@
-//! Session tokens: 256 random bits in hex, and the SHA-256 by which the database knows a token.
+//! Tokens of sessions and of mails: 256 random bits in hex, and the SHA-256 by which the database knows a token.
 //!
 //! Invariant: the database stores hashes of tokens only. A hash finds a session but cannot be used as a token. A fast
 //! hash is safe here, because 256 random bits cannot be guessed; passwords need a slow one.
@@ -10,11 +10,13 @@ use ring::{
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The two tokens of a session.
+/// The two tokens of a session, and the tokens that the host mails.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenKind {
     Access,
     Refresh,
+    Recovery,
+    Verification,
 }
 
 /// Makes a new token. Its prefix lets people and secret scanners recognise it.
@@ -22,11 +24,13 @@ pub(super) fn new(kind: TokenKind) -> Result<String> {
     let prefix = match kind {
         TokenKind::Access => "tsa_",
         TokenKind::Refresh => "tsr_",
+        TokenKind::Recovery => "tsrecover_",
+        TokenKind::Verification => "tsverify_",
     };
     Ok(format!("{prefix}{}", hex::encode(random::<32>()?)))
 }
 
-/// SHA-256 in hex: the database's key for a token, and for the e-mail address of a failed sign-in.
+/// SHA-256 in hex: the database's key for a token, and for what a rate limit counts.
 pub(super) fn hash(text: &str) -> String {
     hex::encode(digest(&SHA256, text.as_bytes()))
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Client, wait};
 use crate::{
-    auth::{AuthEvent, Session, User, UserPatch},
+    auth::{AuthEvent, Session, SignOutScope, User, UserPatch},
     callbacks::Subscription,
     error::Result,
 };
@@ -14,6 +14,7 @@ area! { Auth:
     sign_up(email: &str, password: &str) -> User;
     sign_in(email: &str, password: &str) -> Session;
     sign_out() -> ();
+    sign_out_scope(scope: SignOutScope) -> ();
     get_session() -> Option<Session>;
     refresh_session() -> Session;
     refresh_session_of(refresh_token: &str) -> Session;
@@ -22,6 +23,15 @@ area! { Auth:
     delete_own_user(current_password: &str) -> ();
     delete_user(user_id: Uuid) -> ();
     link_identity(claim: &Json) -> ();
+    unlink_identity(public_key: &str) -> ();
+    identities() -> Vec<String>;
+    identity_audience() -> String;
+    create_recovery_token(email: &str) -> Option<String>;
+    recover(recovery_token: &str, new_password: &str) -> Session;
+    create_verification_token(user_id: Uuid) -> String;
+    verify_email(verification_token: &str) -> User;
+    find_user(email: &str) -> Option<User>;
+    set_password(user_id: Uuid, password: &str) -> ();
 }
 
 impl Auth<'_> {

@@ -22,6 +22,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// |---|---|---|
 /// | `path` | `Option<PathBuf>` | any |
 /// | `text` | `String` | any |
+/// | `optional_text` | `Option<String>` | any |
 /// | `url` | `Secret` | any |
 /// | `secret` | `Option<Secret>` | any |
 /// | `seconds` | `Duration` | a number of seconds, also a fraction |
@@ -29,7 +30,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `flag` | `bool` | `true`, `1`, `false`, `0`; the builder method takes no argument and sets `true` |
 /// | `durability` | `Durability` | `full`, `normal` |
 ///
-/// The default of `path` and `secret` is `None`: their entries give the default as a sentence for the documentation,
+/// The default of `path`, `secret` and `optional_text` is `None`: their entries give the default as a sentence for the documentation,
 /// and `resolved` applies it. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
@@ -97,6 +98,7 @@ macro_rules! options {
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
+    (type optional_text) => { Option<String> };
     (type url) => { Secret };
     (type secret) => { Option<Secret> };
     (type seconds) => { Duration };
@@ -107,6 +109,7 @@ macro_rules! option {
 
     (default path $sentence:literal) => { None };
     (default secret $sentence:literal) => { None };
+    (default optional_text $sentence:literal) => { None };
     (default text $default:literal) => { $default.to_owned() };
     (default url $default:literal) => { Secret::new($default) };
     (default seconds $default:literal) => { Duration::from_secs($default) };
@@ -118,6 +121,7 @@ macro_rules! option {
     (quote $kind:ident) => { "" };
 
     (example path $name:ident $default:literal) => { stringify!($name) };
+    (example optional_text $name:ident $default:literal) => { stringify!($name) };
     (example secret $name:ident $default:literal) => { stringify!($name) };
     (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
@@ -132,6 +136,7 @@ macro_rules! option {
 
     (parse path $name:ident $text:ident) => { Some(PathBuf::from($text)) };
     (parse text $name:ident $text:ident) => { $text.to_owned() };
+    (parse optional_text $name:ident $text:ident) => { Some($text.to_owned()) };
     (parse url $name:ident $text:ident) => { Secret::new($text) };
     (parse secret $name:ident $text:ident) => { Some(Secret::new($text)) };
     (parse seconds $name:ident $text:ident) => { parse_seconds($name, $text)? };
@@ -147,12 +152,14 @@ macro_rules! option {
 
     (argument path) => { impl AsRef<Path> };
     (argument text) => { impl Into<String> };
+    (argument optional_text) => { impl Into<String> };
     (argument url) => { impl Into<String> };
     (argument secret) => { impl Into<String> };
     (argument $kind:ident) => { option!(type $kind) };
 
     (store path $value:ident) => { Some($value.as_ref().to_owned()) };
     (store text $value:ident) => { $value.into() };
+    (store optional_text $value:ident) => { Some($value.into()) };
     (store url $value:ident) => { Secret::new($value) };
     (store secret $value:ident) => { Some(Secret::new($value)) };
     (store $kind:ident $value:ident) => { $value };
@@ -205,7 +212,7 @@ options! {
     /// Number of attempts to fetch one page before the refresh fails.
     catalog_tries: u32(1..=10) = 3;
     /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
-    /// program starts again; for a program with one user that runs in one process at a time.
+    /// program starts again; for a program with one user. Processes with the same data_dir share the session.
     persist_session: flag = false;
     /// Maximum size in bytes of a text in a table.
     max_text_size: u64(1..=1000000000) = 1048576;
@@ -213,6 +220,10 @@ options! {
     max_json_size: u64(1..=1000000000) = 4194304;
     /// Maximum number of rows that one call creates or changes.
     max_bulk_rows: u64(1..=1000000) = 10000;
+    /// Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit.
+    sign_up_limit: u32(0..=1000000) = 0;
+    /// Name of the deployment that identity claims must be for.
+    identity_audience: optional_text = "the incarnation id of the database";
     /// Public spaces show the e-mail addresses of their owners (SPEC 4.5).
     expose_owner_email: flag = true;
 }

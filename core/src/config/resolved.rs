@@ -48,6 +48,9 @@ impl Config {
     pub(crate) fn resolve(self) -> Result<Resolved> {
         let Config { options, clock } = self;
         options.check()?;
+        if options.identity_audience.as_ref().is_some_and(|audience| audience.trim().is_empty()) {
+            return Err(Error::config("Option identity_audience is empty"));
+        }
         let session_file = if options.persist_session { Some(data_dir(&options)?.join("session.json")) } else { None };
         Ok(Resolved {
             database: database_location(&options)?,
@@ -146,6 +149,8 @@ mod tests {
         assert!(refusal(config().refresh_interval(Duration::ZERO)).contains("refresh_interval"));
         assert!(refusal(config().catalog_page_size(101)).contains("catalog_page_size"));
         assert!(refusal(config().data_dir("")).contains("data_dir"));
+        assert!(refusal(config().identity_audience(" ")).contains("identity_audience"));
+        assert!(refusal(config().sign_up_limit(1_000_001)).contains("sign_up_limit"));
     }
 
     #[test]

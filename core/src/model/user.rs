@@ -18,6 +18,8 @@ pub struct User {
     pub created_at: Timestamp,
     /// When the row last changed.
     pub updated_at: Timestamp,
+    /// When the user proved to receive mail at the address; `None` before, and after a change of the address.
+    pub email_verified_at: Option<Timestamp>,
 }
 
 /// A session of a user. Its tokens are secrets: `Debug` omits them, serialisation does not.
@@ -103,6 +105,37 @@ impl fmt::Debug for UserPatch {
     }
 }
 
+/// The sessions that a sign-out ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum SignOutScope {
+    /// The session of the handle.
+    #[default]
+    Local,
+    /// Every other session of the user.
+    Others,
+    /// Every session of the user.
+    Global,
+}
+
+impl SignOutScope {
+    /// Every scope.
+    pub const ALL: [SignOutScope; 3] = [SignOutScope::Local, SignOutScope::Others, SignOutScope::Global];
+
+    /// The name of the scope in Python: `local`, `others`, `global`.
+    ///
+    /// ```
+    /// assert_eq!(townsquare::auth::SignOutScope::Others.as_str(), "others");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SignOutScope::Local => "local",
+            SignOutScope::Others => "others",
+            SignOutScope::Global => "global",
+        }
+    }
+}
+
 /// An event of a handle's session (SPEC 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -115,7 +148,7 @@ pub enum AuthEvent {
     SignedOut,
     /// The session has new tokens.
     TokenRefreshed,
-    /// The signed-in user's address or password changed.
+    /// The signed-in user's address or password changed. After a new password the session has new tokens.
     UserUpdated,
 }
 

@@ -33,8 +33,14 @@ impl ReadColumn<Option<i64>> for Columns {
     }
 }
 
-impl Validate for i64 {
-    fn validate(&self, _: &str) -> Result<()> {
+impl Validate<()> for i64 {
+    fn validate(&self, _: &str, (): &()) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Validate<()> for Change<i64> {
+    fn validate(&self, _: &str, (): &()) -> Result<()> {
         Ok(())
     }
 }
@@ -68,7 +74,7 @@ fn null_reads_as_none_as_the_default_or_as_an_error() {
 fn a_patch_binds_whether_a_column_changes_and_its_value() {
     use Bound::{Flag, Number};
     let patch = NotePatch { place: Change::Set(3), ..NotePatch::new() };
-    assert!(!patch.is_empty() && NotePatch::new().is_empty() && patch.validate().is_ok());
+    assert!(!patch.is_empty() && NotePatch::new().is_empty() && patch.validate(&()).is_ok());
     let values = patch.clone().update_values([Number(Some(1))]);
     assert_eq!(values, [Number(Some(1)), Flag(true), Number(Some(3)), Flag(false), Number(None)]);
     assert_eq!(patch.insert_values::<Bound>([]), [Number(Some(3)), Number(Some(7))]);
@@ -81,7 +87,7 @@ fn the_column_list_says_which_struct_has_a_column() {
     let columns = Note::COLUMNS.all.iter().map(|column| (column.name, column.is_new, column.is_patch));
     assert!(columns.eq([("id", false, false), ("position", false, true), ("size", true, true)]));
     let new = NewNote { size: 2 };
-    assert!(new.validate().is_ok());
+    assert!(new.validate(&()).is_ok());
     assert_eq!(new.insert_values::<i64>([1]), [1, 2]);
     assert_eq!(Note::COLUMNS.record, "notes");
 }
