@@ -90,7 +90,7 @@ impl Auth {
         self.state.restore_session().await
     }
 
-    /// Drops the callbacks of a closed client: they get no further events, and may hold the client.
+    /// Drops the callbacks of a closed handle: they get no further events, and may hold the client.
     pub(crate) fn drop_listeners(&self) {
         self.state.drop_listeners();
     }
@@ -161,7 +161,10 @@ impl Auth {
     /// ```
     pub async fn sign_out(&self) -> Result<()> {
         let auth = self.clone();
-        self.run_to_completion(Operation::SignOut, async move { auth.state.sign_out().await }).await
+        self.run_to_completion(Operation::SignOut, async move {
+            auth.state.sign_out().await.map_err(Error::of_idempotent_call)
+        })
+        .await
     }
 
     /// Returns the session, or `None` when no user is signed in or the session has ended. Refreshes the session first if
@@ -321,6 +324,7 @@ impl Auth {
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
         let work = async {
+            self.principal().check_open()?;
             self.principal().principal().caller().require_service(Table::Users)?;
             self.accounts.delete_user(user_id).await
         };
@@ -349,6 +353,7 @@ impl Auth {
     /// ```
     pub async fn link_identity(&self, claim: &Json) -> Result<()> {
         let work = async {
+            self.principal().check_open()?;
             let credential = self.state.credential()?;
             let public_key = identity_claim::verify(claim, credential.user_id, self.accounts.clock().now())?;
             self.accounts.link_identity(credential, public_key).await
@@ -384,8 +389,9 @@ impl Auth {
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let task = self.accounts.runtime().spawn(work);
         let joined = async {
+            self.principal().check_open()?;
+            let task = self.accounts.runtime().spawn(work);
             task.await.unwrap_or_else(|error| {
                 Err(if error.is_cancelled() {
                     Error::closed()

@@ -1,5 +1,6 @@
 //! Rows of the statements that join spaces with users or fidgets.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
@@ -11,11 +12,16 @@ use crate::{
 /// The first column after those of a space.
 const JOINED: usize = Space::COLUMNS.all.len();
 
-/// A space and its owner's id and e-mail address.
+/// A space, its owner's id and e-mail address, and whether its `created_at` is NULL.
 pub(super) fn public_space(row: &Row<'_>) -> Result<PublicSpace> {
     let email = row.get_optional(JOINED + 1)?;
     let owner = row.get_optional(JOINED)?.map(|id| Owner { id, email });
-    Ok(PublicSpace { space: Space::from_row(row, 0)?, owner })
+    Ok(PublicSpace { space: Space::from_row(row, 0)?, owner, has_null_time: row.get(JOINED + 2)? })
+}
+
+/// The `created_at` of a space.
+pub(super) fn created_at(row: &Row<'_>) -> Result<Option<Timestamp>> {
+    row.get_optional(0)
 }
 
 /// A space and one of its fidgets; `None` if it has no fidget.
