@@ -92,7 +92,7 @@ impl Auth {
         self.state.restore_session().await
     }
 
-    /// Drops the callbacks of a closed client: they get no further events, and may hold the client.
+    /// Drops the callbacks of a closed handle: they get no further events, and may hold the client.
     pub(crate) fn drop_listeners(&self) {
         self.state.drop_listeners();
     }
@@ -193,7 +193,10 @@ impl Auth {
     /// ```
     pub async fn sign_out_scope(&self, scope: SignOutScope) -> Result<()> {
         let auth = self.clone();
-        self.run_to_completion(Operation::SignOut, async move { auth.state.sign_out(scope).await }).await
+        self.run_to_completion(Operation::SignOut, async move {
+            auth.state.sign_out(scope).await.map_err(Error::of_idempotent_call)
+        })
+        .await
     }
 
     /// Returns the session, or `None` when no user is signed in or the session has ended. Refreshes the session first if
@@ -367,6 +370,7 @@ impl Auth {
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
         let work = async {
+            self.principal().check_open()?;
             self.require_service()?;
             self.accounts.delete_user(user_id).await
         };
@@ -396,6 +400,7 @@ impl Auth {
     /// ```
     pub async fn link_identity(&self, claim: &Json) -> Result<()> {
         let work = async {
+            self.principal().check_open()?;
             let credential = self.state.credential()?;
             let audience = self.accounts.identity_audience().await?;
             let now = self.accounts.clock().now();
@@ -675,8 +680,9 @@ impl Auth {
         operation: Operation,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let task = self.accounts.runtime().spawn(work);
         let joined = async {
+            self.principal().check_open()?;
+            let task = self.accounts.runtime().spawn(work);
             task.await.unwrap_or_else(|error| {
                 Err(if error.is_cancelled() {
                     Error::closed()

@@ -60,7 +60,7 @@ mod services {
 pub use self::{
     auth::Auth,
     discovery::Discovery,
-    tables::{Communities, Fidgets, Spaces},
+    tables::{Communities, Fidgets, PublicSpaces, Spaces},
     wait::{wait, wait_while},
 };
 use crate::{config::Config, error::Result};

@@ -1,8 +1,9 @@
 //! The client: opens the database, the threads and the services, and returns them by accessors.
 //!
 //! Invariant: this module composes and contains no logic of a service. Clones share one client. `close` closes it for all
-//! clones and returns when every thread of the client has ended. Dropping the last clone without `close` ends the threads
-//! in the background.
+//! clones and derived handles and returns when every thread of the client has ended. `close` on a derived handle, made by
+//! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
+//! threads in the background.
 
 use std::{
     mem::ManuallyDrop,
@@ -35,7 +36,8 @@ use crate::{
 /// its own. [`blocking::Client`](crate::blocking::Client) is the same client without async.
 ///
 /// A client starts with the anonymous caller. [`Auth::sign_in`] changes the caller of the client and its clones.
-/// [`as_user`](Client::as_user) and [`as_service`](Client::as_service) return handles with a caller of their own.
+/// [`as_user`](Client::as_user) and [`as_service`](Client::as_service) return derived handles: they have a caller of
+/// their own, and [`close`](Client::close) on one of them closes that handle only.
 ///
 /// ```
 /// # async fn example() -> townsquare::Result<()> {
@@ -58,6 +60,9 @@ struct CallerServices {
     communities: Communities,
     spaces: Spaces,
     fidgets: Fidgets,
+    discovery: Discovery,
+    /// True for handles of `as_user` and `as_service`.
+    is_derived: bool,
     core: Arc<ClientCore>,
 }
 
@@ -131,25 +136,28 @@ impl Client {
             is_closed,
             process,
         };
-        let client = Client::with_auth(Arc::new(core), auth);
+        let client = Client::with_auth(Arc::new(core), auth, false);
         client.auth().restore_session().await?;
         Ok(client)
     }
 
     /// A handle whose services act for the caller of `auth`.
-    fn with_auth(core: Arc<ClientCore>, auth: Auth) -> Client {
+    fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope, clock(), limits),
+            discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
+            is_derived,
             core,
         }))
     }
 
     /// Returns a handle of this client that acts for the service: no policy restricts it. Use it in trusted code only.
+    /// [`close`](Client::close) on the returned handle closes that handle only. A handle of a closed handle is closed.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client, id: townsquare::Uuid) -> townsquare::Result<()> {
@@ -162,11 +170,14 @@ impl Client {
     /// ```
     pub fn as_service(&self) -> Client {
         let auth = Auth::service(Arc::clone(&self.0.core.accounts));
-        Client::with_auth(Arc::clone(&self.0.core), auth)
+        if self.0.auth.principal().is_closed() {
+            auth.principal().close();
+        }
+        Client::with_auth(Arc::clone(&self.0.core), auth, true)
     }
 
     /// Returns a handle of this client that acts for the user of a session, for servers with many users. The caller of
-    /// `self` does not change.
+    /// `self` does not change. [`close`](Client::close) on the returned handle closes that handle only.
     ///
     /// # Errors
     /// `Unauthorized` if the session has ended or the access token has expired.
@@ -185,9 +196,10 @@ impl Client {
     /// ```
     pub async fn as_user(&self, access_token: &str) -> Result<Client> {
         operation(Operation::AsUser, async {
+            self.0.auth.principal().check_open()?;
             let accounts = Arc::clone(&self.0.core.accounts);
             let auth = Auth::as_user(accounts, access_token).await?;
-            Ok(Client::with_auth(Arc::clone(&self.0.core), auth))
+            Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
         })
         .await
     }
@@ -259,7 +271,7 @@ impl Client {
     /// # }
     /// ```
     pub fn discovery(&self) -> &Discovery {
-        &self.0.core.discovery
+        &self.0.discovery
     }
 
     /// Writes a consistent copy of the SQLite database to the file `target`. Other calls may write meanwhile.
@@ -274,7 +286,11 @@ impl Client {
     /// # }
     /// ```
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
-        operation(Operation::Backup, self.0.core.database.backup(target.as_ref())).await
+        operation(Operation::Backup, async {
+            self.0.auth.principal().check_open()?;
+            self.0.core.database.backup(target.as_ref()).await
+        })
+        .await
     }
 
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`. Blocks the thread.
@@ -302,7 +318,13 @@ impl Client {
         self.0.core.runtime.handle()
     }
 
-    /// Whether [`close`](Client::close) was called on this handle or on another handle of the same client.
+    /// Whether `as_user` or `as_service` made this handle. For the Python and C bindings.
+    #[doc(hidden)]
+    pub fn is_derived(&self) -> bool {
+        self.0.is_derived
+    }
+
+    /// Whether [`close`](Client::close) was called on this handle, on a clone of it, or on the client that was opened.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) {
@@ -311,23 +333,37 @@ impl Client {
     /// # }
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.0.core.is_closed.load(Ordering::Acquire)
+        self.0.core.is_closed.load(Ordering::Acquire) || self.0.auth.principal().is_closed()
     }
 
     /// Closes the client: cancels background work, finishes the writes that were accepted, closes the files and waits for
-    /// every thread of the client to end. Later calls fail with `Closed`. Closing a closed client does nothing.
+    /// every thread of the client to end. Later calls on any handle of the client fail with `Closed`. Closing a closed
+    /// client does nothing.
     ///
     /// Do not wait for `close` in a callback of a subscription: `close` waits for the callback.
     ///
     /// In a forked child `close` does nothing: the client belongs to the parent process.
     ///
+    /// On a handle of [`as_user`](Client::as_user) or [`as_service`](Client::as_service), `close` closes that handle and
+    /// its clones only: later calls on it fail with `Closed`, its subscriptions end, and calls that run complete. It does
+    /// not wait. The client and its other handles go on.
+    ///
     /// ```
     /// # async fn example(client: &townsquare::Client) {
+    /// let service = client.as_service();
+    /// service.close().await;
+    /// assert!(service.is_closed() && !client.is_closed());
     /// client.close().await;
+    /// assert!(client.is_closed());
     /// # }
     /// ```
     pub async fn close(&self) {
         if self.0.core.is_inherited() {
+            return;
+        }
+        if self.0.is_derived {
+            self.0.auth.principal().close();
+            self.0.auth.drop_listeners();
             return;
         }
         let services = Arc::clone(&self.0);

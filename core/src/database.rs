@@ -20,6 +20,8 @@ use std::{path::Path, sync::Arc};
 
 use tokio::runtime::Handle;
 
+#[cfg(all(test, feature = "sqlite"))]
+pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::restore;
 pub(crate) use self::{
@@ -209,7 +211,13 @@ impl Scope {
             }
             // PostgreSQL makes a single statement a transaction, which saves the round trips of BEGIN and COMMIT.
             #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => self.fetch_optional(statement, &values, read).await,
+            Engine::Postgres(postgres) => {
+                let values = &values;
+                let rows = self.with_principal(|principal| async move {
+                    postgres.execute(&principal, statement, values, read).await
+                });
+                Ok(rows.await?.pop())
+            }
         }
     }
 
@@ -247,8 +255,9 @@ impl Scope {
     /// The current principal.
     ///
     /// # Errors
-    /// `Unauthorized` if the principal's access token has expired.
+    /// `Closed` if the handle is closed; `Unauthorized` if the principal's access token has expired.
     async fn principal(&self) -> Result<Arc<Principal>> {
+        self.principal.check_open()?;
         let principal = self.principal.load().await;
         principal.check_expiry(self.database.clock.now())?;
         Ok(principal)

@@ -28,7 +28,7 @@ pub use crate::catalog::{
 };
 use crate::{
     clock::Clock,
-    database::Scope,
+    database::{CurrentPrincipal, Scope},
     error::{Operation, Result, operation},
     upstream::Upstream,
     validate,
@@ -53,6 +53,8 @@ use crate::{
 pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
+    /// The handle that this value belongs to; `None` for the client's own.
+    handle: Option<CurrentPrincipal>,
 }
 
 impl Discovery {
@@ -66,7 +68,18 @@ impl Discovery {
         runtime: Handle,
     ) -> Discovery {
         let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime);
-        Discovery { cache: refresher.cache(), refresher: Arc::new(refresher) }
+        Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), handle: None }
+    }
+
+    /// The same directory for a handle of the client, whose calls fail once the handle is closed.
+    pub(crate) fn for_handle(&self, handle: CurrentPrincipal) -> Discovery {
+        Discovery { handle: Some(handle), ..self.clone() }
+    }
+
+    /// # Errors
+    /// `Closed` if the handle is closed.
+    fn check_handle(&self) -> Result<()> {
+        self.handle.as_ref().map_or(Ok(()), CurrentPrincipal::check_open)
     }
 
     /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).
@@ -170,8 +183,7 @@ impl Discovery {
     /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays.
     /// Without an upstream key nothing is fetched and the call succeeds.
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
-        operation(Operation::RefreshMiniApps, self.refresher.refresh(false)).await?;
-        self.stats()
+        self.refresh_catalog(false).await
     }
 
     /// Fetches the catalog like [`refresh`](Discovery::refresh), and accepts one that lost most of its apps.
@@ -190,8 +202,7 @@ impl Discovery {
     /// # Errors
     /// `Unavailable` if the upstream fails.
     pub async fn force_refresh(&self) -> Result<DiscoveryStats> {
-        operation(Operation::RefreshMiniApps, self.refresher.refresh(true)).await?;
-        self.stats()
+        self.refresh_catalog(true).await
     }
 
     /// Returns the size and age of the catalog and the last error. It fetches nothing and does not wait.
@@ -209,7 +220,17 @@ impl Discovery {
     /// # Errors
     /// `Closed` after the client was closed.
     pub fn stats(&self) -> Result<DiscoveryStats> {
+        self.check_handle()?;
         self.refresher.stats()
+    }
+
+    async fn refresh_catalog(&self, force: bool) -> Result<DiscoveryStats> {
+        operation(Operation::RefreshMiniApps, async {
+            self.check_handle()?;
+            self.refresher.refresh(force).await
+        })
+        .await?;
+        self.stats()
     }
 
     pub(crate) fn close(&self) {
@@ -218,6 +239,7 @@ impl Discovery {
 
     /// Returns the catalog for a read, loading or fetching what the read needs.
     async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
+        self.check_handle()?;
         validate::limit(selection.limit)?;
         loop {
             self.cache.check_open()?;

@@ -48,6 +48,8 @@ struct ErrorInner {
     retry_after: Option<Duration>,
     row: Option<usize>,
     column: Option<Cow<'static, str>>,
+    /// Whether repeating the call has the effect of one call.
+    is_idempotent: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -205,6 +207,9 @@ pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
     ("42P01", ErrorKind::TableMissing, "Database table not found"),
 ];
 
+/// SQLSTATE `transaction_resolution_unknown`.
+const OUTCOME_UNKNOWN: &str = "08007";
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Error {
         Error(Arc::new(ErrorInner {
@@ -216,6 +221,7 @@ impl Error {
             retry_after: None,
             row: None,
             column: None,
+            is_idempotent: false,
             source: None,
         }))
     }
@@ -257,6 +263,20 @@ impl Error {
     pub(crate) fn check_violation(table: &str, column: &str, words: &[&str]) -> Error {
         let message = format!("{column} of {table} is one of {}", words.join(", "));
         Error::database(Some("23514"), ErrorKind::InvalidInput, message)
+    }
+
+    /// The error of a write whose connection was lost before the server answered: it may be committed or not.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
+    pub(crate) fn outcome_unknown() -> Error {
+        let message =
+            "outcome unknown: the connection was lost before the server answered, so the write may have happened";
+        Error::database(Some(OUTCOME_UNKNOWN), ErrorKind::Unavailable, message)
+    }
+
+    /// States that repeating the failed call has the effect of one call, so that it may be repeated even if its outcome is
+    /// unknown.
+    pub(crate) fn of_idempotent_call(self) -> Error {
+        self.with(|inner| inner.is_idempotent = true)
     }
 
     /// A failure of the database, with the message of SPEC 7. A code in [`DATABASE_ERRORS`] decides kind and message;
@@ -371,9 +391,30 @@ impl Error {
         self.0.column.as_deref()
     }
 
-    /// Whether the same call with the same arguments may succeed later.
+    /// Whether the same call with the same arguments may succeed later and does no harm if the failed call took effect.
+    ///
+    /// True for the kinds `Unavailable` and `RateLimited`, with one exception: a write on PostgreSQL whose connection was
+    /// lost before the server answered may have happened. Its error has the code `08007` and says `outcome unknown`. It is
+    /// retryable only if the call was idempotent, because a repeated insert would insert a second row. Read the data to
+    /// learn whether such a write happened.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::spaces::NewSpace;
+    ///
+    /// match client.spaces().create_space(NewSpace::named("Harbor")) {
+    ///     Err(error) if error.is_retryable() => println!("Nothing happened: try again."),
+    ///     Err(error) if error.code() == Some("08007") => println!("Look whether the space is there."),
+    ///     result => println!("{}", result?.name),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_retryable(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Unavailable | ErrorKind::RateLimited)
+        match self.0.kind {
+            ErrorKind::Unavailable if self.code() == Some(OUTCOME_UNKNOWN) => self.0.is_idempotent,
+            kind => matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited),
+        }
     }
 }
 
@@ -451,6 +492,16 @@ mod tests {
     fn the_operation_that_was_set_first_stays() {
         let error = Error::closed().with_operation(Operation::SearchMiniApps).with_operation(Operation::Open);
         assert_eq!(error.to_string(), "Search mini apps failed: The client is closed");
+    }
+
+    #[test]
+    fn a_write_of_unknown_outcome_is_retryable_only_if_it_is_idempotent() {
+        let error = Error::outcome_unknown();
+        assert_eq!((error.kind(), error.code(), error.is_retryable()), (ErrorKind::Unavailable, Some("08007"), false));
+        assert!(error.message().starts_with("Database error: outcome unknown"), "{error}");
+        assert!(error.of_idempotent_call().is_retryable());
+        assert!(Error::unavailable("no answer").is_retryable());
+        assert!(!Error::closed().of_idempotent_call().is_retryable());
     }
 
     #[test]

@@ -17,7 +17,11 @@ pub use community::{
     SpaceRegistration, SpaceType,
 };
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
-pub use space::{Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets};
+pub(crate) use space::CursorTime;
+pub use space::{
+    Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
+    SpaceWithFidgets,
+};
 pub use user::{AuthEvent, Session, SignOutScope, User, UserPatch};
 
 /// The records that the templates of statements may name.

@@ -1,7 +1,8 @@
 //! The process-wide client: a [`Client`] in a static.
 //!
 //! Invariant: while the shared client is open, every call returns it or fails because the configuration differs. After
-//! it is closed, the next call opens a new one.
+//! it is closed, the next call opens a new one. A forked process never gets the client of its parent, whose threads it
+//! does not have.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,7 +23,8 @@ impl Client {
     /// Returns the process-wide client. The first call opens it with the default configuration.
     ///
     /// # Errors
-    /// Those of [`Client::open`], if this call opens the client.
+    /// `Config` in a forked process if the parent had the shared client open at the fork; those of [`Client::open`], if
+    /// this call opens the client.
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {
@@ -38,8 +40,8 @@ impl Client {
     /// Returns the process-wide client. The first call opens it with `config`.
     ///
     /// # Errors
-    /// `Config` if the shared client is open with another configuration; those of [`Client::open`], if this call opens
-    /// the client.
+    /// `Config` if the shared client is open with another configuration, and in a forked process if the parent had the
+    /// shared client open at the fork; those of [`Client::open`], if this call opens the client.
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {

@@ -5,6 +5,7 @@
 
 mod fidgets;
 mod insert;
+mod public_spaces;
 mod rows;
 mod statements;
 
@@ -13,7 +14,7 @@ use std::fmt;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-pub use self::fidgets::Fidgets;
+pub use self::{fidgets::Fidgets, public_spaces::PublicSpaces};
 use self::{
     insert::{NewRow, increasing_times, insert_all, insert_one},
     statements as sql,
@@ -23,17 +24,21 @@ use crate::{
     database::{Scope, record},
     error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
-    validate::{self, Limits},
+    validate::Limits,
 };
 pub use crate::{
     model::{
-        Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, Space, SpacePatch, SpaceWithFidgets,
+        Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
+        SpaceWithFidgets,
     },
     validate::{MAX_LIMIT, parse_json},
 };
 
 /// The default `limit` of `get_public_spaces` (SPEC 8).
 pub const DEFAULT_PAGE: u32 = 20;
+
+/// Beyond this offset a page of public spaces is read off the calling thread: it skips that many rows first.
+const DEEP_OFFSET: i64 = 1_000;
 
 /// Operations on rows of `spaces`, under the policies of the client's caller.
 #[derive(Clone)]
@@ -187,40 +192,6 @@ impl Spaces {
             let values = vec![user_id.into()];
             let rows = self.scope.scan(&sql::GET_USER_SPACES, values, rows::listed_space_and_fidget).await?;
             Ok(rows::group_by_space(rows.into_iter().flatten()))
-        })
-        .await
-    }
-
-    /// Returns public spaces with their owners: newest first, spaces created at the same time by id; the rows `offset`
-    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the owners' e-mail addresses, unless the client was opened
-    /// without them.
-    ///
-    /// # Errors
-    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`].
-    ///
-    /// # Examples
-    /// ```
-    /// use townsquare::spaces::DEFAULT_PAGE;
-    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// for space in client.spaces().get_public_spaces(DEFAULT_PAGE, 0)? {
-    ///     println!("{} of {:?}", space.name, space.owner.as_ref().and_then(|owner| owner.email.as_deref()));
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
-        operation(Operation::GetPublicSpaces, async {
-            let limit = i64::from(validate::limit(limit)?);
-            let offset = validate::offset(offset)?;
-            let values = [limit.into(), offset.into()];
-            let rows = self.scope.fetch(&sql::GET_PUBLIC_SPACES, &values, rows::public_space).await?;
-            let mut spaces: Vec<_> = rows.into_iter().flatten().collect();
-            if !self.exposes_email {
-                for owner in spaces.iter_mut().filter_map(|space| space.owner.as_mut()) {
-                    owner.email = None;
-                }
-            }
-            Ok(spaces)
         })
         .await
     }

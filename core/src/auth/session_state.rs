@@ -169,6 +169,10 @@ impl SessionState {
         let queue = CallbackQueue::new(self.accounts.callbacks().clone(), callback);
         let subscription = queue.subscription();
         let mut current = self.current.lock();
+        // `close` marks the handle as closed before it drops the listeners under this lock.
+        if self.principal.is_closed() {
+            return subscription;
+        }
         queue.post((AuthEvent::InitialSession, current.session.clone()));
         current.listeners.push(queue);
         subscription

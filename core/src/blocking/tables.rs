@@ -7,7 +7,8 @@ use crate::{
     error::Result,
     model::{
         ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, Fidget, FidgetPatch,
-        NewFidget, NewRegistration, NewSpace, PublicSpace, Space, SpacePatch, SpaceRegistration, SpaceWithFidgets,
+        NewFidget, NewRegistration, NewSpace, PublicSpace, PublicSpaceCursor, Space, SpacePatch, SpaceRegistration,
+        SpaceWithFidgets,
     },
 };
 use serde_json::Value as Json;
@@ -21,7 +22,40 @@ area! { Spaces:
     delete_space(id: Uuid) -> ();
     get_user_spaces(user_id: Uuid) -> Vec<SpaceWithFidgets>;
     get_public_spaces(limit: u32, offset: u64) -> Vec<PublicSpace>;
+    get_public_spaces_after(limit: u32, after: impl Into<PublicSpaceCursor>) -> Vec<PublicSpace>;
     get_space_with_fidgets(id: Uuid) -> SpaceWithFidgets;
+}
+
+impl Spaces<'_> {
+    /// Returns all public spaces one by one, like
+    /// [`Spaces::iter_public_spaces`](crate::spaces::Spaces::iter_public_spaces).
+    ///
+    /// # Errors
+    /// The items have the errors of the async method.
+    ///
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for space in client.spaces().iter_public_spaces(100) {
+    ///     println!("{}", space?.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn iter_public_spaces(&self, page_size: u32) -> PublicSpaces {
+        PublicSpaces(self.0.iter_public_spaces(page_size))
+    }
+}
+
+/// The public spaces one by one: the result of [`Spaces::iter_public_spaces`].
+#[derive(Debug)]
+pub struct PublicSpaces(crate::spaces::PublicSpaces);
+
+impl Iterator for PublicSpaces {
+    type Item = Result<PublicSpace>;
+
+    fn next(&mut self) -> Option<Result<PublicSpace>> {
+        wait(self.0.next())
+    }
 }
 
 area! { Fidgets:

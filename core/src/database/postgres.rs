@@ -25,7 +25,7 @@ use sqlx::{
 use tokio::runtime::Handle;
 
 use self::{
-    errors::{leaves_connection_usable, was_disconnected},
+    errors::{leaves_connection_usable, of_write, was_disconnected},
     in_runtime::{InRuntime, RuntimeSelector},
     pool::{Pool, PooledConnection},
     query::execute_batch,
@@ -70,7 +70,7 @@ impl Postgres {
         Ok(Postgres { pool, runtimes })
     }
 
-    /// Runs one statement and returns its rows. A statement that changes rows is a transaction of its own.
+    /// Runs one statement that changes nothing and returns its rows.
     pub(super) async fn fetch<T>(
         &self,
         principal: &Principal,
@@ -78,11 +78,29 @@ impl Postgres {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values)).await?;
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, |error| error)).await?;
+        query::read_rows(&rows, read)
+    }
+
+    /// Runs one statement that changes rows, in a transaction of its own, and returns its rows.
+    ///
+    /// # Errors
+    /// [`Error::outcome_unknown`] if the connection was lost before the server answered.
+    pub(super) async fn execute<T>(
+        &self,
+        principal: &Principal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, of_write)).await?;
         query::read_rows(&rows, read)
     }
 
     /// Runs `work` in a transaction and returns its result after the commit.
+    ///
+    /// # Errors
+    /// [`Error::outcome_unknown`] if the connection was lost before the server answered the commit.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         principal: &Principal,
@@ -107,12 +125,13 @@ impl Postgres {
         });
     }
 
-    /// Runs one statement outside of a transaction block.
+    /// Runs one statement outside of a transaction block. `failure` makes the error of a statement that was sent.
     async fn fetch_rows(
         &self,
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
+        failure: fn(Error) -> Error,
     ) -> Result<Vec<PgRow>> {
         let mut connection = self.pool.acquire(principal).await?;
         let mut result = query::fetch(&mut connection, principal.caller(), statement, values).await;
@@ -125,7 +144,7 @@ impl Postgres {
         if result.as_ref().err().is_none_or(leaves_connection_usable) {
             connection.release();
         }
-        result
+        result.map_err(failure)
     }
 
     /// Acquires a connection and begins a transaction on it.
@@ -171,7 +190,7 @@ async fn end<T>(mut connection: PooledConnection, result: Result<T>) -> Result<T
         connection.release();
     }
     match (result, ended) {
-        (Ok(_), Err(error)) => Err(error),
+        (Ok(_), Err(error)) => Err(of_write(error)),
         (result, _) => result,
     }
 }

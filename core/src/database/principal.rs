@@ -39,7 +39,8 @@ pub(crate) struct Credential {
     pub(crate) expires_at: Timestamp,
 }
 
-/// The current principal of a handle. Clones share it; sign-in, refresh and sign-out replace it.
+/// The current principal of a handle. Clones share it; sign-in, refresh and sign-out replace it. After
+/// [`close`](CurrentPrincipal::close) no statement runs for it.
 #[derive(Clone)]
 pub(crate) struct CurrentPrincipal(Arc<PrincipalState>);
 
@@ -47,6 +48,7 @@ struct PrincipalState {
     principal: ArcSwap<Principal>,
     session_lock: Mutex<()>,
     is_refreshing: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 /// While this guard exists, new statements of the handle wait for the session lock, because the session's access token
@@ -84,7 +86,23 @@ impl CurrentPrincipal {
             principal,
             session_lock: Mutex::default(),
             is_refreshing: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
         }))
+    }
+
+    /// Closes the handle: later calls fail with `Closed`, calls that run complete.
+    pub(crate) fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed.load(Ordering::Acquire)
+    }
+
+    /// # Errors
+    /// `Closed` after [`close`](CurrentPrincipal::close).
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Error::new(ErrorKind::Closed, "The handle is closed")) } else { Ok(()) }
     }
 
     /// Returns the principal as it is, even while a refresh is replacing its access token.

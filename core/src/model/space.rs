@@ -114,6 +114,57 @@ pub struct PublicSpace {
     pub space: Space,
     /// The owner; `None` for a space without one.
     pub owner: Option<Owner>,
+    /// Whether the table has no `created_at` for the space. Such spaces come first.
+    #[serde(skip)]
+    pub(crate) has_null_time: bool,
+}
+
+impl PublicSpace {
+    /// The position after this space in the list of public spaces.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let page = client.spaces().get_public_spaces(20, 0)?;
+    /// // A cursor is `Copy`, so the page need not be kept for the next call.
+    /// let last = page.last().map(|space| space.cursor());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cursor(&self) -> PublicSpaceCursor {
+        let time = if self.has_null_time { CursorTime::Null } else { CursorTime::At(self.space.created_at) };
+        PublicSpaceCursor { id: self.space.id, time }
+    }
+}
+
+/// A position in the list of public spaces: after one space. Converts from a [`PublicSpace`] and from an id.
+///
+/// The cursor of a [`PublicSpace`] stays valid when the space is deleted or unpublished. An id must name a space that is
+/// public when the page is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicSpaceCursor {
+    pub(crate) id: Uuid,
+    pub(crate) time: CursorTime,
+}
+
+/// The `created_at` of a cursor's space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum CursorTime {
+    At(Timestamp),
+    Null,
+    /// Only the id is known.
+    Unknown,
+}
+
+impl From<&PublicSpace> for PublicSpaceCursor {
+    fn from(space: &PublicSpace) -> PublicSpaceCursor {
+        space.cursor()
+    }
+}
+
+impl From<Uuid> for PublicSpaceCursor {
+    fn from(id: Uuid) -> PublicSpaceCursor {
+        PublicSpaceCursor { id, time: CursorTime::Unknown }
+    }
 }
 
 /// The owner of a public space.

@@ -1,5 +1,6 @@
 //! Rows of the statements that join spaces with users or fidgets.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
@@ -11,13 +12,19 @@ use crate::{
 /// The first column after those of a space.
 const JOINED: usize = Space::COLUMNS.all.len();
 
-/// A space of a list and its owner's id and e-mail address; `None` for a row to leave out.
+/// A space of a list, its owner's id and e-mail address, and whether its `created_at` is NULL; `None` for a row to leave
+/// out.
 pub(super) fn public_space(row: &Row<'_>) -> Result<Option<PublicSpace>> {
     Ok(row.readable(|row| {
         let email = row.get_optional(JOINED + 1)?;
         let owner = row.get_optional(JOINED)?.map(|id| Owner { id, email });
-        Ok(PublicSpace { space: Space::from_row(row, 0)?, owner })
+        Ok(PublicSpace { space: Space::from_row(row, 0)?, owner, has_null_time: row.get(JOINED + 2)? })
     }))
+}
+
+/// The `created_at` of a space.
+pub(super) fn created_at(row: &Row<'_>) -> Result<Option<Timestamp>> {
+    row.get_optional(0)
 }
 
 /// A space and one of its fidgets; `None` if it has no fidget, or one that cannot be read.

@@ -48,10 +48,37 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(
 
 // Every caller may see a public space and its owner's e-mail address (SPEC 4.5).
 pub(super) static GET_PUBLIC_SPACES: Statement = Statement::new(
-    "SELECT {spaces.columns}, users.id, users.email
+    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
      FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
      WHERE spaces.is_public = true AND {spaces.select}
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
+);
+
+/// The place of a public space in the order of `GET_PUBLIC_SPACES`, together with its id.
+pub(super) static GET_POSITION: Statement = Statement::new(
+    "SELECT spaces.created_at FROM spaces WHERE spaces.id = $1 AND spaces.is_public = true AND {spaces.select}",
+);
+
+// `created_at <= …` alone, so that both engines seek to the place in the index on (is_public, created_at DESC); of the
+// rows created at the same time, the id leaves out those before the place. The row's own time, if the row is still
+// there, is exact also where another program wrote a time that the library cannot represent.
+pub(super) static GET_PUBLIC_SPACES_AFTER: Statement = Statement::new(
+    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
+     FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
+     WHERE spaces.is_public = true AND {spaces.select}
+     AND spaces.created_at <=
+         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1)
+     AND (spaces.id > $2 OR spaces.created_at <
+         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1))
+     ORDER BY spaces.created_at DESC, spaces.id LIMIT $3",
+);
+
+// Rows without `created_at` come first, so every row with one follows.
+pub(super) static GET_PUBLIC_SPACES_AFTER_NULL: Statement = Statement::new(
+    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
+     FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
+     WHERE spaces.is_public = true AND {spaces.select} AND (spaces.created_at IS NOT NULL OR spaces.id > $1)
+     ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $2",
 );
 
 pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(

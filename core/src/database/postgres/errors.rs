@@ -78,6 +78,20 @@ pub(super) fn leaves_connection_usable(error: &Error) -> bool {
         || error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }
 
+/// The error of a write that was sent and failed with `error`. It is [`Error::outcome_unknown`] if the connection was lost
+/// before the server answered.
+///
+/// An answer says that the write failed: a server that ends the connection by an error (57P01) has rolled it back.
+/// Class 08 is what a proxy answers that lost its server. A broken pipe means that the statement did not leave this
+/// process whole.
+pub(super) fn of_write(error: Error) -> Error {
+    let is_answered = error.code().is_some_and(|code| !code.starts_with("08"));
+    if error.kind() != ErrorKind::Unavailable || is_answered || is_broken_pipe(&error) {
+        return error;
+    }
+    Error::outcome_unknown().caused_by(error)
+}
+
 /// The server's error without values of rows.
 #[derive(Debug)]
 #[allow(dead_code, reason = "Debug prints the fields")]

@@ -1,0 +1,261 @@
+//! Pages of public spaces after a space, and the iterator over all of them.
+//!
+//! Invariant: a page after a space begins where that space stands in the order, whatever was inserted or deleted before
+//! it, and finds that place in the index: it costs the same at any depth.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    vec,
+};
+
+use futures_core::Stream;
+
+use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
+use crate::{
+    error::{Error, Operation, Result, operation},
+    model::CursorTime,
+    validate,
+};
+
+impl Spaces {
+    /// Returns public spaces with their owners: newest first, spaces created at the same time by id; the rows `offset`
+    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the owners' e-mail addresses, unless the client was opened
+    /// without them.
+    ///
+    /// The database reads and skips `offset` rows, and a row that is inserted or deleted meanwhile shifts the later pages.
+    /// [`get_public_spaces_after`](Spaces::get_public_spaces_after) has neither cost.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT).
+    ///
+    /// # Examples
+    /// ```
+    /// use townsquare::spaces::DEFAULT_PAGE;
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for space in client.spaces().get_public_spaces(DEFAULT_PAGE, 0)? {
+    ///     println!("{} of {:?}", space.name, space.owner.as_ref().and_then(|owner| owner.email.as_deref()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
+        operation(Operation::GetPublicSpaces, async {
+            let limit = i64::from(validate::limit(limit)?);
+            let offset = validate::offset(offset)?;
+            let values = [limit.into(), offset.into()];
+            let (page, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
+            let spaces = if offset > DEEP_OFFSET {
+                self.scope.scan(page, values.to_vec(), read).await?
+            } else {
+                self.scope.fetch(page, &values, read).await?
+            };
+            Ok(self.with_exposed_columns(spaces))
+        })
+        .await
+    }
+
+    /// Returns the public spaces that follow `after` in the order of [`get_public_spaces`](Spaces::get_public_spaces).
+    ///
+    /// Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
+    /// is inserted or deleted meanwhile. A page costs the same at any depth.
+    ///
+    /// `after` is a [`PublicSpace`], whose position stays valid when the space is deleted or unpublished, or the id of a
+    /// space that is public now, which costs one more read.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT), and for an id that names no public space.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let first = client.spaces().get_public_spaces(20, 0)?;
+    /// if let Some(last) = first.last() {
+    ///     let second = client.spaces().get_public_spaces_after(20, last)?;
+    ///     println!("{} more", second.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_public_spaces_after(
+        &self,
+        limit: u32,
+        after: impl Into<PublicSpaceCursor>,
+    ) -> Result<Vec<PublicSpace>> {
+        let PublicSpaceCursor { id, time } = after.into();
+        operation(Operation::GetPublicSpaces, async {
+            let limit = i64::from(validate::limit(limit)?).into();
+            let created_at = match time {
+                CursorTime::At(created_at) => Some(created_at),
+                CursorTime::Null => None,
+                CursorTime::Unknown => {
+                    let position =
+                        self.scope.fetch_optional(&sql::GET_POSITION, &[id.into()], rows::created_at).await?;
+                    position.ok_or_else(|| Error::invalid_input(format!("after names no public space: {id}")))?
+                }
+            };
+            let spaces = match created_at {
+                Some(created_at) => {
+                    let values = [created_at.into(), id.into(), limit];
+                    self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER, &values, rows::public_space).await?
+                }
+                None => {
+                    let values = [id.into(), limit];
+                    self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
+                }
+            };
+            Ok(self.with_exposed_columns(spaces))
+        })
+        .await
+    }
+
+    /// Returns all public spaces one by one, in the order of [`get_public_spaces`](Spaces::get_public_spaces). Reads
+    /// `page_size` of them at a time, each page after the last space of the page before.
+    ///
+    /// The result is a [`Stream`]; [`PublicSpaces::next`] needs no crate for streams. It ends after an error.
+    ///
+    /// # Errors
+    /// The items have the errors of [`get_public_spaces`](Spaces::get_public_spaces), also for a `page_size` that is not
+    /// 1 to [`MAX_LIMIT`](super::MAX_LIMIT).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// let mut spaces = client.spaces().iter_public_spaces(100);
+    /// while let Some(space) = spaces.next().await {
+    ///     println!("{}", space?.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn iter_public_spaces(&self, page_size: u32) -> PublicSpaces {
+        PublicSpaces { spaces: self.clone(), page_size, page: Vec::new().into_iter(), next_page: NextPage::First }
+    }
+
+    /// Leaves out rows that cannot be read, and removes the e-mail addresses if the client hides them.
+    fn with_exposed_columns(&self, rows: Vec<Option<PublicSpace>>) -> Vec<PublicSpace> {
+        let mut spaces: Vec<_> = rows.into_iter().flatten().collect();
+        if !self.exposes_email {
+            for owner in spaces.iter_mut().filter_map(|space| space.owner.as_mut()) {
+                owner.email = None;
+            }
+        }
+        spaces
+    }
+}
+
+/// The public spaces one by one: the result of [`Spaces::iter_public_spaces`].
+pub struct PublicSpaces {
+    spaces: Spaces,
+    page_size: u32,
+    /// The rest of the current page.
+    page: vec::IntoIter<PublicSpace>,
+    next_page: NextPage,
+}
+
+/// What follows the current page.
+enum NextPage {
+    First,
+    After(PublicSpaceCursor),
+    Loading(Pin<Box<dyn Future<Output = Result<Vec<PublicSpace>>> + Send>>),
+    /// The current page is the last one, or an error ended the stream.
+    None,
+}
+
+impl PublicSpaces {
+    /// Returns the next space; `None` after the last one and after an error.
+    ///
+    /// Dropping the future loses no space.
+    ///
+    /// # Errors
+    /// Those of [`Spaces::get_public_spaces`].
+    pub async fn next(&mut self) -> Option<Result<PublicSpace>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// Starts to load the page after `after`; the first page if it is `None`.
+    fn load(&self, after: Option<PublicSpaceCursor>) -> NextPage {
+        let (spaces, page_size) = (self.spaces.clone(), self.page_size);
+        NextPage::Loading(Box::pin(async move {
+            match after {
+                Some(after) => spaces.get_public_spaces_after(page_size, after).await,
+                None => spaces.get_public_spaces(page_size, 0).await,
+            }
+        }))
+    }
+
+    /// Makes `page` the current page.
+    fn enter(&mut self, page: Vec<PublicSpace>) {
+        // A page may be short because rows of it could not be read: only an empty page is the last one.
+        let last = page.last().map(PublicSpace::cursor);
+        self.next_page = last.map_or(NextPage::None, NextPage::After);
+        self.page = page.into_iter();
+    }
+}
+
+impl Stream for PublicSpaces {
+    type Item = Result<PublicSpace>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<PublicSpace>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(space) = this.page.next() {
+                return Poll::Ready(Some(Ok(space)));
+            }
+            match &mut this.next_page {
+                NextPage::First => this.next_page = this.load(None),
+                NextPage::After(cursor) => {
+                    let cursor = *cursor;
+                    this.next_page = this.load(Some(cursor));
+                }
+                NextPage::Loading(page) => match ready!(page.as_mut().poll(context)) {
+                    Ok(page) => this.enter(page),
+                    Err(error) => {
+                        this.next_page = NextPage::None;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                },
+                NextPage::None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rest = self.page.len();
+        (rest, matches!(self.next_page, NextPage::None).then_some(rest))
+    }
+}
+
+impl fmt::Debug for PublicSpaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PublicSpaces").field("page_size", &self.page_size).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::database::query_plan;
+
+    #[test]
+    fn a_page_after_a_space_seeks_in_the_index() {
+        let plan = query_plan(&sql::GET_PUBLIC_SPACES_AFTER);
+        let seek = "SEARCH spaces USING INDEX spaces_is_public_created_at_idx (is_public=? AND created_at<?)";
+        assert!(plan.iter().any(|step| step == seek), "{plan:#?}");
+        // Only rows created at the same time are sorted.
+        assert!(plan.iter().any(|step| step == "USE TEMP B-TREE FOR LAST TERM OF ORDER BY"), "{plan:#?}");
+        assert!(!plan.iter().any(|step| step.starts_with("SCAN") || step.ends_with("FOR ORDER BY")), "{plan:#?}");
+    }
+
+    #[test]
+    fn a_page_after_a_space_without_a_time_reads_in_the_order_of_the_index() {
+        for statement in [&sql::GET_PUBLIC_SPACES, &sql::GET_PUBLIC_SPACES_AFTER_NULL] {
+            let plan = query_plan(statement);
+            let search = "SEARCH spaces USING INDEX spaces_is_public_created_at_idx (is_public=?)";
+            assert!(plan.iter().any(|step| step == search), "{plan:#?}");
+            assert!(!plan.iter().any(|step| step.ends_with("FOR ORDER BY")), "{plan:#?}");
+        }
+    }
+}

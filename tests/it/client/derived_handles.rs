@@ -1,0 +1,166 @@
+//! Handles of `as_user` and `as_service`: closing one ends that handle and not the client (DESIGN 4).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use townsquare::{
+    Client, Error, ErrorKind, Uuid,
+    auth::{UserPatch, identity_claim},
+    blocking::wait,
+    communities::{CommunityPatch, DomainType, NewRegistration, SpaceType},
+    discovery::Timeframe,
+    spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
+};
+use townsquare_tests::{fixture::start_time, on_both_engines, test_database::TestDatabase, wait::wait_until};
+
+const PASSWORD: &str = "correct horse";
+
+/// A handle of a user with an account of its own.
+fn user(db: &TestDatabase) -> Client {
+    let address = format!("{}@town.example", Uuid::new_v4().simple());
+    wait(db.service.auth().sign_up(&address, PASSWORD)).expect("an account");
+    let session = wait(db.service.auth().sign_in(&address, PASSWORD)).expect("a session");
+    wait(db.client.as_user(&session.access_token)).expect("a handle")
+}
+
+/// The results of every operation.
+fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(), Error>)> {
+    let (id, folder) = (Uuid::from_u128(1), townsquare_tests::temp_dir());
+    let (spaces, fidgets, communities) = (client.spaces(), client.fidgets(), client.communities());
+    let (auth, discovery) = (client.auth(), client.discovery());
+    let key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    let claim = identity_claim(id, key, start_time()).expect("a claim");
+    let mut stream = spaces.iter_public_spaces(1);
+    let registration = NewRegistration::new(id, "x", SpaceType::Profile);
+    vec![
+        ("create_space", wait(spaces.create_space(NewSpace::named("x"))).map(drop)),
+        ("create_spaces", wait(spaces.create_spaces(vec![NewSpace::named("x")])).map(drop)),
+        ("get_space", wait(spaces.get_space(id)).map(drop)),
+        ("update_space", wait(spaces.update_space(id, SpacePatch::new().name("x"))).map(drop)),
+        ("delete_space", wait(spaces.delete_space(id))),
+        ("get_user_spaces", wait(spaces.get_user_spaces(id)).map(drop)),
+        ("get_public_spaces", wait(spaces.get_public_spaces(1, 0)).map(drop)),
+        ("a deep get_public_spaces", wait(spaces.get_public_spaces(1, 5_000)).map(drop)),
+        ("get_public_spaces_after", wait(spaces.get_public_spaces_after(1, id)).map(drop)),
+        ("iter_public_spaces", wait(stream.next()).transpose().map(drop)),
+        ("get_space_with_fidgets", wait(spaces.get_space_with_fidgets(id)).map(drop)),
+        ("create_fidget", wait(fidgets.create_fidget(id, NewFidget::of_type("x"))).map(drop)),
+        ("create_fidgets", wait(fidgets.create_fidgets(id, vec![NewFidget::of_type("x")])).map(drop)),
+        ("save_positions", wait(fidgets.save_positions(id, [(id, None)].into())).map(drop)),
+        ("get_fidget", wait(fidgets.get_fidget(id)).map(drop)),
+        ("update_fidget", wait(fidgets.update_fidget(id, FidgetPatch::new().kind("x"))).map(drop)),
+        ("delete_fidget", wait(fidgets.delete_fidget(id))),
+        ("get_space_fidgets", wait(fidgets.get_space_fidgets(id)).map(drop)),
+        ("save_community_config", wait(communities.save_community_config("x", CommunityPatch::new())).map(drop)),
+        ("get_active_community_config", wait(communities.get_active_community_config("x")).map(drop)),
+        (
+            "save_community_domain",
+            wait(communities.save_community_domain("x", "x.example", DomainType::Custom)).map(drop),
+        ),
+        ("delete_community_domain", wait(communities.delete_community_domain("x.example"))),
+        ("update_navigation", wait(communities.update_navigation("x", None)).map(drop)),
+        ("resolve_community", wait(communities.resolve_community("x.example")).map(drop)),
+        ("register_space", wait(communities.register_space(registration)).map(drop)),
+        ("get_space_registration", wait(communities.get_space_registration(id)).map(drop)),
+        ("sign_up", wait(auth.sign_up("eve@town.example", PASSWORD)).map(drop)),
+        ("sign_in", wait(auth.sign_in("eve@town.example", PASSWORD)).map(drop)),
+        ("get_session", wait(auth.get_session()).map(drop)),
+        ("refresh_session", wait(auth.refresh_session()).map(drop)),
+        ("refresh_session_of", wait(auth.refresh_session_of("x")).map(drop)),
+        ("set_session", wait(auth.set_session("x")).map(drop)),
+        ("update_user", wait(auth.update_user(PASSWORD, UserPatch::new())).map(drop)),
+        ("delete_own_user", wait(auth.delete_own_user(PASSWORD))),
+        ("delete_user", wait(auth.delete_user(id))),
+        ("link_identity", wait(auth.link_identity(&claim))),
+        ("sign_out", wait(auth.sign_out())),
+        ("get_trending_mini_apps", wait(discovery.get_trending_mini_apps(Timeframe::Hours24, 1)).map(drop)),
+        ("get_mini_apps_by_category", wait(discovery.get_mini_apps_by_category(["games"], 1)).map(drop)),
+        ("search_mini_apps", wait(discovery.search_mini_apps("x", 1)).map(drop)),
+        ("refresh", wait(discovery.refresh()).map(drop)),
+        ("force_refresh", wait(discovery.force_refresh()).map(drop)),
+        ("stats", discovery.stats().map(drop)),
+        ("handle", wait(discovery.handle("GET", "/", b"")).map(drop)),
+        ("as_user", wait(client.as_user("x")).map(drop)),
+        ("a handle of as_service", wait(client.as_service().spaces().get_public_spaces(1, 0)).map(drop)),
+        ("backup", wait(client.backup(folder.path().join("copy.db")))),
+        ("backup of a clone", wait(client.clone().backup(db.url()))),
+    ]
+}
+
+on_both_engines! {
+    fn every_call_on_a_closed_handle_fails_as_closed(db: &TestDatabase) {
+        for (handle, is_service) in [(user(db), false), (db.client.as_service(), true)] {
+            let clone = handle.clone();
+            assert!(!handle.is_closed());
+            wait(handle.close());
+            wait(handle.close());
+            assert!(handle.is_closed() && clone.is_closed() && handle.as_service().is_closed());
+            for (call, result) in every_call(db, &handle).into_iter().chain(every_call(db, &clone)) {
+                let error = result.expect_err(call);
+                // A call for the service alone may refuse a user first.
+                if !is_service && error.kind() == ErrorKind::Forbidden {
+                    continue;
+                }
+                assert_eq!((error.kind(), error.message()), (ErrorKind::Closed, "The handle is closed"), "{call}");
+                assert!(!error.is_retryable());
+            }
+        }
+        assert_eq!(db.raw.count("spaces"), 0);
+    }
+
+    fn closing_a_handle_ends_no_other_handle(db: &TestDatabase) {
+        let (ann, bob) = (user(db), user(db));
+        let of_ann = ann.as_service();
+        let space = wait(ann.spaces().create_space(NewSpace::named("Harbor"))).expect("created");
+        wait(ann.close());
+        assert!(!db.client.is_closed() && !bob.is_closed() && !of_ann.is_closed());
+        wait(bob.spaces().create_space(NewSpace::named("Mill"))).expect("another user's handle goes on");
+        assert_eq!(wait(of_ann.spaces().get_space(space.id)).expect("a handle made before goes on"), space);
+        wait(db.client.spaces().get_public_spaces(1, 0)).expect("the client goes on");
+        wait(db.client.auth().sign_up("new@town.example", PASSWORD)).expect("the client goes on");
+    }
+
+    /// The session is not the handle: it goes on.
+    fn closing_a_handle_ends_no_session(db: &TestDatabase) {
+        wait(db.service.auth().sign_up("ann@town.example", PASSWORD)).expect("an account");
+        let session = wait(db.service.auth().sign_in("ann@town.example", PASSWORD)).expect("a session");
+        let first = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        wait(first.close());
+        let second = wait(db.client.as_user(&session.access_token)).expect("the session goes on");
+        wait(second.spaces().create_space(NewSpace::named("Harbor"))).expect("created");
+    }
+
+    fn closing_the_client_closes_every_handle(db: &TestDatabase) {
+        let client = db.another();
+        let (clone, service) = (client.clone(), client.as_service());
+        wait(clone.close());
+        assert!(client.is_closed() && service.is_closed() && service.as_service().is_closed());
+        for handle in [&client, &service] {
+            let error = wait(handle.spaces().get_public_spaces(1, 0)).expect_err("closed");
+            assert_eq!((error.kind(), error.message()), (ErrorKind::Closed, "The client is closed"));
+        }
+        wait(service.close());
+    }
+
+    fn a_closed_handle_calls_no_callback(db: &TestDatabase) {
+        let handle = user(db);
+        let (events, alive) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+        let listen = || {
+            let (events, alive) = (Arc::clone(&events), Arc::clone(&alive));
+            handle.auth().on_auth_state_change(move |_, _| {
+                let _ = &alive;
+                events.fetch_add(1, Ordering::SeqCst);
+            })
+        };
+        let first = listen();
+        wait_until("the first event", || events.load(Ordering::SeqCst) == 1);
+        wait(handle.close());
+        let second = listen();
+        wait_until("both callbacks are dropped", || Arc::strong_count(&alive) == 1);
+        assert_eq!(events.load(Ordering::SeqCst), 1);
+        first.unsubscribe();
+        second.unsubscribe();
+    }
+}

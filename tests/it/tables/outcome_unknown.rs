@@ -1,0 +1,118 @@
+//! Writes on PostgreSQL whose answer is lost (DESIGN 3): the error says so, and does not invite a second row.
+
+use townsquare::{
+    Client, Error, ErrorKind,
+    blocking::wait,
+    spaces::{NewSpace, Space},
+};
+use townsquare_tests::{
+    on_engine,
+    proxy::{Cut, Proxy},
+    test_database::{TestDatabase, assert_fails},
+    wait::wait_until,
+};
+
+const SENTENCE: &str = "Database error: outcome unknown: the connection was lost before the server answered, so the write may have happened";
+
+/// A client behind a proxy, with an idle connection and prepared statements.
+fn behind_proxy(db: &TestDatabase) -> (Proxy, Client) {
+    let (server, _) = db.database();
+    let proxy = Proxy::to(server.port());
+    let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let client = wait(Client::open(db.config().database_url(url))).expect("opens");
+    let service = client.as_service();
+    wait(service.spaces().create_space(NewSpace::named("first"))).expect("a connection");
+    (proxy, client)
+}
+
+fn count(db: &TestDatabase, name: &str) -> usize {
+    db.raw.value(&format!("SELECT count(*) FROM spaces WHERE name = '{name}'")).parse().expect("a number")
+}
+
+#[track_caller]
+fn assert_unknown<T>(result: Result<T, Error>, operation: &str) {
+    let sentence = format!("{operation} failed: {SENTENCE}");
+    let error = assert_fails(result, ErrorKind::Unavailable, Some("08007"), &sentence);
+    assert!(!error.is_retryable(), "{error:?}");
+}
+
+#[track_caller]
+fn assert_retryable<T>(result: Result<T, Error>) {
+    let error = result.map(drop).expect_err("the connection was cut");
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, None), "{error:?}");
+    assert!(error.is_retryable());
+}
+
+on_engine! { Postgres in postgres;
+    fn an_insert_whose_answer_is_lost_is_not_retryable(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        let service = client.as_service();
+        for (name, cut) in
+            [("answered", Cut::AfterAnswer), ("sent", Cut::AfterRequest), ("unsent", Cut::BeforeRequest)]
+        {
+            proxy.cut(name, cut);
+            assert_unknown(wait(service.spaces().create_space(NewSpace::named(name))), "Create space");
+            wait(service.spaces().create_space(NewSpace::named("next"))).expect("the next write works");
+        }
+        assert_eq!((count(db, "answered"), count(db, "unsent")), (1, 0));
+        wait_until("the server has inserted the row", || count(db, "sent") == 1);
+        assert_eq!(count(db, "next"), 3);
+        wait(client.close());
+    }
+
+    fn an_update_and_a_delete_whose_answers_are_lost_are_not_retryable(db: &TestDatabase) {
+        use townsquare::spaces::SpacePatch;
+        let (proxy, client) = behind_proxy(db);
+        let spaces = client.as_service();
+        let spaces = spaces.spaces();
+        let space: Space = wait(spaces.create_space(NewSpace::named("x"))).expect("created");
+        proxy.cut("renamed", Cut::AfterAnswer);
+        assert_unknown(wait(spaces.update_space(space.id, SpacePatch::new().name("renamed"))), "Update space");
+        proxy.cut("DELETE FROM spaces", Cut::AfterAnswer);
+        // The statement is prepared in a message of its own, which is the one that is lost here.
+        assert_unknown(wait(spaces.delete_space(space.id)), "Delete space");
+        assert_eq!(count(db, "renamed"), 1);
+        wait(client.close());
+    }
+
+    fn a_transaction_whose_commit_is_not_answered_is_not_retryable(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        let service = client.as_service();
+        let two = |name: &str| vec![NewSpace::named(name), NewSpace::named(name)];
+        for (name, cut, rows) in [("answered", Cut::AfterAnswer, 2), ("unsent", Cut::BeforeRequest, 0)] {
+            proxy.cut("COMMIT", cut);
+            assert_unknown(wait(service.spaces().create_spaces(two(name))), "Create spaces");
+            assert_eq!(count(db, name), rows, "{name}");
+        }
+        // Before the COMMIT, the loss of the connection rolls the transaction back.
+        proxy.cut("early", Cut::AfterAnswer);
+        assert_retryable(wait(service.spaces().create_spaces(two("early"))));
+        assert_eq!(count(db, "early"), 0);
+        wait(client.close());
+    }
+
+    fn a_read_whose_answer_is_lost_is_retryable(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        wait(client.spaces().get_public_spaces(1, 0)).expect("prepared");
+        for cut in [Cut::AfterAnswer, Cut::AfterRequest, Cut::BeforeRequest] {
+            // The first bytes of the text of the statement, or of its execution.
+            proxy.cut("", cut);
+            assert_retryable(wait(client.spaces().get_public_spaces(1, 0)));
+            wait(client.spaces().get_public_spaces(1, 0)).expect("the next read works");
+        }
+        wait(client.close());
+    }
+
+    /// A second sign-out has the effect of the first.
+    fn an_idempotent_write_whose_answer_is_lost_is_retryable(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        wait(client.auth().sign_up("ann@town.example", "correct horse")).expect("an account");
+        wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("a session");
+        proxy.cut("DELETE FROM", Cut::AfterAnswer);
+        let error = wait(client.auth().sign_out()).expect_err("the connection was cut");
+        assert_eq!((error.code(), error.is_retryable()), (Some("08007"), true), "{error:?}");
+        wait(client.auth().sign_out()).expect("repeated");
+        assert_eq!(wait(client.auth().get_session()).expect("none"), None);
+        wait(client.close());
+    }
+}

@@ -1,0 +1,135 @@
+//! A TCP proxy between a client and a server on the loopback, which cuts connections.
+//!
+//! Invariant: a cut loses whole messages: the request, or the answer to it.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use parking_lot::Mutex;
+
+/// A proxy for one port.
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+/// When [`Proxy::cut`] cuts a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// The server does not get the request.
+    BeforeRequest,
+    /// The server gets the request; the client's connection ends at once.
+    AfterRequest,
+    /// The server has answered; the client does not get the answer.
+    AfterAnswer,
+}
+
+#[derive(Default)]
+struct Shared {
+    is_down: AtomicBool,
+    /// The bytes of the request to cut at.
+    next_cut: Mutex<Option<(Vec<u8>, Cut)>>,
+    ends: Mutex<Vec<TcpStream>>,
+}
+
+impl Proxy {
+    /// Starts a proxy for a port of the loopback.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub fn to(port: u16) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own = listener.local_addr().expect("an address").port();
+        let shared = Arc::new(Shared::default());
+        let proxy = Proxy { port: own, shared: Arc::clone(&shared) };
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                if shared.is_down.load(Ordering::Acquire) {
+                    return;
+                }
+                let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                forward(&shared, &near, &far);
+                shared.ends.lock().extend([near, far]);
+            }
+        });
+        proxy
+    }
+
+    /// The port that clients connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts the connection of the next request that contains `bytes` (any request, if `bytes` is empty). Other connections, and new ones, go on.
+    pub fn cut(&self, bytes: &str, cut: Cut) {
+        *self.shared.next_cut.lock() = Some((bytes.into(), cut));
+    }
+
+    /// Cuts every connection and accepts no further one.
+    pub fn disconnect(&self) {
+        self.shared.is_down.store(true, Ordering::Release);
+        // Wakes the listener, which then ends.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        for end in self.shared.ends.lock().drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Starts the two threads of a connection.
+fn forward(shared: &Arc<Shared>, near: &TcpStream, far: &TcpStream) {
+    let handle = |stream: &TcpStream| stream.try_clone().expect("a handle");
+    let loses_answer = Arc::new(AtomicBool::new(false));
+    let (mut from, mut to, client) = (handle(near), handle(far), handle(near));
+    let (shared, loses) = (Arc::clone(shared), Arc::clone(&loses_answer));
+    thread::spawn(move || {
+        let mut bytes = [0; 65_536];
+        while let Ok(read @ 1..) = from.read(&mut bytes) {
+            let cut = shared.cut_of(&bytes[..read]);
+            loses.store(cut.is_some(), Ordering::Release);
+            if cut == Some(Cut::BeforeRequest) || to.write_all(&bytes[..read]).is_err() {
+                let _ = to.shutdown(Shutdown::Both);
+                break;
+            }
+            if cut == Some(Cut::AfterRequest) {
+                break;
+            }
+            if cut == Some(Cut::AfterAnswer) {
+                // The other thread ends the connection.
+                return;
+            }
+        }
+        let _ = from.shutdown(Shutdown::Both);
+    });
+    let (mut from, mut to) = (handle(far), client);
+    thread::spawn(move || {
+        let mut bytes = [0; 65_536];
+        while let Ok(read @ 1..) = from.read(&mut bytes) {
+            if loses_answer.load(Ordering::Acquire) || to.write_all(&bytes[..read]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+        // The server keeps its end until it has written its answer.
+        while let Ok(1..) = from.read(&mut bytes) {}
+    });
+}
+
+impl Shared {
+    /// Takes the cut of a request.
+    fn cut_of(&self, request: &[u8]) -> Option<Cut> {
+        let mut next = self.next_cut.lock();
+        let (bytes, cut) = next.as_ref()?;
+        let contains = bytes.is_empty() || request.windows(bytes.len()).any(|window| window == bytes.as_slice());
+        let cut = contains.then_some(*cut)?;
+        *next = None;
+        Some(cut)
+    }
+}
