@@ -283,7 +283,7 @@ static void invalid_arguments_are_named(const tsq_client *service) {
     FAILS(tsq_spaces_create_space(service, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument space.name is not UTF-8 at byte 0");
     FAILS(tsq_spaces_create_space(NULL, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument client is NULL");
     FAILS(tsq_spaces_create_space(service, NULL, &none, &err), TSQ_INVALID_INPUT, none, "Argument space is NULL");
-    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument items is NULL");
+    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument spaces is NULL");
     FAILS(tsq_spaces_get_space(service, TSQ_STR("17"), &none, &err), TSQ_INVALID_INPUT, none, "Get space failed: Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, absent, &none, &err), TSQ_INVALID_INPUT, none, "Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, TSQ_STR(NOBODY), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");

@@ -64,7 +64,7 @@ def test_rows_of_one_call_keep_their_order(service: Client) -> None:
 def test_the_async_client_takes_ids_and_keeps_the_order(tmp_path: Path) -> None:
     async def main() -> None:
         async with await AsyncClient.open(tmp_path / "town", catalog_api_key="") as client:
-            service, id = client.as_service(), UUID(int=7)
+            service, id = await client.as_service(), UUID(int=7)
             space = await service.spaces.create_space("Chess", id=id)
             assert await service.spaces.create_space("Chess", id=id) == space
             fidget = await service.fidgets.create_fidget(id, "clock", id=id)
