@@ -89,6 +89,7 @@
  * (to NULL where a function says so), to NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
+ * tsq_error_row tells which item of a list failed, tsq_error_column which column has no value.
  * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
  * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
  *
@@ -106,26 +107,31 @@
  * text: as an argument "not given", as a result NULL.
  *
  * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
- * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
- * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ * space is gone. A number that would not come back equal is refused with TSQ_INVALID_INPUT: an integer outside -2^63 to 2^64-1,
+ * and a number with a fraction or an exponent that no double holds (1e400, 0.10000000000000000001; 1.10 equals 1.1). The absent text is SQL's NULL; the text null is the JSON value null.
  *
  *
  * SIZE LIMITS
  *
  *   limit arguments             1 to 1,000
  *   nesting of JSON             100 levels; no NUL character in any text or key
- *   text columns                no NUL character; no length limit of the library
+ *   text                        no NUL character; option max_text_size, 1 MiB
+ *   JSON without white space    option max_json_size, 4 MiB
+ *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions)
  *   community id                50 characters
  *   e-mail address              254 bytes
  *   password                    8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
  *
- * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
- * Check lengths in the host before it stores texts of strangers.
+ * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
+ *
+ * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was lost:
+ * with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS, whoever owns
+ * the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to row.
  *
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
  * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
@@ -157,10 +163,7 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
- * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
- * TSQ_CONFIG. Other files open. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
- * tsq_client_free only forgets the handle; do not read with it. Do not unload the library (dlclose) after it was used.
+ * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -197,14 +200,8 @@
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory.
- *
- * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
- * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
- * others may read it.
- *
- * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
- * on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has it open.
+ * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
+ * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
  * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
@@ -241,6 +238,9 @@
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user that runs in one process at a time. Default: false (true or false).
+ *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
+ *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
+ *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
  *
  *
@@ -295,7 +295,7 @@ typedef enum {
     TSQ_FORBIDDEN = 8,
     /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
-    /// A file or body is over its size limit.
+    /// A text, a JSON value, a list of rows, a file or a body is over its size limit.
     TSQ_TOO_LARGE = 10,
     /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,
@@ -584,6 +584,9 @@ typedef struct {
     tsq_str owner_id;
     /// Whether every caller may see it; any non-zero byte is true.
     bool is_public;
+    /// The id (a UUID), so that the call can be repeated: it returns the caller's space of this id if the content is the
+    /// same. Absent: a random id.
+    tsq_str id;
 } tsq_new_space;
 
 /// A change of a text or of JSON (as text).
@@ -610,7 +613,7 @@ typedef struct {
     tsq_str_change name;
     /// Description.
     tsq_str_change description;
-    /// Whether every caller may see it.
+    /// Whether every caller may see it; cannot be cleared.
     tsq_bool_change is_public;
 } tsq_space_patch;
 
@@ -624,6 +627,9 @@ typedef struct {
     tsq_str config;
     /// Position, as JSON; may be absent.
     tsq_str position;
+    /// The id (a UUID), so that the call can be repeated: it returns the space's fidget of this id if the content is the
+    /// same. Absent: a random id.
+    tsq_str id;
 } tsq_new_fidget;
 
 /// A new position of a fidget.
@@ -745,9 +751,9 @@ typedef struct {
     tsq_str_change ui_config;
     /// Public keys whose holders may edit the navigation.
     tsq_strs_change admin_identity_public_keys;
-    /// Whether every caller may read it; true in a new row.
+    /// Whether every caller may read it; true in a new row; cannot be cleared.
     tsq_bool_change is_published;
-    /// Whether it may have a domain of its own; false in a new row.
+    /// Whether it may have a domain of its own; false in a new row; cannot be cleared.
     tsq_bool_change custom_domain_authorized;
     /// E-mail address of the administrator.
     tsq_str_change admin_email;
@@ -836,6 +842,19 @@ bool tsq_error_status(const tsq_error *error,
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_retry_after_ms(const tsq_error *error,
                               uint64_t *out);
+
+/// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
+/// false and writes 0.
+///
+/// Borrows `error`; `out` may be NULL.
+bool tsq_error_row(const tsq_error *error,
+                   size_t *out);
+
+/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
+/// failures.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+tsq_str tsq_error_column(const tsq_error *error);
 
 /// Whether the same call with the same arguments may succeed later. False for NULL.
 ///
@@ -1382,7 +1401,7 @@ void tsq_space_list_free(tsq_space_list *list);
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
 /// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -1390,11 +1409,12 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
+/// fails: `tsq_error_row` is its index.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
-                                    const tsq_new_space *items,
-                                    size_t items_len,
+                                    const tsq_new_space *spaces,
+                                    size_t spaces_len,
                                     tsq_space_list **out,
                                     tsq_error **err);
 
@@ -1407,7 +1427,8 @@ tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
-/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT` (also when `is_public`
+/// is cleared), `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_str id,
                                    const tsq_space_patch *patch,
@@ -1454,7 +1475,8 @@ tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
-/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
+/// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
+/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
                                      tsq_str space_id,
                                      const tsq_new_fidget *fidget,
@@ -1463,12 +1485,13 @@ tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
+/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
+/// fails: `tsq_error_row` is its index.
 tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
                                       tsq_str space_id,
-                                      const tsq_new_fidget *items,
-                                      size_t items_len,
+                                      const tsq_new_fidget *fidgets,
+                                      size_t fidgets_len,
                                       tsq_fidget_list **out,
                                       tsq_error **err);
 
@@ -1476,7 +1499,7 @@ tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
 ///
 /// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
 /// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
-/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_TOO_LARGE`; `TSQ_CLOSED`.
 tsq_status tsq_fidgets_save_positions(const tsq_client *client,
                                       tsq_str space_id,
                                       const tsq_position *positions,
@@ -1493,7 +1516,8 @@ tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidg
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
-/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`,
+/// `TSQ_CLOSED`.
 tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
                                      tsq_str id,
                                      const tsq_fidget_patch *patch,
@@ -1545,8 +1569,8 @@ void tsq_space_registration_free(tsq_space_registration *registration);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
-/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters and when a bool is
+/// cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,

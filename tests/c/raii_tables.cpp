@@ -97,6 +97,22 @@ void spaces(const Client &client, const Client &service) {
     CHECK(copy->name() == space->name() && !copy->description() && copy->owner_id() == ADA);
     service.spaces().delete_space(copy->id());
 
+    // A create with an id can be repeated.
+    townsquare::NewSpace chosen{"Chosen"};
+    chosen.id = "0f0f0f0f-0000-4000-8000-0000000000cc";
+    const Owned<Space> first = service.spaces().create_space(chosen);
+    const Owned<Space> repeated = service.spaces().create_space(chosen);
+    CHECK(first->id() == *chosen.id.value() && repeated->created_at() == first->created_at());
+    chosen.is_public = true;
+    CHECK(throws(TSQ_ALREADY_EXISTS, "Create space failed: Record already exists", [&] { return service.spaces().create_space(chosen); }));
+    service.spaces().delete_space(first->id());
+    try {
+        service.fidgets().create_fidgets(id, {{"a"}, {}});
+        CHECK(false);
+    } catch (const Error &error) {
+        CHECK(error.kind() == TSQ_FIELD_MISSING && error.row() == 1 && error.column() == "type");
+    }
+
     const Owned<Fidget> fidget = service.fidgets().create_fidget(id, {"feed", "{\"of\":1}"});
     CHECK(fidget->kind() == "feed" && fidget->config() == "{\"of\":1}" && !fidget->position() && fidget->space_id() == id);
     const FidgetList more = service.fidgets().create_fidgets(id, {{"links"}, {"gallery", std::nullopt, "[1]"}});

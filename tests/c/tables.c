@@ -182,7 +182,7 @@ static void lists_of_spaces_contain_fidgets_or_owners(const tsq_client *client, 
     made[0].owner_id = made[2].owner_id = TSQ_STR(ADA);
     made[1].owner_id = TSQ_STR("no id");
     REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_INVALID_INPUT, list,
-            "Create spaces failed: Argument items[1].owner_id is not a UUID", NULL);
+            "Create spaces failed: Argument spaces[1].owner_id is not a UUID", NULL);
     made[1].owner_id = TSQ_STR(NOBODY);
     REFUSED(tsq_spaces_create_spaces(service, made, 3, &list, &err), TSQ_REFERENCE_MISSING, list,
             "Create spaces failed: Referenced record not found", "23503");
@@ -283,7 +283,7 @@ static void invalid_arguments_are_named(const tsq_client *service) {
     FAILS(tsq_spaces_create_space(service, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument space.name is not UTF-8 at byte 0");
     FAILS(tsq_spaces_create_space(NULL, &made, &none, &err), TSQ_INVALID_INPUT, none, "Argument client is NULL");
     FAILS(tsq_spaces_create_space(service, NULL, &none, &err), TSQ_INVALID_INPUT, none, "Argument space is NULL");
-    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument items is NULL");
+    FAILS(tsq_spaces_create_spaces(service, NULL, 1, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument spaces is NULL");
     FAILS(tsq_spaces_get_space(service, TSQ_STR("17"), &none, &err), TSQ_INVALID_INPUT, none, "Get space failed: Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, absent, &none, &err), TSQ_INVALID_INPUT, none, "Argument id is not a UUID");
     FAILS(tsq_spaces_get_space(service, TSQ_STR(NOBODY), NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
@@ -308,6 +308,110 @@ static void invalid_arguments_are_named(const tsq_client *service) {
 }
 
 /* C may store any byte in a bool. */
+#define CHOSEN "0f0f0f0f-0000-4000-8000-00000000000c"
+
+/* Whether a call failed with this kind, row (-1: none) and column (NULL: none). Frees the error. */
+static int refused_at(tsq_status got, tsq_status expected, int row, const char *column) {
+    size_t found = 99;
+    bool has_row = tsq_error_row(err, &found);
+    int as_expected = got == expected && has_row == (row >= 0) && found == (row >= 0 ? (size_t)row : 0) &&
+                      (column != NULL ? is(tsq_error_column(err), column) : is_absent(tsq_error_column(err)));
+    tsq_error_free(err);
+    err = NULL;
+    return as_expected;
+}
+
+static void a_create_with_an_id_can_be_repeated(const tsq_client *client, const tsq_client *service) {
+    tsq_space *space = NULL;
+    tsq_space *again = NULL;
+    tsq_fidget *fidget = NULL;
+    tsq_fidget *same_fidget = NULL;
+    tsq_new_space made = no_space;
+    tsq_new_fidget placed = no_fidget;
+    made.name = TSQ_STR("Chosen");
+    made.id = TSQ_STR(CHOSEN);
+    WORKS(tsq_spaces_create_space(service, &made, &space, &err));
+    WORKS(tsq_spaces_create_space(service, &made, &again, &err));
+    CHECK(is(space->id, CHOSEN) && same(again->id, space->id) && again->created_at == space->created_at);
+    tsq_space_free(again);
+    again = NULL;
+    made.description = TSQ_STR("other");
+    REFUSED(tsq_spaces_create_space(service, &made, &again, &err), TSQ_ALREADY_EXISTS, again,
+            "Create space failed: Record already exists", "23505");
+    made.id = TSQ_STR("no id");
+    REFUSED(tsq_spaces_create_space(service, &made, &again, &err), TSQ_INVALID_INPUT, again,
+            "Create space failed: Argument space.id is not a UUID", NULL);
+
+    placed.kind = TSQ_STR("clock");
+    placed.config = TSQ_STR("{\"speed\":1.50}");
+    placed.id = TSQ_STR(CHOSEN);
+    WORKS(tsq_fidgets_create_fidget(service, space->id, &placed, &fidget, &err));
+    WORKS(tsq_fidgets_create_fidget(service, space->id, &placed, &same_fidget, &err));
+    CHECK(is(fidget->id, CHOSEN) && same(fidget->id, same_fidget->id) && is(fidget->config, "{\"speed\":1.5}"));
+    tsq_fidget_free(fidget);
+    tsq_fidget_free(same_fidget);
+    /* A stranger. */
+    CHECK(tsq_fidgets_create_fidget(client, space->id, &placed, NULL, NULL) == TSQ_FORBIDDEN);
+    WORKS(tsq_spaces_delete_space(service, space->id, &err));
+    tsq_space_free(space);
+}
+
+static void rows_of_one_call_keep_their_order(const tsq_client *service) {
+    enum { COUNT = 200 };
+    static tsq_new_fidget placed[COUNT];
+    static char kinds[COUNT][8];
+    tsq_fidget_list *list = NULL;
+    tsq_space *space = make_space(service, "Row", false);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(kinds[i], sizeof kinds[i], "%d", (int)i);
+        placed[i].kind = tsq_str_from(kinds[i]);
+    }
+    WORKS(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err));
+    WORKS(tsq_fidgets_get_space_fidgets(service, space->id, &list, &err));
+    CHECK(tsq_fidget_list_len(list) == COUNT);
+    for (size_t i = 0; i < tsq_fidget_list_len(list); i++) {
+        CHECK(is(tsq_fidget_list_at(list, i)->kind, kinds[i]));
+    }
+    tsq_fidget_list_free(list);
+
+    /* Errors name the row and the column. */
+    placed[150].kind = absent;
+    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err), TSQ_FIELD_MISSING, 150, "type"));
+    CHECK(refused_at(tsq_fidgets_create_fidget(service, space->id, &placed[150], NULL, &err), TSQ_FIELD_MISSING, -1, "type"));
+    placed[150].kind = TSQ_STR("\xff");
+    CHECK(refused_at(tsq_fidgets_create_fidgets(service, space->id, placed, COUNT, NULL, &err), TSQ_INVALID_INPUT, 150, NULL));
+    CHECK(!tsq_error_row(NULL, NULL) && is_absent(tsq_error_column(NULL)));
+    WORKS(tsq_spaces_delete_space(service, space->id, &err));
+    tsq_space_free(space);
+}
+
+static void numbers_that_would_change_and_large_values_are_refused(const tsq_client *service) {
+    static const char *const numbers[] = {"18446744073709551616", "-9223372036854775809", "1e400", "0.10000000000000000001"};
+    static char large[(1 << 20) + 1];
+    tsq_fidget *none = NULL;
+    tsq_new_fidget placed = no_fidget;
+    tsq_space_patch patch = keep_space;
+    tsq_space *space = make_space(service, "Numbers", true);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        placed.kind = TSQ_STR("x");
+        placed.config = tsq_str_from(numbers[i]);
+        FAILS(tsq_fidgets_create_fidget(service, space->id, &placed, &none, &err), TSQ_INVALID_INPUT, none,
+              "Create fidget failed: Argument fidget.config has a");
+    }
+    memset(large, 'x', sizeof large);
+    patch.name.change = TSQ_SET;
+    patch.name.value.ptr = large;
+    patch.name.value.len = sizeof large;
+    REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_TOO_LARGE, NULL,
+            "Update space failed: name has 1048577 bytes; the limit, option max_text_size, is 1048576", NULL);
+    patch = keep_space;
+    patch.is_public.change = TSQ_CLEAR;
+    REFUSED(tsq_spaces_update_space(service, space->id, &patch, NULL, &err), TSQ_INVALID_INPUT, NULL,
+            "Update space failed: is_public is true or false and cannot be cleared", NULL);
+    WORKS(tsq_spaces_delete_space(service, space->id, &err));
+    tsq_space_free(space);
+}
+
 static void any_non_zero_byte_is_true(const tsq_client *service) {
     tsq_space *space = NULL;
     tsq_space *found = NULL;
@@ -396,6 +500,9 @@ int main(int argc, char **argv) {
     lists_of_spaces_contain_fidgets_or_owners(client, service);
     anonymous_writes_are_refused(client, service);
     invalid_arguments_are_named(service);
+    a_create_with_an_id_can_be_repeated(client, service);
+    rows_of_one_call_keep_their_order(service);
+    numbers_that_would_change_and_large_values_are_refused(service);
     any_non_zero_byte_is_true(service);
     any_text_is_read_back_unchanged(service);
     a_backup_is_restored(client);

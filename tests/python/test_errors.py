@@ -47,12 +47,13 @@ def test_every_error_has_its_builtin_base_class(error: type[townsquare.Error]) -
 def test_every_error_survives_pickling(error: type[townsquare.Error]) -> None:
     raised = error(
         "Update space failed: It is so", kind="internal", message="It is so", operation="update_space", code="23505",
-        status=409, is_retryable=True, retry_after=1.5,
+        status=409, is_retryable=True, retry_after=1.5, row=3, column="name",
     )  # fmt: skip
     for each in (raised, pickle.loads(pickle.dumps(raised))):
         assert type(each) is error and str(each) == "Update space failed: It is so"
         assert (each.kind, each.message, each.operation) == ("internal", "It is so", "update_space")
         assert (each.code, each.status, each.is_retryable, each.retry_after) == ("23505", 409, True, 1.5)
+        assert (each.row, each.column) == (3, "name")
 
 
 def test_an_error_can_be_made_from_a_sentence_alone() -> None:

@@ -241,7 +241,9 @@ text_column! {
     Uuid, text => Held::of(Uuid::try_parse(&text).ok()), Uuid, value => Held::Value(value);
     Json, text => Held::of(serde_json::from_str(&text).ok()), Json, value => Held::Value(value);
     Vec<String>, text => Held::of(serde_json::from_str(&text).ok()), Vec<String>, value => Held::Value(value);
-    Timestamp, text => time_of_text(&text), super::postgres::types::Time, value => value.into_timestamp();
+    Timestamp, text => time_of_text(&text), super::postgres::types::Time, value => {
+        value.into_timestamp().map_or_else(Held::Nearest, Held::Value)
+    };
     DomainType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
     SpaceType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
 }

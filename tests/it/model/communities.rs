@@ -55,8 +55,7 @@ impl Run<'_> {
         patch.admin_email = self.change(Run::text);
         patch.admin_identity_public_keys = self.change(|run| vec![run.key().1, run.text(), run.key().1]);
         patch.is_published = match self.random.u32(..12) {
-            0 | 1 => Change::Set(false),
-            2 => Change::Clear,
+            0..=2 => Change::Set(false),
             3..=7 => Change::Set(true),
             _ => Change::Keep,
         };

@@ -59,6 +59,11 @@ fn write_unchecked(db: &TestDatabase, sql: &str) {
     }
 }
 
+/// Deletes the rows, so that the integrity check at the end of a test passes.
+fn delete_all(db: &TestDatabase) {
+    db.raw.run("DELETE FROM fidgets; DELETE FROM spaces; DELETE FROM \"spaceRegistrations\"");
+}
+
 fn public_spaces(db: &TestDatabase) -> Vec<Space> {
     let page = wait(db.client.spaces().get_public_spaces(100, 0)).expect("a readable list");
     page.into_iter().map(|space| space.space).collect()
@@ -97,6 +102,7 @@ on_both_engines! {
         let (_, warnings) = with_warnings(|| read(good.id));
         assert_eq!(warnings, 0);
         assert_eq!(wait(db.client.spaces().get_user_spaces(owner)).expect("a list").len(), 3);
+        delete_all(db);
     }
 
     fn json_that_cannot_be_read_leaves_one_fidget_out(db: &TestDatabase) {
@@ -113,6 +119,7 @@ on_both_engines! {
         wait(db.service.fidgets().delete_fidget(good.id)).expect("deleted");
         let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
         assert_eq!((&spaces[0].space, spaces[0].fidgets.len()), (&space, 0), "the space stays");
+        delete_all(db);
     }
 
     fn a_word_that_the_library_does_not_know_is_an_error_of_a_single_read(db: &TestDatabase) {
@@ -125,6 +132,7 @@ on_both_engines! {
             space.id
         ));
         assert_unreadable(wait(db.client.communities().get_space_registration(space.id)), "spaceType");
+        delete_all(db);
     }
 }
 
@@ -145,6 +153,7 @@ on_engine! { Sqlite in sqlite_alone;
         write_unchecked(db, "UPDATE spaces SET created_at = 1700000000.5, updated_at = x'ff00'");
         let read = wait(db.client.spaces().get_space(space.id)).expect("readable");
         assert_eq!((read.created_at, read.updated_at), (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH));
+        delete_all(db);
     }
 
     fn text_that_is_a_blob_or_not_utf8_reads_lossily(db: &TestDatabase) {

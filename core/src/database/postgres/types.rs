@@ -16,10 +16,7 @@ use sqlx::{
 };
 
 use super::errors::internal;
-use crate::{
-    database::{row::Held, value::Value},
-    error::Result,
-};
+use crate::{database::value::Value, error::Result};
 
 /// A `timestamptz`. The wire format is microseconds since 2000-01-01; the smallest and the largest number are
 /// PostgreSQL's `-infinity` and `infinity`.
@@ -35,13 +32,14 @@ impl Type<Postgres> for Time {
 }
 
 impl Time {
-    /// The time. One that is out of range has the first or the last time as its nearest.
-    pub(in crate::database) fn into_timestamp(self) -> Held<Timestamp> {
+    /// The time.
+    ///
+    /// # Errors
+    /// The first or the last time, if the time is out of range.
+    pub(in crate::database) fn into_timestamp(self) -> Result<Timestamp, Timestamp> {
         let micros = self.0.checked_add(EPOCH * 1_000_000);
-        match micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()) {
-            Some(time) => Held::Value(time),
-            None => Held::Nearest(if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX }),
-        }
+        let time = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
+        time.ok_or(if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX })
     }
 }
 
