@@ -179,3 +179,49 @@ fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
     Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).because_of(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::{
+        database::{row::Row, statement::Statement},
+        policy::Caller,
+    };
+
+    /// The page of `GET_PUBLIC_SPACES`.
+    static PAGE: Statement = Statement::new(
+        "SELECT {spaces.columns} FROM spaces WHERE spaces.is_public = true AND {spaces.select}
+         ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
+    );
+
+    /// Reads pages of several sizes. Returns how many times SQLite prepared the statement again.
+    fn repeated_preparations(reader: &Connection) -> i32 {
+        let name = |row: &Row<'_>| row.get::<String>(1);
+        for limit in 1..20_i64 {
+            let names = reader.fetch(Caller::Service, &PAGE, &[limit.into(), 0.into()], name).expect("a page");
+            assert_eq!(names.len(), 1);
+        }
+        let sql = PAGE.for_sqlite::<super::super::dialect::SqliteDialect>(Caller::Service).sql;
+        reader.0.prepare_cached(sql).expect("the same statement").get_status(StatementStatus::RePrepare)
+    }
+
+    #[test]
+    fn a_bound_limit_does_not_prepare_the_page_again() {
+        let folder = std::env::temp_dir().join(format!("townsquare-open-{}", std::process::id()));
+        let file = folder.join(FILE_NAME);
+        let busy_timeout = Duration::from_secs(5);
+        let options = OpenOptions { durability: Durability::Full, busy_timeout, clock: Clock::default() };
+        let (writer, _fork_guard) = open_writer(&file, Some(&folder), &options).expect("a new database");
+        writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
+        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        assert_eq!(repeated_preparations(&reader), 0);
+        // Without the option SQLite prepares it at each call: the test would see that.
+        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        reader.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, false).expect("an option");
+        assert!(repeated_preparations(&reader) > 0);
+        drop((reader, writer));
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
