@@ -46,7 +46,7 @@ pub(super) fn open_writer(
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
         })?;
     }
-    private_file::create_file(file).map_err(|error| cannot_create(file, error))?;
+    private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
     let fork_guard = ForkGuard::enter(file)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
@@ -170,8 +170,8 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
 }
 
 /// The error of a database file that cannot be created; 58030, as SQLite's own failure to open it.
-fn cannot_create(file: &Path, error: io::Error) -> Error {
-    let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error);
+fn cannot_create(file: &Path, error: &io::Error) -> Error {
+    let first = Error::database(Some("58030"), ErrorKind::Unavailable, error);
     Error::config(format!("Cannot use {} as database: {error}", file.display())).because_of(first)
 }
 

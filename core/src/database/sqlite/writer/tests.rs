@@ -9,6 +9,9 @@ use crate::database::sqlite::connection::Connection;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What a [`TestJob`] runs.
+type RunJob = dyn FnMut(&mut WriteConnection) -> bool + Send;
+
 /// A job that runs a function and sends what became of its transaction.
 struct TestJob<F> {
     run: F,
@@ -61,7 +64,7 @@ impl Fixture {
     /// Submits a job that keeps the writer busy until `release` is dropped, then jobs that form one group behind it.
     fn submit_group<const N: usize>(
         &self,
-        runs: [Box<dyn FnMut(&mut WriteConnection) -> bool + Send>; N],
+        runs: [Box<RunJob>; N],
     ) -> (Receiver<Result<()>>, [Receiver<Result<()>>; N]) {
         let (release, released) = channel::<()>();
         let (started, starts) = channel();
