@@ -46,7 +46,7 @@ pub(super) fn open_writer(
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
         })?;
     }
-    private_file::create_file(file).map_err(|error| cannot_create(file, error))?;
+    private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
     let fork_guard = ForkGuard::enter(file)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
@@ -170,12 +170,58 @@ fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> r
 }
 
 /// The error of a database file that cannot be created; 58030, as SQLite's own failure to open it.
-fn cannot_create(file: &Path, error: io::Error) -> Error {
-    let first = Error::database(Some("58030"), ErrorKind::Unavailable, &error);
+fn cannot_create(file: &Path, error: &io::Error) -> Error {
+    let first = Error::database(Some("58030"), ErrorKind::Unavailable, error);
     Error::config(format!("Cannot use {} as database: {error}", file.display())).because_of(first)
 }
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
     Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).because_of(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::{
+        database::{row::Row, statement::Statement},
+        policy::Caller,
+    };
+
+    /// The page of `GET_PUBLIC_SPACES`.
+    static PAGE: Statement = Statement::new(
+        "SELECT {spaces.columns} FROM spaces WHERE spaces.is_public = true AND {spaces.select}
+         ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
+    );
+
+    /// Reads pages of several sizes. Returns how many times SQLite prepared the statement again.
+    fn repeated_preparations(reader: &Connection) -> i32 {
+        let name = |row: &Row<'_>| row.get::<String>(1);
+        for limit in 1..20_i64 {
+            let names = reader.fetch(Caller::Service, &PAGE, &[limit.into(), 0.into()], name).expect("a page");
+            assert_eq!(names.len(), 1);
+        }
+        let sql = PAGE.for_sqlite::<super::super::dialect::SqliteDialect>(Caller::Service).sql;
+        reader.0.prepare_cached(sql).expect("the same statement").get_status(StatementStatus::RePrepare)
+    }
+
+    #[test]
+    fn a_bound_limit_does_not_prepare_the_page_again() {
+        let folder = std::env::temp_dir().join(format!("townsquare-open-{}", std::process::id()));
+        let file = folder.join(FILE_NAME);
+        let busy_timeout = Duration::from_secs(5);
+        let options = OpenOptions { durability: Durability::Full, busy_timeout, clock: Clock::default() };
+        let (writer, _fork_guard) = open_writer(&file, Some(&folder), &options).expect("a new database");
+        writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
+        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        assert_eq!(repeated_preparations(&reader), 0);
+        // Without the option SQLite prepares it at each call: the test would see that.
+        let reader = open_reader(&file, busy_timeout).expect("a reader");
+        reader.0.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, false).expect("an option");
+        assert!(repeated_preparations(&reader) > 0);
+        drop((reader, writer));
+        let _ = std::fs::remove_dir_all(&folder);
+    }
 }

@@ -87,3 +87,25 @@ fn warn_if_shared(path: &Path) {
 
 #[cfg(not(unix))]
 fn warn_if_shared(_: &Path) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn install_does_not_replace_a_file() {
+        let folder = std::env::temp_dir().join(format!("townsquare-install-{}", std::process::id()));
+        create_folder(&folder).expect("a folder");
+        let target = folder.join("target");
+        let temporary = TemporaryFile::beside(&target).expect("a new file");
+        fs::write(&target, "appeared meanwhile").expect("a file");
+        assert_eq!(temporary.install(&target).expect_err("the name is taken").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&target).expect("a file"), b"appeared meanwhile");
+        fs::remove_file(&target).expect("removed");
+        temporary.install(&target).expect("the name is free");
+        drop(temporary);
+        let names = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["target"], "the temporary name is gone");
+        let _ = fs::remove_dir_all(&folder);
+    }
+}

@@ -9,6 +9,9 @@ use crate::database::sqlite::connection::Connection;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What a [`TestJob`] runs.
+type RunJob = dyn FnMut(&mut WriteConnection) -> bool + Send;
+
 /// A job that runs a function and sends what became of its transaction.
 struct TestJob<F> {
     run: F,
@@ -61,7 +64,7 @@ impl Fixture {
     /// Submits a job that keeps the writer busy until `release` is dropped, then jobs that form one group behind it.
     fn submit_group<const N: usize>(
         &self,
-        runs: [Box<dyn FnMut(&mut WriteConnection) -> bool + Send>; N],
+        runs: [Box<RunJob>; N],
     ) -> (Receiver<Result<()>>, [Receiver<Result<()>>; N]) {
         let (release, released) = channel::<()>();
         let (started, starts) = channel();
@@ -192,4 +195,67 @@ fn after_close_the_file_alone_holds_every_row() {
     let copy = rusqlite::Connection::open(copy).expect("a database");
     let count: i64 = copy.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).expect("the table is there");
     assert_eq!(count, 1);
+}
+
+#[test]
+fn jobs_behind_a_foreign_lock_fail_together_at_close() {
+    let fixture = Fixture::new("close-all", 600 * SECOND);
+    let foreign = fixture.connect();
+    foreign.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let answers: Vec<_> = (0..1_000).map(|_| fixture.submit(insert)).collect();
+    let clock = Clock::default();
+    let start = clock.moment();
+    fixture.writer.close();
+    let waited = clock.moment().since(start);
+    assert!(waited < 10 * SECOND, "a thousand waits of LOCK_WAIT are 50 s: {waited:?}");
+    for answer in &answers {
+        assert_eq!(answer_of(answer).expect_err("closed").kind(), ErrorKind::Closed);
+    }
+}
+
+#[test]
+fn every_caller_of_close_returns_after_the_connection_is_closed() {
+    let fixture = Fixture::new("closers", SECOND);
+    let (release, released) = channel::<()>();
+    let (started, starts) = channel();
+    let answer = fixture.submit(move |connection| {
+        started.send(()).expect("the test waits");
+        let _ = released.recv();
+        insert(connection)
+    });
+    starts.recv().expect("the job runs");
+    thread::scope(|scope| {
+        let closers = [(); 2].map(|()| {
+            scope.spawn(|| {
+                fixture.writer.close();
+                fixture.writer.shared.connection.lock().is_none()
+            })
+        });
+        drop(release);
+        assert!(closers.map(|closer| closer.join().expect("no panic")).iter().all(|is_closed| *is_closed));
+    });
+    answer_of(&answer).expect("a job that was accepted is committed");
+}
+
+#[test]
+fn a_transaction_that_was_left_open_does_not_stop_the_writer() {
+    let fixture = Fixture::new("left-open", SECOND);
+    // As after a panic of a leader outside of its job.
+    if let Some(connection) = fixture.writer.shared.connection.lock().as_mut() {
+        connection.begin(SECOND).expect("begun");
+        assert!(insert(connection));
+    }
+    answer_of(&fixture.submit(insert)).expect("the writer goes on");
+    assert_eq!(fixture.count(), 1, "nothing of the lost transaction");
+}
+
+#[test]
+fn the_writer_is_not_idle_while_blocking_callers_commit_on_their_own_threads() {
+    let cache = PageCacheState::default();
+    assert!(!cache.is_filled());
+    assert!(cache.note_write(), "the first write wakes the writer thread, which looks after the cache from then on");
+    assert!(!cache.note_write());
+    assert!(!cache.ages(), "written since the last look");
+    assert!(cache.ages(), "not written since");
+    assert!(cache.is_filled());
 }
