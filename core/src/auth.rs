@@ -130,8 +130,8 @@ impl Auth {
     /// # Errors
     /// `Unauthorized` for an unknown address and for a wrong password, after the same time and with the same message;
     /// `RateLimited`, with the time to wait, after too many failures for the address, and when too many password checks
-    /// are waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. Every 15
-    /// minutes one failure is forgotten; a sign-in forgets all.
+    /// are waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. After
+    /// the wait, one failure is forgotten every 15 minutes; a sign-in forgets all.
     ///
     /// # Examples
     ///

@@ -1,8 +1,13 @@
 //! The identity keys of a user.
 
 use crate::{
+    call::produce,
+    error::tsq_error,
     guard::free,
+    handle,
     record::{Memory, Record},
+    status::tsq_status,
+    string::{json, tsq_string},
     text::{self, tsq_str},
 };
 
@@ -23,6 +28,19 @@ impl Record for tsq_identities {
         let keys: Vec<_> = keys.iter().map(|key| text::view(key)).collect();
         tsq_identities { public_keys_len: keys.len(), public_keys: memory.array(keys) }
     }
+}
+
+/// The keys as a JSON array of texts.
+///
+/// Borrows `identities`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_identities_json(
+    identities: *const tsq_identities,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(None, out, err, || json(handle::required(identities, "identities")?)) }
 }
 
 /// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.

@@ -89,6 +89,9 @@ public:
     [[nodiscard]] std::string_view operator[](std::size_t index) const noexcept {
         return detail::view(identities_->public_keys[index]);
     }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_identities_json(identities_, out, err); });
+    }
 
     [[nodiscard]] const tsq_identities *get() const noexcept { return identities_; }
 

@@ -99,9 +99,10 @@ class Client:
             catalog_timeout: How long one request to the catalog may take.
             durability: "full": a commit survives power loss. "normal": a commit survives a crash of the process.
             persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
-                an app with one user.
+                an app with one user. Processes with the same `data_dir` share the session.
             expose_owner_email: Whether public spaces show the addresses of their owners.
-            **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
+            **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
+                `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
                 `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
 
         Raises:

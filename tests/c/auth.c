@@ -240,6 +240,145 @@ static void the_service_deletes_any_user(const tsq_client *client, const tsq_cli
     tsq_session_free(session);
 }
 
+static void sign_out_scopes_end_their_sessions(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "ida@town.example");
+    tsq_client *ida = act_as(client, session);
+    tsq_session *found = NULL;
+    int unknown = 7;
+    tsq_sign_out_scope scope;
+    WORKS(tsq_auth_sign_out_scope(client, TSQ_SIGN_OUT_GLOBAL, &err));
+    WORKS(tsq_auth_sign_in(client, TSQ_STR("ida@town.example"), TSQ_STR(PASSWORD), NULL, &err));
+    WORKS(tsq_auth_sign_out_scope(client, TSQ_SIGN_OUT_OTHERS, &err));
+    REFUSED(tsq_auth_sign_out_scope(ida, TSQ_SIGN_OUT_OTHERS, &err), TSQ_UNAUTHORIZED, NULL, "Sign out failed: " ENDED, NULL);
+    WORKS(tsq_auth_get_session(client, &found, &err));
+    CHECK(found != NULL);
+    tsq_session_free(found);
+    tsq_session_free(session);
+    WORKS(tsq_auth_sign_in(service, TSQ_STR("ida@town.example"), TSQ_STR(PASSWORD), &session, &err));
+    memcpy(&scope, &unknown, sizeof scope);
+    REFUSED(tsq_auth_sign_out_scope(client, scope, &err), TSQ_INVALID_INPUT, NULL,
+            "Sign out failed: Argument scope has an unknown value 7", NULL);
+    WORKS(tsq_auth_sign_out_scope(client, TSQ_SIGN_OUT_GLOBAL, &err));
+    tsq_client_free(ida);
+    ida = NULL;
+    REFUSED(tsq_client_as_user(client, session->access_token, &ida, &err), TSQ_UNAUTHORIZED, ida, "Act as user failed: " ENDED, NULL);
+    tsq_session_free(session);
+}
+
+static void a_mailed_token_recovers_and_verifies(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "joy@town.example");
+    tsq_session *recovered = NULL;
+    tsq_session *none = NULL;
+    tsq_user *user = NULL;
+    tsq_string *token = NULL;
+    kept id = keep(id_of(session));
+    CHECK(!session->user->has_email_verified_at && session->user->email_verified_at == 0);
+    WORKS(tsq_auth_create_recovery_token(service, TSQ_STR("nobody@town.example"), &token, &err));
+    CHECK(token == NULL);
+    REFUSED(tsq_auth_create_recovery_token(client, TSQ_STR("joy@town.example"), &token, &err), TSQ_UNAUTHORIZED, token,
+            "Create recovery token failed: Database error: permission denied for table users", "42501");
+    WORKS(tsq_auth_create_recovery_token(service, TSQ_STR("joy@town.example"), &token, &err));
+    WORKS(tsq_auth_recover(client, tsq_string_view(token), TSQ_STR("another horse"), &recovered, &err));
+    CHECK(is(recovered->user->email, "joy@town.example"));
+    REFUSED(tsq_auth_recover(client, tsq_string_view(token), TSQ_STR("another horse"), &none, &err), TSQ_UNAUTHORIZED, none,
+            "Recover failed: The recovery token is not valid", NULL);
+    tsq_string_free(token);
+    token = NULL;
+    tsq_session_free(recovered);
+    tsq_session_free(session);
+
+    REFUSED(tsq_auth_create_verification_token(client, of(&id), &token, &err), TSQ_FORBIDDEN, token,
+            "Create verification token failed: Database error: permission denied for table users", "42501");
+    WORKS(tsq_auth_create_verification_token(service, of(&id), &token, &err));
+    WORKS(tsq_auth_verify_email(client, tsq_string_view(token), &user, &err));
+    CHECK(user->has_email_verified_at && user->email_verified_at > user->created_at);
+    tsq_user_free(user);
+    user = NULL;
+    REFUSED(tsq_auth_verify_email(client, tsq_string_view(token), &user, &err), TSQ_UNAUTHORIZED, user,
+            "Verify email failed: The verification token is not valid", NULL);
+    tsq_string_free(token);
+    WORKS(tsq_auth_sign_out(client, &err));
+}
+
+static void the_service_finds_users_and_sets_passwords(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "kim@town.example");
+    tsq_session *found = NULL;
+    tsq_user *user = NULL;
+    tsq_client *kim = act_as(client, session);
+    WORKS(tsq_auth_find_user(service, TSQ_STR(" KIM@town.example"), &user, &err));
+    CHECK(is(user->id, keep(id_of(session)).text));
+    tsq_user_free(user);
+    user = NULL;
+    WORKS(tsq_auth_find_user(service, TSQ_STR("nobody@town.example"), &user, &err));
+    CHECK(user == NULL);
+    FAILS(tsq_auth_find_user(kim, TSQ_STR("kim@town.example"), &user, &err), TSQ_FORBIDDEN, user, "Find user failed: ");
+    FAILS(tsq_auth_set_password(kim, id_of(session), TSQ_STR("another horse"), &err), TSQ_FORBIDDEN, NULL, "Set password failed: ");
+    FAILS(tsq_auth_set_password(service, TSQ_STR("kim"), TSQ_STR("another horse"), &err), TSQ_INVALID_INPUT, NULL,
+          "Set password failed: Argument user_id is not a UUID");
+    WORKS(tsq_auth_set_password(service, id_of(session), TSQ_STR("another horse"), &err));
+    WORKS(tsq_auth_get_session(kim, &found, &err));
+    CHECK(found == NULL);
+    WORKS(tsq_auth_sign_in(service, TSQ_STR("kim@town.example"), TSQ_STR("another horse"), NULL, &err));
+    tsq_client_free(kim);
+    tsq_session_free(session);
+}
+
+static void identity_keys_are_listed_and_unlinked(const tsq_client *client, const tsq_client *service) {
+    const char *key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    tsq_session *session = meet(service, "lou@town.example");
+    tsq_client *lou = act_as(client, session);
+    tsq_identities *keys = NULL;
+    tsq_string *audience = NULL;
+    tsq_string *claim = NULL;
+    tsq_string *json = NULL;
+    kept linked;
+    WORKS(tsq_auth_identities(lou, &keys, &err));
+    CHECK(keys->public_keys_len == 0);
+    tsq_identities_free(keys);
+    keys = NULL;
+    WORKS(tsq_identity_claim(id_of(session), tsq_str_from(key), TSQ_STR("elsewhere"), now(), &claim, &err));
+    REFUSED(tsq_auth_link_identity(lou, tsq_string_view(claim), &err), TSQ_UNAUTHORIZED, NULL,
+            "Link identity failed: The identity claim is for another audience", NULL);
+    tsq_string_free(claim);
+    claim = NULL;
+    WORKS(tsq_auth_identity_audience(lou, &audience, &err));
+    WORKS(tsq_identity_claim(id_of(session), tsq_str_from(key), tsq_string_view(audience), now(), &claim, &err));
+    CHECK(has(tsq_string_view(claim), "{\"audience\":\""));
+    WORKS(tsq_auth_link_identity(lou, tsq_string_view(claim), &err));
+    tsq_string_free(claim);
+    tsq_string_free(audience);
+    WORKS(tsq_auth_identities(lou, &keys, &err));
+    CHECK(keys->public_keys_len == 1 && keys->public_keys[0].len == 64);
+    linked = keep(keys->public_keys[0]);
+    WORKS(tsq_identities_json(keys, &json, &err));
+    CHECK(has(tsq_string_view(json), linked.text) && tsq_string_view(json).len == 68);
+    tsq_string_free(json);
+    tsq_identities_free(keys);
+    tsq_identities_free(NULL);
+    keys = NULL;
+    WORKS(tsq_auth_unlink_identity(lou, of(&linked), &err));
+    REFUSED(tsq_auth_unlink_identity(lou, of(&linked), &err), TSQ_NOT_FOUND, NULL, "Unlink identity failed: Record not found", NULL);
+    FAILS(tsq_auth_identities(service, &keys, &err), TSQ_UNAUTHORIZED, keys, "List identities failed: Nobody is signed in");
+    tsq_client_free(lou);
+    tsq_session_free(session);
+}
+
+static void a_new_password_replaces_the_tokens(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "mia@town.example");
+    tsq_session *renewed = NULL;
+    tsq_client *mia = act_as(client, session);
+    tsq_client *none = NULL;
+    tsq_user_patch patch = keep_user;
+    patch.password = TSQ_STR("another horse");
+    WORKS(tsq_auth_update_user(mia, TSQ_STR(PASSWORD), &patch, NULL, &err));
+    WORKS(tsq_auth_get_session(mia, &renewed, &err));
+    CHECK(renewed->refresh_token.len == 68 && !is(renewed->access_token, keep(session->access_token).text));
+    REFUSED(tsq_client_as_user(client, session->access_token, &none, &err), TSQ_UNAUTHORIZED, none, "Act as user failed: " ENDED, NULL);
+    tsq_session_free(renewed);
+    tsq_client_free(mia);
+    tsq_session_free(session);
+}
+
 /* REFUSED compares the whole sentence, so no message contains the password. */
 static void invalid_arguments_are_named_and_passwords_are_not_repeated(const tsq_client *client) {
     tsq_user *user = NULL;
@@ -316,6 +455,11 @@ int main(int argc, char **argv) {
     set_session_resumes_a_stored_session(client, service);
     update_user_needs_the_current_password(client, service);
     the_service_deletes_any_user(client, service);
+    sign_out_scopes_end_their_sessions(client, service);
+    a_mailed_token_recovers_and_verifies(client, service);
+    the_service_finds_users_and_sets_passwords(client, service);
+    identity_keys_are_listed_and_unlinked(client, service);
+    a_new_password_replaces_the_tokens(client, service);
     invalid_arguments_are_named_and_passwords_are_not_repeated(client);
     calls_on_a_closed_client_fail_and_results_stay_valid(client, service);
     tsq_client_free(service);

@@ -287,7 +287,10 @@ static kept key_of(tsq_str claim) {
 
 static tsq_string *claim_for(const kept *user, int64_t timestamp) {
     tsq_string *claim = NULL;
-    WORKS(tsq_identity_claim(of(user), TSQ_STR(KEY), timestamp, &claim, &err));
+    tsq_string *audience = NULL;
+    WORKS(tsq_auth_identity_audience(callers[OWNER], &audience, &err));
+    WORKS(tsq_identity_claim(of(user), TSQ_STR(KEY), tsq_string_view(audience), timestamp, &claim, &err));
+    tsq_string_free(audience);
     return claim;
 }
 
@@ -346,10 +349,10 @@ static void a_claim_is_valid_for_its_user_and_five_minutes(void) {
     FAILS(tsq_auth_link_identity(callers[OWNER], TSQ_STR("{}"), &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: An identity claim is ");
     FAILS(tsq_auth_link_identity(callers[OWNER], absent, &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: An identity claim is ");
     FAILS(tsq_auth_link_identity(callers[OWNER], TSQ_STR("{"), &err), TSQ_INVALID_INPUT, NULL, "Link identity failed: Argument claim is not JSON");
-    FAILS(tsq_identity_claim(TSQ_STR("ida"), TSQ_STR(KEY), 0, &none, &err), TSQ_INVALID_INPUT, none, "Argument user_id is not a UUID");
-    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), INT64_MAX, &none, &err), TSQ_INVALID_INPUT, none, "Argument timestamp is out of range");
-    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), 0, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
-    CHECK(tsq_identity_claim(of(&owner), TSQ_STR("0102"), 0, &none, &err) == TSQ_INVALID_INPUT && none == NULL);
+    FAILS(tsq_identity_claim(TSQ_STR("ida"), TSQ_STR(KEY), absent, 0, &none, &err), TSQ_INVALID_INPUT, none, "Argument user_id is not a UUID");
+    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), absent, INT64_MAX, &none, &err), TSQ_INVALID_INPUT, none, "Argument timestamp is out of range");
+    FAILS(tsq_identity_claim(of(&owner), TSQ_STR(KEY), absent, 0, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");
+    CHECK(tsq_identity_claim(of(&owner), TSQ_STR("0102"), absent, 0, &none, &err) == TSQ_INVALID_INPUT && none == NULL);
     CHECK(!strstr(tsq_error_text(err).ptr, "0102"));
     tsq_error_free(err);
     err = NULL;

@@ -87,9 +87,33 @@ void accounts(const Client &client, const Client &service) {
     user = client.auth().update_user(PASSWORD, {EMAIL, "another horse"});
     CHECK(user->email() == EMAIL);
 
-    client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, now()));
+    const std::string audience = client.auth().identity_audience();
+    client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, audience, now()));
+    CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is for another audience",
+                 [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, "elsewhere", now())); }));
+    const Owned<townsquare::Identities> linked = client.auth().identities();
+    CHECK(linked->size() == 1 && (*linked)[0].size() == 64 && linked->json() == "[\"" + std::string((*linked)[0]) + "\"]");
+    client.auth().unlink_identity((*linked)[0]);
+    CHECK(throws(TSQ_NOT_FOUND, "Unlink identity failed: Record not found", [&] { client.auth().unlink_identity((*linked)[0]); }));
+
+    CHECK(!user->email_verified_at() && !service.auth().create_recovery_token("nobody@town.example"));
+    CHECK(throws(TSQ_FORBIDDEN, "Find user failed: Database error: permission denied for table users",
+                 [&] { return client.auth().find_user(EMAIL); }));
+    const std::optional<Owned<User>> known = service.auth().find_user("ANN@town.example");
+    CHECK(known && (*known)->id() == user->id() && !service.auth().find_user("nobody@town.example"));
+    const Owned<User> verified = client.auth().verify_email(service.auth().create_verification_token(user->id()));
+    CHECK(verified->email_verified_at() && *verified->email_verified_at() <= now());
+    service.auth().set_password(user->id(), "a third horse");
+    CHECK(!client.auth().get_session());
+    const std::string token = service.auth().create_recovery_token(EMAIL).value();
+    const Owned<Session> recovered = client.auth().recover(token, "another horse");
+    CHECK(recovered->user().email() == EMAIL);
+    const Owned<Session> elsewhere = service.auth().sign_in(EMAIL, "another horse");
+    client.auth().sign_out(TSQ_SIGN_OUT_OTHERS);
+    CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended", [&] { return client.as_user(elsewhere->access_token()); }));
+    CHECK(client.auth().get_session());
     CHECK(throws(TSQ_UNAUTHORIZED, "Link identity failed: The identity claim is too old, or from the future",
-                 [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, {})); }));
+                 [&] { client.auth().link_identity(townsquare::identity_claim(user->id(), KEY, audience, {})); }));
 
     const Owned<User> other = service.auth().sign_up("bob@town.example", PASSWORD);
     CHECK(throws(TSQ_FORBIDDEN, "Delete user failed: Database error: permission denied for table users",

@@ -20,11 +20,17 @@ from townsquare import AlreadyExistsError, AuthError, Client, InvalidInputError,
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
 KEY, OTHER_KEY = "01" * 32, "02" * 32
+AUDIENCE = "town.example"
 
 
 def signed_in(client: Client, email: str = EMAIL, password: str = PASSWORD) -> Session:
     client.auth.sign_up(email, password)
     return client.auth.sign_in(email, password)
+
+
+def claim_for(client: Client, user_id: UUID, key: str, **timestamp: Any) -> dict[str, Any]:
+    """A claim for this client's database."""
+    return identity_claim(user_id, key, client.auth.identity_audience(), **timestamp)
 
 
 def sentence(call: Any) -> tuple[str, str]:
@@ -40,7 +46,7 @@ def test_sign_up_creates_a_user_and_no_session(client: Client) -> None:
     assert user.created_at == user.updated_at and user.created_at.tzinfo is timezone.utc
     assert repr(user) == f"User(id={user.id!r}, email='{EMAIL}')"
     assert user == copy.deepcopy(user) and hash(user) == hash(copy.copy(user))
-    assert list(user.to_dict()) == ["id", "email", "created_at", "updated_at"]
+    assert list(user.to_dict()) == ["id", "email", "created_at", "updated_at", "email_verified_at"]
     assert client.auth.get_session() is None
     with pytest.raises(AlreadyExistsError) as caught:
         client.auth.sign_up("ANN@town.example", "another password")
@@ -71,8 +77,16 @@ def test_arguments_of_a_wrong_type_are_type_errors(client: Client, wrong: Any) -
         lambda: auth.link_identity(wrong),
         lambda: auth.on_auth_state_change(wrong),
         lambda: client.as_user(wrong),
-        lambda: identity_claim(wrong, KEY),
-        lambda: identity_claim(uuid4(), wrong),
+        lambda: identity_claim(wrong, KEY, AUDIENCE),
+        lambda: identity_claim(uuid4(), wrong, AUDIENCE),
+        lambda: identity_claim(uuid4(), KEY, wrong),
+        lambda: auth.unlink_identity(wrong),
+        lambda: auth.recover("token", wrong),
+        lambda: auth.verify_email(wrong),
+        lambda: auth.find_user(wrong),
+        lambda: auth.create_recovery_token(wrong),
+        lambda: auth.create_verification_token(wrong),
+        lambda: auth.set_password(uuid4(), wrong),
     ):
         with pytest.raises(TypeError):
             call()
@@ -253,44 +267,45 @@ def test_the_service_deletes_any_user(client: Client, service: Client) -> None:
     assert client.auth.get_session() is None
 
 
-def test_an_identity_claim_names_user_key_and_time() -> None:
+def test_an_identity_claim_names_user_key_audience_and_time() -> None:
     user, made = uuid4(), datetime(2026, 3, 1, 11, 0, tzinfo=timezone(timedelta(hours=1)))
-    claim = identity_claim(user, KEY, timestamp=made)
-    assert sorted(claim) == ["publicKey", "signature", "timestamp", "userId"]
-    assert (claim["userId"], claim["timestamp"]) == (str(user), "2026-03-01T10:00:00.000Z")
+    claim = identity_claim(user, KEY, AUDIENCE, timestamp=made)
+    assert sorted(claim) == ["audience", "publicKey", "signature", "timestamp", "userId"]
+    assert (claim["userId"], claim["audience"], claim["timestamp"]) == (str(user), AUDIENCE, "2026-03-01T10:00:00.000Z")
     assert (len(claim["publicKey"]), len(claim["signature"])) == (64, 128)
-    assert claim == identity_claim(str(user), KEY, timestamp=made.astimezone(timezone.utc))
-    for call in (lambda: identity_claim(user, "5" * 63), lambda: identity_claim(user, "secret key"), lambda: identity_claim(user, "")):
-        assert sentence(call) == ("invalid_input", "A private key is 64 hex digits")
-    assert sentence(lambda: identity_claim("x", KEY))[1] == "user_id is not a UUID: 'x'"
+    assert claim == identity_claim(str(user), KEY, AUDIENCE, timestamp=made.astimezone(timezone.utc))
+    for key in ("5" * 63, "secret key", ""):
+        assert sentence(lambda: identity_claim(user, key, AUDIENCE)) == ("invalid_input", "A private key is 64 hex digits")
+    assert sentence(lambda: identity_claim("x", KEY, AUDIENCE))[1] == "user_id is not a UUID: 'x'"
     for wrong in (datetime(2026, 3, 1), 5, "2026-03-01"):
         with pytest.raises(TypeError, match="aware datetime"):
-            identity_claim(user, KEY, timestamp=wrong)  # type: ignore[arg-type]
+            identity_claim(user, KEY, AUDIENCE, timestamp=wrong)  # type: ignore[arg-type]
 
 
 def test_a_user_links_a_key_by_an_own_claim(client: Client, service: Client) -> None:
     user = signed_in(client).user
-    assert client.auth.link_identity(identity_claim(user.id, KEY)) is None  # type: ignore[func-returns-value]
-    client.auth.link_identity(MappingProxyType(identity_claim(user.id, KEY)))
+    assert client.auth.link_identity(claim_for(client, user.id, KEY)) is None  # type: ignore[func-returns-value]
+    client.auth.link_identity(MappingProxyType(claim_for(client, user.id, KEY)))
     bob = service.auth.sign_up("bob@town.example", PASSWORD)
     other = client.as_user(service.auth.sign_in("bob@town.example", PASSWORD).access_token)
     taken = ("already_exists", "Link identity failed: Record already exists")
-    assert sentence(lambda: other.auth.link_identity(identity_claim(bob.id, KEY))) == taken
-    assert sentence(lambda: other.auth.link_identity(identity_claim(user.id, OTHER_KEY)))[0] == "unauthorized"
-    other.auth.link_identity(identity_claim(bob.id, OTHER_KEY))
+    assert sentence(lambda: other.auth.link_identity(claim_for(client, bob.id, KEY))) == taken
+    assert sentence(lambda: other.auth.link_identity(claim_for(client, user.id, OTHER_KEY)))[0] == "unauthorized"
+    other.auth.link_identity(claim_for(client, bob.id, OTHER_KEY))
 
 
 def test_a_forged_old_or_malformed_claim_is_refused(client: Client, service: Client) -> None:
     user = signed_in(client).user
-    good, now = identity_claim(user.id, KEY), datetime.now(timezone.utc)
-    stranger = identity_claim(user.id, OTHER_KEY)
+    good, now = claim_for(client, user.id, KEY), datetime.now(timezone.utc)
+    stranger = claim_for(client, user.id, OTHER_KEY)
     for bad in (
         {**good, "publicKey": stranger["publicKey"]},
         {**good, "signature": stranger["signature"]},
         {**good, "timestamp": now.isoformat()},
-        identity_claim(uuid4(), KEY),
-        identity_claim(user.id, KEY, timestamp=now - timedelta(minutes=6)),
-        identity_claim(user.id, KEY, timestamp=now + timedelta(minutes=2)),
+        claim_for(client, uuid4(), KEY),
+        claim_for(client, user.id, KEY, timestamp=now - timedelta(minutes=6)),
+        claim_for(client, user.id, KEY, timestamp=now + timedelta(minutes=2)),
+        identity_claim(user.id, KEY, "elsewhere"),
     ):
         kind, said = sentence(lambda: client.auth.link_identity(bad))
         assert kind == "unauthorized" and said.startswith("Link identity failed: The identity claim"), bad
@@ -300,12 +315,124 @@ def test_a_forged_old_or_malformed_claim_is_refused(client: Client, service: Cli
         "signature": "7872a955678d07afa6754d61262dbd37c53bd2488d70d69bc8158166ca2533ae"
         "894816d89276d872ee05bd11c7cbbcff204cc5cea5a08318652c04eac9e5ad04",
     }  # fmt: skip
-    for malformed in (signed_file, {}, {**good, "more": 1}, {**good, "userId": 5}, {**good, "userId": float("nan")}):
+    for malformed in (signed_file, {}, {**good, "more": 1}, {**good, "userId": 5}, {**good, "userId": float("nan")},
+                      {name: value for name, value in good.items() if name != "audience"}):  # fmt: skip
         assert sentence(lambda: client.auth.link_identity(malformed))[0] == "invalid_input", malformed
     client.auth.sign_out()
     refused = ("unauthorized", "Link identity failed: Nobody is signed in")
     assert sentence(lambda: client.auth.link_identity(good)) == refused
     assert sentence(lambda: service.auth.link_identity(good)) == refused
+
+
+def test_identities_are_listed_and_unlinked(client: Client, service: Client) -> None:
+    assert sentence(client.auth.identities) == ("unauthorized", "List identities failed: Nobody is signed in")
+    assert sentence(lambda: client.auth.unlink_identity(KEY)) == ("unauthorized", "Unlink identity failed: Nobody is signed in")
+    user = signed_in(client).user
+    assert client.auth.identities() == []
+    claims = [claim_for(client, user.id, key) for key in (KEY, OTHER_KEY)]
+    for claim in claims:
+        client.auth.link_identity(claim)
+    keys = [claim["publicKey"] for claim in claims]
+    assert client.auth.identities() == keys
+    assert client.auth.unlink_identity(keys[0]) is None  # type: ignore[func-returns-value]
+    assert client.auth.identities() == keys[1:]
+    for missing in (keys[0], "", "x'; DROP TABLE users; --", "\0"):
+        assert sentence(lambda: client.auth.unlink_identity(missing)) == ("not_found", "Unlink identity failed: Record not found")
+
+
+def test_identity_audience_is_an_option_and_by_default_an_id_of_the_database(client: Client, tmp_path: Path) -> None:
+    assert client.auth.identity_audience() == client.as_service().auth.identity_audience() != ""
+    with Client.open(tmp_path / "other", identity_audience=AUDIENCE) as other:
+        assert other.auth.identity_audience() == AUDIENCE
+        user = signed_in(other).user
+        other.auth.link_identity(identity_claim(user.id, KEY, AUDIENCE))
+        refused = ("unauthorized", "Link identity failed: The identity claim is for another audience")
+        assert sentence(lambda: other.auth.link_identity(claim_for(client, user.id, OTHER_KEY))) == refused
+
+
+def test_sign_out_ends_the_sessions_of_its_scope(client: Client, service: Client) -> None:
+    assert client.auth.sign_out("others") is None  # type: ignore[func-returns-value]
+    signed_in(client)
+    first, second = (client.as_user(service.auth.sign_in(EMAIL, PASSWORD).access_token) for _ in range(2))
+    first.auth.sign_out("local")
+    assert second.auth.get_session() is not None
+    client.auth.sign_out(scope="others")
+    assert second.auth.get_session() is None and client.auth.get_session() is not None
+    third = client.as_user(service.auth.sign_in(EMAIL, PASSWORD).access_token)
+    client.auth.sign_out("global")
+    assert third.auth.get_session() is None and client.auth.get_session() is None
+    kind, said = sentence(lambda: client.auth.sign_out("everywhere"))  # type: ignore[arg-type]
+    assert (kind, said) == ("invalid_input", "Sign out failed: scope is 'local', 'others' or 'global'")
+
+
+def test_a_recovery_token_sets_a_password_once(client: Client, service: Client) -> None:
+    user = signed_in(client).user
+    token = service.auth.create_recovery_token(" ANN@town.example")
+    assert token is not None and token.startswith("tsrecover_")
+    assert service.auth.create_recovery_token("nobody@town.example") is None
+    assert sentence(lambda: client.auth.recover(token, "short"))[0] == "invalid_input"
+    other = client.as_user(service.auth.sign_in(EMAIL, PASSWORD).access_token)
+    session = client.auth.recover(token, "another password")
+    assert session.user.id == user.id and client.auth.get_session() == session
+    assert other.auth.get_session() is None
+    refused = ("unauthorized", "Recover failed: The recovery token is not valid")
+    for used in (token, "", "tsrecover_", "x' OR 1=1 --", "\0"):
+        assert sentence(lambda: client.auth.recover(used, "another password")) == refused
+    assert sentence(lambda: service.auth.sign_in(EMAIL, PASSWORD))[0] == "unauthorized"
+
+
+def test_a_verification_token_verifies_an_address_once(client: Client, service: Client) -> None:
+    user = signed_in(client).user
+    assert user.email_verified_at is None
+    token = service.auth.create_verification_token(user.id)
+    verified = client.auth.verify_email(token).email_verified_at
+    assert verified is not None and verified.tzinfo is timezone.utc
+    held = client.auth.get_session()
+    assert held is not None and held.user.email_verified_at == verified
+    refused = ("unauthorized", "Verify email failed: The verification token is not valid")
+    assert sentence(lambda: client.auth.verify_email(token)) == refused
+    assert sentence(lambda: service.auth.create_verification_token(uuid4()))[0] == "not_found"
+    assert client.auth.update_user(current_password=PASSWORD, email="ann@new.example").email_verified_at is None
+
+
+def test_only_the_service_finds_users_sets_passwords_and_makes_tokens(client: Client, service: Client) -> None:
+    user = client.auth.sign_up(EMAIL, PASSWORD)
+    calls = {
+        "Find user": lambda auth: auth.find_user(EMAIL),
+        "Set password": lambda auth: auth.set_password(user.id, "another password"),
+        "Create recovery token": lambda auth: auth.create_recovery_token(EMAIL),
+        "Create verification token": lambda auth: auth.create_verification_token(user.id),
+    }
+    for words, call in calls.items():
+        expected = f"{words} failed: Database error: permission denied for table users"
+        assert sentence(lambda: call(client.auth)) == ("unauthorized", expected)
+    client.auth.sign_in(EMAIL, PASSWORD)
+    for words, call in calls.items():
+        assert sentence(lambda: call(client.auth))[0] == "forbidden", words
+    assert service.auth.find_user("ANN@town.example ") == user
+    assert service.auth.find_user("nobody@town.example") is None and service.auth.find_user("x' OR 1=1") is None
+    service.auth.set_password(str(user.id), "another password")
+    assert client.auth.get_session() is None
+    assert service.auth.sign_in(EMAIL, "another password").user.id == user.id
+    assert sentence(lambda: service.auth.set_password(uuid4(), "another password"))[0] == "not_found"
+
+
+def test_a_new_password_replaces_the_tokens_of_the_session(client: Client, service: Client) -> None:
+    old = signed_in(client)
+    client.auth.update_user(current_password=PASSWORD, password="another password")
+    new = client.auth.get_session()
+    assert new is not None and {old.access_token, old.refresh_token}.isdisjoint({new.access_token, new.refresh_token})
+    assert sentence(lambda: client.as_user(old.access_token))[0] == "unauthorized"
+    assert client.spaces.create_space("mine").owner_id == old.user.id
+
+
+def test_sign_up_limit_counts_accounts_per_hour(tmp_path: Path) -> None:
+    with Client.open(tmp_path / "limited", sign_up_limit=2) as client:
+        client.auth.sign_up("a@town.example", PASSWORD)
+        client.auth.sign_up("b@town.example", PASSWORD)
+        with pytest.raises(townsquare.RateLimitedError, match="^Sign up failed: Too many sign-ups; try again in ") as caught:
+            client.auth.sign_up("c@town.example", PASSWORD)
+        assert 1700 < caught.value.retry_after <= 1800
 
 
 def test_passwords_keys_and_tokens_are_never_shown(client: Client, service: Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -334,7 +461,7 @@ def test_passwords_keys_and_tokens_are_never_shown(client: Client, service: Clie
         lambda: as_user.spaces.get_public_spaces(),
         lambda: client.auth.set_session(renewed.access_token),
         lambda: service.auth.refresh_session(session.refresh_token),
-        lambda: identity_claim(user.id, key + "z"),
+        lambda: identity_claim(user.id, key + "z", AUDIENCE),
         lambda: client.auth.link_identity({"publicKey": secret}),
     ]
     for call in failing:
@@ -389,7 +516,8 @@ def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
             assert type(handle) is townsquare.AsyncClient and type(handle.auth) is townsquare.AsyncAuth
             assert (await handle.spaces.create_space("mine")).owner_id == user.id
             assert await client.auth.get_session() == session
-            await client.auth.link_identity(identity_claim(user.id, KEY))
+            audience = await client.auth.identity_audience()
+            await client.auth.link_identity(identity_claim(user.id, KEY, audience))
             changed = await client.auth.update_user(current_password=PASSWORD, password="another password")
             session = await client.auth.refresh_session()
             assert session.user == changed

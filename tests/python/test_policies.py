@@ -208,15 +208,15 @@ def test_only_owner_and_service_register_a_space(fixture: Fixture, caller: str) 
 
 
 def test_a_linked_admin_key_permits_update_navigation_only(fixture: Fixture) -> None:
-    service, key = fixture["service"].communities, identity_claim(uuid4(), KEY)["publicKey"]
+    service, key = fixture["service"].communities, identity_claim(uuid4(), KEY, "nowhere")["publicKey"]
     before = service.save_community_config("town", admin_identity_public_keys=[key], **CONFIG)
     service.save_community_config("elsewhere", admin_identity_public_keys=["ab" * 32], **CONFIG)
     owner, other = fixture["owner"], fixture["other"]
     sentence = "Update navigation failed: Database error: permission denied for table community_configs"
     refused = (townsquare.AuthError, "forbidden", sentence, "42501", None, False)
     assert outcome(lambda: owner.communities.update_navigation("town", ["home"])) == refused
-    owner.auth.link_identity(identity_claim(fixture.users["owner"].id, KEY))
-    other.auth.link_identity(identity_claim(fixture.users["other"].id, OTHER_KEY))
+    owner.auth.link_identity(identity_claim(fixture.users["owner"].id, KEY, owner.auth.identity_audience()))
+    other.auth.link_identity(identity_claim(fixture.users["other"].id, OTHER_KEY, owner.auth.identity_audience()))
     after = owner.communities.update_navigation("town", ["home"])
     assert after.navigation_config == ["home"] and after.updated_at > before.updated_at
     changed = {name for name, value in after.to_dict().items() if value != before.to_dict()[name]}

@@ -73,7 +73,7 @@ def test_signatures_show_the_defaults(area: str) -> None:
 
 
 def test_the_signature_of_identity_claim_shows_the_defaults() -> None:
-    assert str(inspect.signature(townsquare.identity_claim)) == "(user_id, private_key, *, timestamp=None)"
+    assert str(inspect.signature(townsquare.identity_claim)) == "(user_id, private_key, audience, *, timestamp=None)"
 
 
 def test_the_signature_of_open_shows_the_defaults() -> None:

@@ -79,7 +79,7 @@ def signing_in(folder: Path, key: str) -> Optional[User]:
         session: Session = client.auth.sign_in("ann@town.example", "correct horse")
         print(session.expires_at.isoformat(), session.user.email, client.as_user(session.access_token).spaces)
         subscription: Subscription = client.auth.on_auth_state_change(lambda event, session: print(event, session))
-        claim: dict[str, Any] = townsquare.identity_claim(user.id, key, timestamp=datetime.now().astimezone())
+        claim: dict[str, Any] = townsquare.identity_claim(user.id, key, client.auth.identity_audience(), timestamp=datetime.now().astimezone())
         client.auth.link_identity(claim)
         session = client.auth.refresh_session()
         session = client.auth.set_session(client.auth.refresh_session(session.refresh_token).refresh_token)

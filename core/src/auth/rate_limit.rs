@@ -1,8 +1,8 @@
 //! Rate limits: failed password checks per e-mail address and per signed-in user, and sign-ups per hour.
 //!
 //! Invariant: the counts are in the database, so they survive a restart and all processes share them. A count decays by one
-//! for each period that passes; there is no window that begins or ends. [`ALLOWED`] failures start a wait; each further
-//! failure doubles it. During a wait no password is hashed. An address is counted whether or not it has an account; text
+//! for each period that passes outside of a wait; there is no window that begins or ends. [`ALLOWED`] failures start a wait;
+//! each further failure doubles it. During a wait no password is hashed. An address is counted whether or not it has an account; text
 //! that is no address is not counted, so it is not stored.
 
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(super) struct RateLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
     number: i64,
-    /// The time up to which `number` has decayed.
+    /// The time up to which `number` has decayed: the end of the wait while there is one.
     decayed_at: Timestamp,
     last_at: Timestamp,
 }
@@ -111,9 +111,8 @@ impl RateLimit {
         let (key, now) = (key.clone(), self.clock.now());
         let count = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let count = lock_count(transaction, &key, now).await?.decayed(now, FAILURE_PERIOD);
-                let number = (count.number + 1).min(MOST);
-                set_count(transaction, &key, Count { number, last_at: now, ..count }).await?;
+                let count = lock_count(transaction, &key, now).await?.add_failure(now);
+                set_count(transaction, &key, count).await?;
                 transaction.execute(&DELETE_OLD_COUNTS, &[earlier(now, RETENTION).into()]).await?;
                 Ok(())
             })
@@ -182,7 +181,7 @@ impl Count {
         let passed = now.duration_since(self.decayed_at);
         // A time slightly in the future comes from a server whose clock is ahead. One far in the future comes from a clock
         // that was wrong and has been corrected since.
-        if is_far_ahead(passed) {
+        if is_far_ahead(now.duration_since(self.last_at)) {
             return Count { number: 0, decayed_at: now, ..self };
         }
         let periods = passed.max(SignedDuration::ZERO).unsigned_abs().as_micros() / period.as_micros().max(1);
@@ -196,10 +195,22 @@ impl Count {
         }
     }
 
+    /// The count after one more failure.
+    fn add_failure(self, now: Timestamp) -> Count {
+        let count = self.decayed(now, FAILURE_PERIOD);
+        let count = Count { number: (count.number + 1).min(MOST), last_at: now, ..count };
+        Count { decayed_at: count.wait().map_or(count.decayed_at, |wait| later(now, wait)), ..count }
+    }
+
+    /// The wait that the last failure started.
+    fn wait(self) -> Option<Duration> {
+        let doublings = u32::try_from(self.number - ALLOWED).ok()?;
+        Some(FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT))
+    }
+
     /// Returns how long password checks still have to wait.
     fn remaining_wait(self, now: Timestamp) -> Option<Duration> {
-        let doublings = u32::try_from(self.number - ALLOWED).ok()?;
-        let wait = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
+        let wait = self.wait()?;
         let passed = now.duration_since(self.last_at);
         if is_far_ahead(passed) {
             return None;
@@ -257,7 +268,9 @@ mod tests {
         assert_eq!(wait_seconds(20, -3_600), None);
         assert_eq!(wait_seconds(10, -1), Some(30), "the clock of another server is a second ahead");
         assert_eq!(count(10).decayed(after(-3_600), FAILURE_PERIOD).number, 0);
-        assert_eq!(count(10).decayed(after(-1), FAILURE_PERIOD).number, 10);
+        let limited = count(9).add_failure(after(0));
+        assert_eq!((limited.number, limited.decayed_at), (10, after(30)));
+        assert_eq!(limited.decayed(after(-1), FAILURE_PERIOD).number, 10);
     }
 
     #[test]
@@ -268,6 +281,19 @@ mod tests {
         let once = count(10).decayed(after(1_000), FAILURE_PERIOD);
         assert_eq!((once.number, once.decayed_at), (9, after(900)));
         assert_eq!(once.decayed(after(1_800), FAILURE_PERIOD).number, 8, "not 900 s after the second decay");
+    }
+
+    #[test]
+    fn a_count_does_not_decay_during_a_wait() {
+        let (mut counted, mut now) = (count(9), 0);
+        for wait in [30, 60, 120, 240, 480, 900, 900] {
+            counted = counted.add_failure(after(now));
+            assert_eq!(counted.remaining_wait(after(now)), Some(Duration::from_secs(wait)));
+            now += i64::try_from(wait).expect("small");
+            assert_eq!(counted.remaining_wait(after(now)), None);
+        }
+        assert_eq!(counted.decayed(after(now + 899), FAILURE_PERIOD).number, MOST);
+        assert_eq!(counted.decayed(after(now + 900), FAILURE_PERIOD).number, MOST - 1);
     }
 
     #[test]

@@ -202,7 +202,7 @@ pub(super) static INSERT_MAILED_TOKEN: Statement = Statement::new(
 );
 
 pub(super) static DELETE_EXPIRED_MAILED_TOKENS: Statement =
-    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE expires_at < $1");
+    Statement::new("DELETE FROM townsquare.mailed_tokens WHERE expires_at <= $1");
 
 // A token is void when its user has another address by now.
 pub(super) static GET_MAILED_TOKEN: Statement = Statement::new(

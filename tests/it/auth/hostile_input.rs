@@ -156,7 +156,7 @@ on_both_engines! {
         for (place, result) in refused.into_iter().enumerate() {
             assert_eq!(result.expect_err("a NUL").kind(), ErrorKind::InvalidInput, "call {place}");
         }
-        let mut claim = identity_claim(ann.user.id, &"01".repeat(32), db.clock.clock().now()).expect("a key");
+        let mut claim = identity_claim(ann.user.id, &"01".repeat(32), "town", db.clock.clock().now()).expect("a key");
         claim["userId"] = json!(format!("{}\0", ann.user.id));
         assert_eq!(wait(of_ann.auth().link_identity(&claim)).expect_err("changed").kind(), ErrorKind::Unauthorized);
         // A password may contain a NUL.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use townsquare::{
-    ErrorKind, Uuid,
+    Client, ErrorKind, Uuid,
     auth::{Session, identity_claim},
     blocking::wait,
     communities::{CommunityConfig, CommunityPatch, DomainType},
@@ -25,8 +25,12 @@ fn now(db: &TestDatabase) -> Timestamp {
     db.clock.clock().now()
 }
 
+fn audience(db: &TestDatabase) -> String {
+    wait(db.client.auth().identity_audience()).expect("an audience")
+}
+
 fn claim(db: &TestDatabase, user: Uuid) -> Value {
-    identity_claim(user, SEED, now(db)).expect("a key")
+    identity_claim(user, SEED, &audience(db), now(db)).expect("a key")
 }
 
 fn links(db: &TestDatabase) -> usize {
@@ -55,6 +59,74 @@ on_both_engines! {
         assert_eq!(links(db), 1);
     }
 
+    fn an_identity_claim_is_valid_for_its_audience_only(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let own = audience(db);
+        assert!(own.len() == 32 && own.bytes().all(|byte| byte.is_ascii_hexdigit()), "{own}");
+        let other = "Link identity failed: The identity claim is for another audience";
+        for audience in ["town.example", "", "' OR '1'='1", &own.to_uppercase(), &format!("{own}\0")] {
+            let claim = identity_claim(ann.user.id, SEED, audience, now(db)).expect("a key");
+            assert_fails(wait(of_ann.auth().link_identity(&claim)), ErrorKind::Unauthorized, None, other);
+        }
+        let mut without = claim(db, ann.user.id);
+        without.as_object_mut().expect("an object").remove("audience");
+        assert_eq!(wait(of_ann.auth().link_identity(&without)).expect_err("none").kind(), ErrorKind::InvalidInput);
+        assert_eq!(links(db), 0);
+        let client = wait(Client::open(db.config().identity_audience("town.example"))).expect("opens");
+        assert_eq!(wait(client.auth().identity_audience()).expect("an audience"), "town.example");
+        let handle = wait(client.as_user(&ann.access_token)).expect("a handle");
+        assert_fails(
+            wait(handle.auth().link_identity(&claim(db, ann.user.id))),
+            ErrorKind::Unauthorized,
+            None,
+            other,
+        );
+        let claim = identity_claim(ann.user.id, SEED, "town.example", now(db)).expect("a key");
+        wait(handle.auth().link_identity(&claim)).expect("linked");
+        wait(client.close());
+    }
+
+    fn an_unlinked_key_has_no_rights_and_is_free(db: &TestDatabase) {
+        community(db, "town");
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        let (bob, of_bob) = sign_up(db, "bob@town.example");
+        let other_key = identity_claim(ann.user.id, &"02".repeat(32), &audience(db), now(db)).expect("a key");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        db.clock.advance(Duration::from_secs(1));
+        wait(of_ann.auth().link_identity(&other_key)).expect("linked");
+        let keys = wait(of_ann.auth().identities()).expect("a list");
+        assert_eq!(keys, [KEY, other_key["publicKey"].as_str().expect("a text")]);
+        assert_eq!(wait(of_bob.auth().identities()).expect("a list"), Vec::<String>::new());
+        let missing = "Unlink identity failed: Record not found";
+        for key in [KEY, "", "\0", "' OR '1'='1", &KEY.to_uppercase()] {
+            assert_fails(wait(of_bob.auth().unlink_identity(key)), ErrorKind::NotFound, None, missing);
+        }
+        wait(of_ann.communities().update_navigation("town", None)).expect("an admin");
+        wait(of_ann.auth().unlink_identity(KEY)).expect("unlinked");
+        let refused = wait(of_ann.communities().update_navigation("town", None)).expect_err("no admin any more");
+        assert_eq!(refused.kind(), ErrorKind::Forbidden);
+        assert_eq!(wait(of_ann.auth().identities()).expect("a list"), keys[1..]);
+        assert_fails(wait(of_ann.auth().unlink_identity(KEY)), ErrorKind::NotFound, None, missing);
+        wait(of_bob.auth().link_identity(&claim(db, bob.user.id))).expect("the key is free");
+    }
+
+    fn listing_and_unlinking_keys_requires_a_valid_session(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, "ann@town.example");
+        wait(of_ann.auth().link_identity(&claim(db, ann.user.id))).expect("linked");
+        for client in [&db.client, &db.service] {
+            let list = wait(client.auth().identities());
+            assert_fails(list, ErrorKind::Unauthorized, None, "List identities failed: Nobody is signed in");
+            let unlink = wait(client.auth().unlink_identity(KEY));
+            assert_fails(unlink, ErrorKind::Unauthorized, None, "Unlink identity failed: Nobody is signed in");
+        }
+        wait(of_ann.auth().sign_out()).expect("signed out");
+        let list = wait(of_ann.auth().identities());
+        assert_fails(list, ErrorKind::Unauthorized, None, "List identities failed: Session has ended");
+        let unlink = wait(of_ann.auth().unlink_identity(KEY));
+        assert_fails(unlink, ErrorKind::Unauthorized, None, "Unlink identity failed: Session has ended");
+        assert_eq!(links(db), 1);
+    }
+
     fn an_identity_claim_is_valid_for_its_user_and_time_only(db: &TestDatabase) {
         let (ann, of_ann) = sign_up(db, "ann@town.example");
         let (_, of_bob) = sign_up(db, "bob@town.example");
@@ -64,10 +136,10 @@ on_both_engines! {
         let stale = "Link identity failed: The identity claim is too old, or from the future";
         db.clock.advance(Duration::from_secs(5 * 60 + 1));
         assert_fails(wait(of_ann.auth().link_identity(&made)), ErrorKind::Unauthorized, None, stale);
-        let early = identity_claim(ann.user.id, SEED, now(db) + SignedDuration::from_secs(61)).expect("a key");
+        let early = identity_claim(ann.user.id, SEED, &audience(db), now(db) + SignedDuration::from_secs(61)).expect("a key");
         assert_fails(wait(of_ann.auth().link_identity(&early)), ErrorKind::Unauthorized, None, stale);
         assert_eq!(links(db), 0);
-        let ahead = identity_claim(ann.user.id, SEED, now(db) + SignedDuration::from_secs(60)).expect("a key");
+        let ahead = identity_claim(ann.user.id, SEED, &audience(db), now(db) + SignedDuration::from_secs(60)).expect("a key");
         wait(of_ann.auth().link_identity(&ahead)).expect("a clock may be a minute ahead");
     }
 
@@ -89,7 +161,7 @@ on_both_engines! {
             assert_fails(wait(of_ann.auth().link_identity(&changed)), ErrorKind::Unauthorized, None, unsigned);
         }
         let unreadable =
-            "Link identity failed: An identity claim is {publicKey, userId, timestamp, signature}, all texts";
+            "Link identity failed: An identity claim is {publicKey, userId, audience, timestamp, signature}, all texts";
         for value in [json!(null), json!([good.clone()]), json!("claim"), json!({}), json!({"publicKey": KEY})] {
             assert_fails(wait(of_ann.auth().link_identity(&value)), ErrorKind::InvalidInput, None, unreadable);
         }

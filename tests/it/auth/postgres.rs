@@ -171,7 +171,7 @@ on_engine! { Postgres in postgres;
 
     fn an_admin_updates_only_the_navigation_column(db: &TestDatabase) {
         let TwoUsers { ann, bob, .. } = two_users(db);
-        let claim = identity_claim(ann, &"01".repeat(32), db.clock.clock().now()).expect("a key");
+        let claim = identity_claim(ann, &"01".repeat(32), "town", db.clock.clock().now()).expect("a key");
         let mut patch: CommunityPatch = required();
         let key = claim["publicKey"].as_str().expect("a text").to_owned();
         patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use townsquare::{
     Client, Config, Error, Uuid,
-    auth::{Session, UserPatch, identity_claim},
+    auth::{Session, SignOutScope, UserPatch, identity_claim},
     blocking::wait,
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
@@ -130,8 +130,9 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
     collect(wait(auth.sign_in(EMAIL, WRONG_PASSWORD)));
     collect(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
     let session = collect(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
-    let claim = identity_claim(session.user.id, SEED, db.clock.clock().now()).expect("a key");
-    captured.add_outcome(identity_claim(session.user.id, PASSWORD, db.clock.clock().now()));
+    let audience = wait(auth.identity_audience()).expect("an audience");
+    let claim = identity_claim(session.user.id, SEED, &audience, db.clock.clock().now()).expect("a key");
+    captured.add_outcome(identity_claim(session.user.id, PASSWORD, &audience, db.clock.clock().now()));
     captured.add_outcome(wait(auth.link_identity(&claim)));
     captured.add_outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
     let elsewhere = collect(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
@@ -162,6 +163,7 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
         collect(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
     }
     refused_rows(db, captured, &collect);
+    let mailed = use_mailed_tokens(db, captured, session.user.id, &collect);
     captured.add_outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
     captured.add_outcome(wait(service.delete_user(Uuid::from_u128(7))));
     captured.add_outcome(wait(db.client.discovery().refresh()));
@@ -170,7 +172,38 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
     let session_secrets =
         sessions.into_inner().into_iter().flat_map(|session| [session.access_token, session.refresh_token]);
     let others = [PASSWORD, NEW_PASSWORD, WRONG_PASSWORD, API_KEY, SEED].map(str::to_owned);
-    session_secrets.chain(others).collect()
+    session_secrets.chain(others).chain(mailed).collect()
+}
+
+/// Makes and uses recovery and verification tokens; returns them.
+fn use_mailed_tokens(
+    db: &TestDatabase,
+    captured: &Captured,
+    user: Uuid,
+    collect: &dyn Fn(Result<Session, Error>) -> Option<Session>,
+) -> Vec<String> {
+    let (auth, service) = (db.client.auth(), db.service.auth());
+    let email = "ann@new.example";
+    let recovery = || wait(service.create_recovery_token(email)).expect("asked").expect("a known address");
+    let verification = || wait(service.create_verification_token(user)).expect("a token");
+    // The last two stay unused.
+    let tokens = [recovery(), verification(), recovery(), verification()];
+    captured.add_outcome(wait(auth.create_recovery_token(email)));
+    captured.add_outcome(wait(service.create_recovery_token(WRONG_PASSWORD)));
+    captured.add_outcome(wait(service.find_user(WRONG_PASSWORD)));
+    captured.add_outcome(wait(service.find_user(email)));
+    captured.add_outcome(wait(auth.verify_email(&tokens[0])));
+    captured.add_outcome(wait(auth.verify_email(&tokens[1])));
+    captured.add_outcome(wait(auth.verify_email(&tokens[1])));
+    captured.add_outcome(wait(service.set_password(Uuid::nil(), WRONG_PASSWORD)));
+    collect(wait(auth.recover(&tokens[1], WRONG_PASSWORD)));
+    assert!(collect(wait(auth.recover(&tokens[2], "short"))).is_none());
+    captured.add_outcome(wait(auth.sign_out_scope(SignOutScope::Others)));
+    captured.add_outcome(wait(service.set_password(user, NEW_PASSWORD)));
+    let last = [recovery(), verification(), recovery()];
+    collect(wait(auth.recover(&last[0], NEW_PASSWORD))).expect("recovered");
+    collect(wait(auth.recover(&last[0], NEW_PASSWORD)));
+    wait(service.create_recovery_token(email)).expect("asked").into_iter().chain(tokens).chain(last).collect()
 }
 
 /// Makes the database refuse rows, because its messages may quote their values.

@@ -1,9 +1,14 @@
 //! The session file of an app with one user (`persist_session`).
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{env, fs, os::unix::fs::PermissionsExt, path::Path, thread};
 
 use townsquare::{Client, blocking::wait, spaces::NewSpace};
-use townsquare_tests::{TempDir, on_both_engines, temp_dir, test_database::TestDatabase};
+use townsquare_tests::{
+    TempDir, on_both_engines,
+    subprocess::{assert_passed, name_of, role},
+    temp_dir,
+    test_database::{Engine, TestDatabase, inherited},
+};
 
 use super::users::PASSWORD;
 
@@ -57,7 +62,8 @@ on_both_engines! {
         let folder = temp_dir();
         let client = signed_in(db, &folder);
         wait(client.auth().sign_out()).expect("signed out");
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "no file, and no part of one");
+        let left = fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("readable").file_name());
+        assert_eq!(left.filter(|name| name != "session.lock").count(), 0, "no file, and no part of one");
         wait(client.close());
         let again = open(db, &folder);
         assert_eq!(signed_in_address(&again), None);
@@ -104,6 +110,54 @@ on_both_engines! {
         wait(second.close());
     }
 
+    fn of_concurrent_refreshes_one_refreshes_and_the_others_take_its_tokens_over(db: &TestDatabase) {
+        let folder = temp_dir();
+        let first = signed_in(db, &folder);
+        let clients = [first, open(db, &folder), open(db, &folder)];
+        for _ in 0..10 {
+            db.clock.advance(std::time::Duration::from_secs(3_600));
+            let sessions: Vec<_> = thread::scope(|scope| {
+                let calls: Vec<_> =
+                    clients.iter().map(|client| scope.spawn(|| wait(client.auth().get_session()))).collect();
+                calls.into_iter().map(|call| call.join().expect("no panic").expect("asked")).collect()
+            });
+            assert!(sessions[0].is_some());
+            assert!(sessions.iter().all(|session| *session == sessions[0]), "all have one pair of tokens");
+        }
+        assert!(is_private(&folder.path().join("session.lock")));
+        for client in clients {
+            wait(client.close());
+        }
+    }
+
+    fn clients_that_open_with_an_expired_session_all_restore_it(db: &TestDatabase) {
+        let folder = temp_dir();
+        wait(signed_in(db, &folder).close());
+        db.clock.advance(std::time::Duration::from_secs(7_200));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let client = open(db, &folder);
+                    assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
+                    wait(client.close());
+                });
+            }
+        });
+    }
+
+    fn a_new_password_reaches_other_clients_by_the_file(db: &TestDatabase) {
+        let folder = temp_dir();
+        let (first, second) = (signed_in(db, &folder), open(db, &folder));
+        let patch = townsquare::auth::UserPatch::new().password("another password");
+        wait(first.auth().update_user(PASSWORD, patch)).expect("changed");
+        assert_eq!(signed_in_address(&second).as_deref(), Some(ANN));
+        wait(first.close());
+        let third = open(db, &folder);
+        assert_eq!(signed_in_address(&third).as_deref(), Some(ANN));
+        wait(second.close());
+        wait(third.close());
+    }
+
     fn an_invalid_session_file_gives_no_session(db: &TestDatabase) {
         for text in ["", "{}", "not JSON", "{\"access_token\": 1}"] {
             let folder = temp_dir();
@@ -113,4 +167,46 @@ on_both_engines! {
             wait(client.close());
         }
     }
+}
+
+const FOLDER: &str = "TOWNSQUARE_TEST_SESSION_FOLDER";
+
+/// Two processes refresh the session of one file. Each refresh spends a token, and a spent token ends the session.
+fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
+    let open = |config: townsquare::Config, folder: &Path| {
+        wait(Client::open(config.data_dir(folder).persist_session())).expect("opens")
+    };
+    if role().is_some() {
+        let folder = env::var(FOLDER).expect("the parent names it");
+        let client = open(inherited(), Path::new(&folder));
+        for _ in 0..40 {
+            wait(client.auth().refresh_session()).expect("the session goes on");
+            assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
+        }
+        wait(client.close());
+        return;
+    }
+    let Some(db) = TestDatabase::on(engine) else { return };
+    let folder = temp_dir();
+    let client = open(townsquare::Config::new().database_url(db.url()).catalog_api_key(""), folder.path());
+    wait(client.auth().sign_up(ANN, PASSWORD)).expect("signed up");
+    wait(client.auth().sign_in(ANN, PASSWORD)).expect("signed in");
+    wait(client.close());
+    let path = folder.path().to_str().expect("UTF-8");
+    let children: Vec<_> = (0..3)
+        .map(|_| db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("the test binary starts"))
+        .collect();
+    for child in children {
+        assert_passed(name_of(&test), &child.wait_with_output().expect("a child ends"));
+    }
+}
+
+#[test]
+fn processes_share_a_persisted_session_on_sqlite() {
+    assert_processes_share_a_session(processes_share_a_persisted_session_on_sqlite, Engine::Sqlite);
+}
+
+#[test]
+fn processes_share_a_persisted_session_on_postgres() {
+    assert_processes_share_a_session(processes_share_a_persisted_session_on_postgres, Engine::Postgres);
 }

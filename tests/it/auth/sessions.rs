@@ -7,7 +7,12 @@ use std::{
 };
 
 use jiff::SignedDuration;
-use townsquare::{ErrorKind, Uuid, auth::AuthEvent, blocking::wait, spaces::NewSpace};
+use townsquare::{
+    ErrorKind, Uuid,
+    auth::{AuthEvent, SignOutScope, UserPatch},
+    blocking::wait,
+    spaces::NewSpace,
+};
 use townsquare_tests::{
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
@@ -48,6 +53,91 @@ on_both_engines! {
         assert_fails(again, ErrorKind::Unauthorized, None, "Act as user failed: Session has ended");
         assert!(wait(db.client.spaces().get_public_spaces(1, 0)).is_ok(), "as nobody");
         wait(db.client.auth().sign_out()).expect("once more is fine");
+    }
+
+    fn sign_out_of_other_sessions_keeps_the_own(db: &TestDatabase) {
+        let session = sign_in(db);
+        let (elsewhere, bob) = (db.another(), "bob@town.example");
+        wait(elsewhere.auth().sign_in(EMAIL, PASSWORD)).expect("signed in");
+        wait(db.service.auth().sign_up(bob, PASSWORD)).expect("signed up");
+        let bob = wait(db.service.auth().sign_in(bob, PASSWORD)).expect("signed in");
+        wait(db.client.auth().sign_out_scope(SignOutScope::Others)).expect("signed out");
+        let ended = wait(elsewhere.spaces().get_public_spaces(1, 0));
+        assert_fails(ended, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has ended");
+        assert_eq!(wait(db.client.auth().get_session()).expect("asked"), Some(session));
+        assert!(wait(db.client.as_user(&bob.access_token)).is_ok(), "another user's");
+        wait(elsewhere.close());
+    }
+
+    fn global_sign_out_ends_every_session_of_the_user(db: &TestDatabase) {
+        let session = sign_in(db);
+        let elsewhere = wait(db.service.auth().sign_in(EMAIL, PASSWORD)).expect("signed in");
+        wait(db.service.auth().sign_up("bob@town.example", PASSWORD)).expect("signed up");
+        let bob = wait(db.service.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
+        wait(db.client.auth().sign_out_scope(SignOutScope::Global)).expect("signed out");
+        for session in [&session, &elsewhere] {
+            assert!(wait(db.client.as_user(&session.access_token)).is_err());
+            assert!(wait(db.service.auth().refresh_session_of(&session.refresh_token)).is_err());
+        }
+        assert_eq!(wait(db.client.auth().get_session()).expect("asked"), None);
+        assert!(wait(db.client.as_user(&bob.access_token)).is_ok(), "another user's");
+    }
+
+    fn an_ended_session_ends_no_other(db: &TestDatabase) {
+        let session = sign_in(db);
+        let handle = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        wait(db.client.auth().sign_out()).expect("signed out");
+        let other = wait(db.service.auth().sign_in(EMAIL, PASSWORD)).expect("signed in");
+        for scope in [SignOutScope::Others, SignOutScope::Global] {
+            let refused = wait(handle.auth().sign_out_scope(scope));
+            assert_fails(refused, ErrorKind::Unauthorized, None, "Sign out failed: Session has ended");
+            wait(db.client.auth().sign_out_scope(scope)).expect("an anonymous caller has no sessions");
+            wait(db.service.auth().sign_out_scope(scope)).expect("the service has no sessions");
+        }
+        assert!(wait(db.client.as_user(&other.access_token)).is_ok());
+    }
+
+    fn sign_out_of_a_scope_refreshes_an_expired_access_token_first(db: &TestDatabase) {
+        sign_in(db);
+        let other = wait(db.service.auth().sign_in(EMAIL, PASSWORD)).expect("signed in");
+        db.clock.advance(Duration::from_secs(3_600));
+        wait(db.client.auth().sign_out_scope(SignOutScope::Others)).expect("signed out");
+        assert!(wait(db.service.auth().refresh_session_of(&other.refresh_token)).is_err());
+        assert!(wait(db.client.auth().get_session()).expect("asked").is_some());
+    }
+
+    fn a_new_password_replaces_the_tokens_of_the_own_session(db: &TestDatabase) {
+        let old = sign_in(db);
+        let (told, heard) = mpsc::channel();
+        let subscription = db.client.auth().on_auth_state_change(move |event, session| {
+            told.send((event, session)).expect("the test listens");
+        });
+        let copy = wait(db.client.as_user(&old.access_token)).expect("a handle");
+        let user = wait(db.client.auth().update_user(PASSWORD, UserPatch::new().password("another password")));
+        let new = wait(db.client.auth().get_session()).expect("asked").expect("the session goes on");
+        assert_eq!(user.expect("changed"), new.user);
+        assert_ne!((&old.access_token, &old.refresh_token), (&new.access_token, &new.refresh_token));
+        assert_eq!(wait(copy.spaces().get_public_spaces(1, 0)).expect_err("old").kind(), ErrorKind::Unauthorized);
+        assert!(wait(db.client.spaces().create_space(NewSpace::named("mine"))).is_ok());
+        let next = || heard.recv_timeout(Duration::from_secs(20)).expect("an event");
+        assert_eq!(next(), (AuthEvent::InitialSession, Some(old.clone())));
+        assert_eq!(next(), (AuthEvent::UserUpdated, Some(new.clone())));
+        subscription.unsubscribe();
+        // The old refresh token is a spent one: its use ends the session.
+        assert!(wait(db.client.as_user(&new.access_token)).is_ok());
+        assert!(wait(db.service.auth().refresh_session_of(&old.refresh_token)).is_err());
+        assert!(wait(db.client.as_user(&new.access_token)).is_err());
+    }
+
+    fn a_new_password_on_an_as_user_handle_keeps_the_handle_and_returns_its_tokens(db: &TestDatabase) {
+        let old = sign_in(db);
+        let handle = wait(db.another().as_user(&old.access_token)).expect("a handle");
+        wait(handle.auth().update_user(PASSWORD, UserPatch::new().password("another password"))).expect("changed");
+        assert_eq!(wait(handle.spaces().create_space(NewSpace::named("mine"))).expect("works").owner_id, Some(old.user.id));
+        let new = wait(handle.auth().get_session()).expect("asked").expect("there is one");
+        assert!(wait(db.client.as_user(&old.access_token)).is_err());
+        let third = wait(db.service.auth().refresh_session_of(&new.refresh_token)).expect("the user's new tokens");
+        assert!(wait(db.client.as_user(&third.access_token)).is_ok());
     }
 
     fn an_as_user_handle_keeps_its_caller(db: &TestDatabase) {

@@ -22,7 +22,7 @@ impl Run<'_> {
     /// Picks an identity key: its seed and its public half.
     pub(super) fn key(&mut self) -> (String, String) {
         let seed = format!("{:064x}", 1 + self.random.usize(..KEYS));
-        let claim = identity_claim(Uuid::nil(), &seed, self.model.now).expect("a valid seed");
+        let claim = identity_claim(Uuid::nil(), &seed, "nowhere", self.model.now).expect("a valid seed");
         let public = claim["publicKey"].as_str().expect("a text").to_owned();
         (seed, public)
     }
@@ -33,7 +33,8 @@ impl Run<'_> {
             Principal::User(id) => id,
             Principal::Anonymous | Principal::Service => self.user_id(),
         };
-        let claim = identity_claim(me, &seed, self.model.now).expect("a valid seed");
+        let audience = wait(caller.client.auth().identity_audience()).expect("an audience");
+        let claim = identity_claim(me, &seed, &audience, self.model.now).expect("a valid seed");
         let expected = match (caller.principal, self.model.holders.get(&public)) {
             (Principal::Anonymous | Principal::Service, _) => Err(NOT_SIGNED_IN),
             (Principal::User(_), Some(holder)) if *holder != me => Err(TAKEN),

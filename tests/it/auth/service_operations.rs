@@ -1,0 +1,65 @@
+//! Operations on accounts that only the service may call: every other caller is refused, and nothing changes.
+
+use townsquare::{Client, Error, ErrorKind, Uuid, blocking::wait};
+use townsquare_tests::{on_both_engines, test_database::assert_fails};
+
+use super::users::{PASSWORD, sign_up};
+
+const ANN: &str = "ann@town.example";
+
+/// Calls each operation of the service; returns its words and its outcome.
+fn call_all(client: &Client, email: &str, user: Uuid) -> [(&'static str, Result<(), Error>); 5] {
+    let auth = client.auth();
+    [
+        ("Find user", wait(auth.find_user(email)).map(drop)),
+        ("Set password", wait(auth.set_password(user, "another password")).map(drop)),
+        ("Create recovery token", wait(auth.create_recovery_token(email)).map(drop)),
+        ("Create verification token", wait(auth.create_verification_token(user)).map(drop)),
+        ("Delete user", wait(auth.delete_user(user))),
+    ]
+}
+
+fn assert_all_refused(client: &Client, kind: ErrorKind, user: Uuid) {
+    for email in [ANN, "nobody@town.example", "", "' OR '1'='1", "\0"] {
+        for user in [user, Uuid::nil()] {
+            for (words, result) in call_all(client, email, user) {
+                let sentence = format!("{words} failed: Database error: permission denied for table users");
+                assert_fails(result, kind, Some("42501"), &sentence);
+            }
+        }
+    }
+}
+
+on_both_engines! {
+    fn operations_of_the_service_refuse_every_other_caller(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, ANN);
+        let (_, of_bob) = sign_up(db, "bob@town.example");
+        assert_all_refused(&db.client, ErrorKind::Unauthorized, ann.user.id);
+        assert_all_refused(&of_bob, ErrorKind::Forbidden, ann.user.id);
+        assert_all_refused(&of_ann, ErrorKind::Forbidden, ann.user.id);
+        wait(of_ann.auth().sign_out()).expect("signed out");
+        assert_all_refused(&of_ann, ErrorKind::Forbidden, ann.user.id);
+        wait(db.client.auth().sign_in(ANN, PASSWORD)).expect("the password is what it was");
+        assert_all_refused(&db.client, ErrorKind::Forbidden, ann.user.id);
+    }
+
+    fn the_service_finds_users_and_sets_passwords(db: &TestDatabase) {
+        let (ann, of_ann) = sign_up(db, ANN);
+        let auth = db.service.auth();
+        assert_eq!(wait(auth.find_user("  ANN@Town.example")).expect("asked"), Some(ann.user.clone()));
+        assert_eq!(wait(auth.find_user("bob@town.example")).expect("asked"), None);
+        for password in ["1234567", &"x".repeat(1_025)] {
+            let refused = wait(auth.set_password(ann.user.id, password));
+            let sentence = "Set password failed: password is 8 to 1024 bytes long";
+            assert_fails(refused, ErrorKind::InvalidInput, None, sentence);
+        }
+        wait(auth.set_password(ann.user.id, "another password")).expect("set");
+        let ended = wait(of_ann.spaces().get_public_spaces(1, 0));
+        assert_fails(ended, ErrorKind::Unauthorized, None, "Get public spaces failed: Session has ended");
+        assert!(wait(auth.refresh_session_of(&ann.refresh_token)).is_err());
+        assert!(wait(auth.sign_in(ANN, PASSWORD)).is_err());
+        assert!(wait(auth.sign_in(ANN, "another password")).is_ok());
+        let missing = wait(auth.set_password(Uuid::nil(), "another password"));
+        assert_fails(missing, ErrorKind::NotFound, None, "Set password failed: Record not found");
+    }
+}
