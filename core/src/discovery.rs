@@ -64,9 +64,9 @@ impl Discovery {
         database: Scope,
         clock: Clock,
         runtime: Handle,
-    ) -> Discovery {
-        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime);
-        Discovery { cache: refresher.cache(), refresher: Arc::new(refresher) }
+    ) -> Result<Discovery> {
+        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime)?;
+        Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher) })
     }
 
     /// Returns the mini apps of a timeframe in trending order, best first (SPEC 4.2).

@@ -1,7 +1,11 @@
 //! Opening and closing clients (DESIGN 3, 4).
 
 mod closing;
+#[cfg(unix)]
+mod limits;
 mod opening;
 mod shared;
+#[cfg(target_os = "linux")]
+mod signals;
 mod threads;
 mod waiting;

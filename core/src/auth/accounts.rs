@@ -2,7 +2,6 @@
 //!
 //! Invariant: each transaction that relies on a checked password confirms that the password has not changed since.
 
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::{
@@ -18,6 +17,7 @@ use crate::{
     database::{Credential, Scope, session_ended},
     error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
+    threads::{BlockingPool, RuntimeHandle},
 };
 
 /// Creates, checks, changes and deletes accounts.
@@ -28,13 +28,13 @@ pub(crate) struct Accounts {
     sessions: SessionStore,
     rate_limit: RateLimit,
     hasher: PasswordHasher,
-    runtime: Handle,
-    callbacks: Handle,
+    runtime: RuntimeHandle,
+    callbacks: BlockingPool,
 }
 
 impl Accounts {
     /// Work and timers run on `runtime`, callbacks of sessions on `callbacks`.
-    pub(crate) fn new(service: Scope, clock: Clock, runtime: Handle, callbacks: Handle) -> Accounts {
+    pub(crate) fn new(service: Scope, clock: Clock, runtime: RuntimeHandle, callbacks: BlockingPool) -> Accounts {
         Accounts {
             sessions: SessionStore::new(service.clone(), clock.clone()),
             rate_limit: RateLimit::new(service.clone(), clock.clone()),
@@ -54,11 +54,11 @@ impl Accounts {
         &self.sessions
     }
 
-    pub(super) fn runtime(&self) -> &Handle {
+    pub(super) fn runtime(&self) -> &RuntimeHandle {
         &self.runtime
     }
 
-    pub(super) fn callbacks(&self) -> &Handle {
+    pub(super) fn callbacks(&self) -> &BlockingPool {
         &self.callbacks
     }
 
