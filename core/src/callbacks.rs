@@ -1,6 +1,6 @@
 //! Callback queues: each subscription's events, delivered to its callback one at a time and in order.
 //!
-//! Invariant: a callback runs on a blocking thread of the callback runtime and under no lock of the library, so it may
+//! Invariant: a callback runs on a thread of the callback pool and under no lock of the library, so it may
 //! call the library, block and panic. After [`Subscription::unsubscribe`] returns, the callback is not running, never
 //! runs again, and has been dropped.
 
@@ -12,7 +12,8 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use tokio::runtime::Handle;
+
+use crate::{error::ErrorKind, threads::BlockingPool};
 
 type Callback<E> = Box<dyn FnMut(E) + Send>;
 
@@ -23,7 +24,7 @@ struct QueueShared<E> {
     state: Mutex<QueueState<E>>,
     /// Notified whenever a callback has returned or was dropped.
     returned: Condvar,
-    runtime: Handle,
+    pool: BlockingPool,
 }
 
 struct QueueState<E> {
@@ -38,8 +39,8 @@ struct QueueState<E> {
 }
 
 impl<E: Send + 'static> CallbackQueue<E> {
-    /// Makes an empty queue whose callback runs on blocking threads of `runtime`.
-    pub(crate) fn new(runtime: Handle, callback: impl FnMut(E) + Send + 'static) -> CallbackQueue<E> {
+    /// Makes an empty queue whose callback runs on threads of `pool`.
+    pub(crate) fn new(pool: BlockingPool, callback: impl FnMut(E) + Send + 'static) -> CallbackQueue<E> {
         let state = QueueState {
             events: VecDeque::new(),
             callback: Some(Box::new(callback)),
@@ -47,7 +48,7 @@ impl<E: Send + 'static> CallbackQueue<E> {
             is_unsubscribed: false,
             running_on: None,
         };
-        CallbackQueue(Arc::new(QueueShared { state: Mutex::new(state), returned: Condvar::new(), runtime }))
+        CallbackQueue(Arc::new(QueueShared { state: Mutex::new(state), returned: Condvar::new(), pool }))
     }
 
     /// Appends an event. Does nothing after the subscription ended.
@@ -59,7 +60,13 @@ impl<E: Send + 'static> CallbackQueue<E> {
         state.events.push_back(event);
         if !std::mem::replace(&mut state.is_delivering, true) {
             let shared = Arc::clone(&self.0);
-            self.0.runtime.spawn_blocking(move || shared.deliver());
+            if let Err(error) = self.0.pool.submit(move || shared.deliver()) {
+                // The next event tries again.
+                state.is_delivering = false;
+                if error.kind() != ErrorKind::Closed {
+                    tracing::error!(%error, "an event waits, because its callback has no thread");
+                }
+            }
         }
     }
 
@@ -185,15 +192,14 @@ mod tests {
 
     use super::*;
 
-    fn runtime() -> tokio::runtime::Runtime {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("threads")
+    fn pool() -> BlockingPool {
+        BlockingPool::new("townsquare-test", 4)
     }
 
     #[test]
     fn events_arrive_in_order_and_a_panic_does_not_end_the_subscription() {
-        let runtime = runtime();
         let (sender, receiver) = mpsc::channel();
-        let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
+        let queue = CallbackQueue::new(pool(), move |event: u32| {
             assert_ne!(event, 1, "this event panics");
             sender.send(event).expect("the test receives");
         });
@@ -204,11 +210,10 @@ mod tests {
 
     #[test]
     fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
-        let runtime = runtime();
         let (started, starts) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (dropped, drops) = mpsc::channel::<()>();
-        let queue = CallbackQueue::new(runtime.handle().clone(), move |(): ()| {
+        let queue = CallbackQueue::new(pool(), move |(): ()| {
             let _owned = &dropped;
             started.send(()).expect("the test receives");
             let _ = released.recv();
@@ -230,10 +235,9 @@ mod tests {
 
     #[test]
     fn a_callback_may_end_its_own_subscription() {
-        let runtime = runtime();
         let (hand_over, own) = mpsc::channel::<Subscription>();
         let (sender, receiver) = mpsc::channel();
-        let queue = CallbackQueue::new(runtime.handle().clone(), move |event: u32| {
+        let queue = CallbackQueue::new(pool(), move |event: u32| {
             own.recv().expect("the subscription").unsubscribe();
             sender.send(event).expect("the test receives");
         });

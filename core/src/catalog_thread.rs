@@ -7,13 +7,16 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc,
-    thread::{Builder, JoinHandle},
+    thread::JoinHandle,
 };
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    threads,
+};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -51,10 +54,7 @@ impl CatalogThread {
         if let State::Unused = *state {
             let (sender, jobs) = mpsc::channel::<Job>();
             let run_jobs = move || jobs.into_iter().for_each(|job| job());
-            let thread = Builder::new()
-                .name("townsquare-catalog".into())
-                .spawn(run_jobs)
-                .map_err(|error| Error::unavailable(format!("Cannot start a thread: {error}")).caused_by(error))?;
+            let thread = threads::spawn("townsquare-catalog", run_jobs)?;
             *state = State::Running(sender, thread);
         }
         match &*state {

@@ -23,9 +23,10 @@ use crate::{
     config::{Config, OptionValues, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
-    error::{Error, Operation, Result, operation},
+    error::{Error, ErrorKind, Operation, Result, operation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
+    threads,
     upstream::Upstream,
     validate::Limits,
 };
@@ -98,10 +99,10 @@ impl Client {
         operation(Operation::Open, async {
             let resolved = config.resolve()?;
             let runtime = Arc::new(Runtime::start()?);
-            let handle = runtime.handle().clone();
+            let handle = runtime.tokio().clone();
             // Spawned, because the caller may have no runtime to drive it.
             let composed = handle.spawn(Client::compose(resolved, runtime)).await;
-            composed.unwrap_or_else(|_| Err(Error::closed()))
+            composed.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the operation panicked")))
         })
         .await
     }
@@ -121,7 +122,7 @@ impl Client {
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
         let accounts = Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks));
-        let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle);
+        let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle.tokio)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
         let process = std::process::id();
@@ -315,7 +316,7 @@ impl Client {
     /// The runtime for background work. For the Python and C bindings.
     #[doc(hidden)]
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        self.0.core.runtime.handle()
+        self.0.core.runtime.tokio()
     }
 
     /// Whether `as_user` or `as_service` made this handle. For the Python and C bindings.
@@ -370,9 +371,8 @@ impl Client {
         services.core.is_closed.store(true, Ordering::Release);
         let (closed, wait_closed) = oneshot::channel();
         // On its own thread: a thread of a runtime must not wait for a runtime to shut down.
-        let thread = std::thread::Builder::new().name("townsquare-close".into()).spawn(move || {
-            services.core.close();
-            services.auth.drop_listeners();
+        let thread = threads::spawn("townsquare-close", move || {
+            services.close();
             let _ = closed.send(());
         });
         match thread {
@@ -381,7 +381,10 @@ impl Client {
                 // The thread has sent its last message, so `join` returns at once.
                 let _ = thread.join();
             }
-            Err(error) => tracing::error!(%error, "cannot start a thread to close the client"),
+            Err(error) => {
+                tracing::warn!(%error, "the client is closed on the calling thread");
+                self.0.close();
+            }
         }
     }
 }
@@ -393,6 +396,14 @@ impl Drop for Client {
             // its files would touch the parent's database.
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
+    }
+}
+
+impl CallerServices {
+    /// Closes the client. Blocks the thread.
+    fn close(&self) {
+        self.core.close();
+        self.auth.drop_listeners();
     }
 }
 

@@ -18,8 +18,6 @@ mod value;
 
 use std::{path::Path, sync::Arc};
 
-use tokio::runtime::Handle;
-
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
@@ -37,6 +35,7 @@ use crate::{
     config::DatabaseLocation,
     error::{Error, Result},
     policy::Caller,
+    threads::RuntimeHandle,
 };
 
 /// An open database. Cheap to clone. [`Database::close`] closes it, and so does dropping the last clone.
@@ -67,16 +66,20 @@ impl Database {
     /// # Errors
     /// `Config` if the location cannot be used, if the file is not a townsquare database, or if a newer version of
     /// the library wrote the database. A refused database is left unchanged.
-    pub(crate) async fn open(location: DatabaseLocation, options: OpenOptions, runtime: Handle) -> Result<Database> {
+    pub(crate) async fn open(
+        location: DatabaseLocation,
+        options: OpenOptions,
+        runtime: RuntimeHandle,
+    ) -> Result<Database> {
         let clock = options.clock.clone();
         let engine = match location {
             #[cfg(feature = "sqlite")]
             DatabaseLocation::Sqlite { file, folder } => {
-                Engine::Sqlite(Arc::new(sqlite::Sqlite::open(file, folder, options, runtime).await?))
+                Engine::Sqlite(Arc::new(sqlite::Sqlite::open(file, folder, options, runtime.blocking).await?))
             }
             #[cfg(feature = "postgres")]
             DatabaseLocation::Postgres(url) => {
-                Engine::Postgres(Arc::new(postgres::Postgres::open(&url, &options, runtime).await?))
+                Engine::Postgres(Arc::new(postgres::Postgres::open(&url, &options, runtime.tokio).await?))
             }
             #[cfg(not(feature = "sqlite"))]
             DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),

@@ -66,9 +66,9 @@ impl Discovery {
         database: Scope,
         clock: Clock,
         runtime: Handle,
-    ) -> Discovery {
-        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime);
-        Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), handle: None }
+    ) -> Result<Discovery> {
+        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime)?;
+        Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), handle: None })
     }
 
     /// The same directory for a handle of the client, whose calls fail once the handle is closed.

@@ -78,6 +78,15 @@
 //! be used inside an async runtime. Callbacks of a [`Subscription`] run on separate threads, one call at a time for each
 //! subscription. [`Client::close`] ends all these threads.
 //!
+//! On Unix the threads of a client block all signals, except those of a thread's own faults (`SIGSEGV` and the like). So a
+//! signal goes to a thread of the program: one that waits with `sigwait` receives it, also if the program blocked the signal
+//! after [`Client::open`]. A process or a thread that a callback starts inherits the mask of the callback's thread;
+//! [`std::process::Command`] resets it for a process.
+//!
+//! If the system has too few threads, `open` fails with [`ErrorKind::Unavailable`], and so does a later operation that needs
+//! a thread. The library leaves the panic hook of the program alone. A panic of a callback or inside the library does not
+//! end the process: the hook reports it, and it becomes a log event or an error of the kind [`ErrorKind::Internal`].
+//!
 //! # Errors
 //!
 //! Every fallible operation returns [`Error`]. A program branches on [`Error::kind`]. The text of the error is a sentence
@@ -106,10 +115,12 @@ mod policy;
 mod signed_json;
 mod validate;
 
-// One outside system each: the database, the upstream API, the threads of callbacks and of the catalog.
+// One outside system each: the database, the upstream API, threads, and those of callbacks and of the catalog.
 mod callbacks;
 mod catalog_thread;
 mod database;
+#[doc(hidden)]
+pub mod threads;
 mod upstream;
 
 // Services.

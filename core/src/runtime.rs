@@ -1,85 +1,109 @@
-//! The threads of a client: one small tokio runtime for background work and one for callbacks.
+//! The threads of a client: one small tokio runtime for background work, a pool for blocking work and one for callbacks.
 //!
 //! Invariant: the futures of this library need no runtime of the caller, because work that must be driven is spawned
-//! here. After [`Runtime::shut_down`] returns, no thread of either runtime is left.
+//! here. After [`Runtime::shut_down`] returns, none of these threads is left.
 
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    threads::{self, BlockingPool, RuntimeHandle},
+};
 
-/// Owns both runtimes. Dropping it shuts them down without waiting for their threads.
+/// Owns the threads. Dropping it ends them without waiting.
 pub(crate) struct Runtime {
-    background_handle: Handle,
+    handle: RuntimeHandle,
     background: Mutex<Option<tokio::runtime::Runtime>>,
-    callbacks_handle: Handle,
-    /// Separate, because a callback may block on work that needs a thread of `background`.
-    callbacks: Mutex<Option<tokio::runtime::Runtime>>,
+    /// Separate from `handle.blocking`, because a callback may wait for work that needs a thread of that pool.
+    callbacks: BlockingPool,
 }
 
 impl Runtime {
     /// The time that `shut_down` waits for a blocking task to return.
     const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
+    /// The threads of the tokio runtime.
+    const WORKERS: usize = 2;
+
+    /// The threads that a client needs: workers, the writer of SQLite, one for blocking work, one for the catalog, and
+    /// one for `close`.
+    const NEEDED_THREADS: usize = Runtime::WORKERS + 4;
+
     pub(crate) fn start() -> Result<Runtime> {
-        let background = Builder::new_multi_thread()
-            .worker_threads(2)
-            .max_blocking_threads(16)
-            .thread_keep_alive(Duration::from_secs(5))
-            .thread_name("townsquare-run")
-            .enable_all()
-            .build()
-            .map_err(cannot_start)?;
-        // Starts no thread before the first callback.
-        let callbacks = Builder::new_current_thread()
-            .max_blocking_threads(512)
-            .thread_keep_alive(Duration::from_secs(5))
-            .thread_name("townsquare-call")
-            .build()
-            .map_err(cannot_start)?;
+        // tokio panics if it cannot start its first worker, and waits for ever if it can start no other thread.
+        threads::require(Runtime::NEEDED_THREADS)?;
+        let build = || {
+            Builder::new_multi_thread()
+                .worker_threads(Runtime::WORKERS)
+                .max_blocking_threads(16)
+                .thread_keep_alive(Duration::from_secs(5))
+                .thread_name("townsquare-run")
+                .on_thread_start(threads::block_signals)
+                .enable_all()
+                .build()
+        };
+        // Its threads start each other, and each inherits the signal mask of the one that starts it.
+        let built = threads::with_blocked_signals(|| catch_unwind(AssertUnwindSafe(build)));
+        let background = built
+            .map_err(|_| Error::unavailable("Cannot start the threads of a client"))?
+            .map_err(threads::cannot_start)?;
         Ok(Runtime {
-            background_handle: background.handle().clone(),
+            handle: RuntimeHandle {
+                tokio: background.handle().clone(),
+                blocking: BlockingPool::new("townsquare-work", 16),
+            },
             background: Mutex::new(Some(background)),
-            callbacks_handle: callbacks.handle().clone(),
-            callbacks: Mutex::new(Some(callbacks)),
+            callbacks: BlockingPool::new("townsquare-call", 512),
         })
     }
 
-    /// The runtime for background work.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.background_handle
+    /// Starts background work.
+    pub(crate) fn handle(&self) -> &RuntimeHandle {
+        &self.handle
     }
 
-    /// The runtime whose blocking threads run the callbacks of subscriptions.
-    pub(crate) fn callbacks(&self) -> &Handle {
-        &self.callbacks_handle
+    /// The runtime for tasks.
+    pub(crate) fn tokio(&self) -> &Handle {
+        &self.handle.tokio
+    }
+
+    /// The pool whose threads run the callbacks of subscriptions.
+    pub(crate) fn callbacks(&self) -> &BlockingPool {
+        &self.callbacks
     }
 
     /// Cancels every task and waits for the threads to end. Must not be called on one of these threads.
     pub(crate) fn shut_down(&self) {
-        // Background first: it cancels the work that callbacks may be waiting for.
-        for runtime in [&self.background, &self.callbacks] {
-            let runtime = runtime.lock().take();
-            if let Some(runtime) = runtime {
-                runtime.shutdown_timeout(Runtime::SHUTDOWN_TIMEOUT);
+        let background = self.background.lock().take();
+        // Tasks and blocking work first: callbacks may be waiting for them.
+        if let Some(background) = background {
+            // tokio forbids waiting on a thread of any tokio runtime. `close` is there only if it got no thread of its own.
+            if Handle::try_current().is_ok() {
+                background.shutdown_background();
+            } else {
+                background.shutdown_timeout(Runtime::SHUTDOWN_TIMEOUT);
             }
+        }
+        for pool in [&self.handle.blocking, &self.callbacks] {
+            pool.close(Runtime::SHUTDOWN_TIMEOUT);
         }
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        // Does not wait: the last handle may be dropped on a runtime thread, where waiting is not allowed.
-        for runtime in [&mut self.background, &mut self.callbacks] {
-            if let Some(runtime) = runtime.get_mut().take() {
-                runtime.shutdown_background();
-            }
+        // Does not wait: the last handle may be dropped on one of these threads.
+        if let Some(background) = self.background.get_mut().take() {
+            background.shutdown_background();
+        }
+        for pool in [&self.handle.blocking, &self.callbacks] {
+            pool.close(Duration::ZERO);
         }
     }
-}
-
-fn cannot_start(error: std::io::Error) -> Error {
-    Error::unavailable(format!("Cannot start threads: {error}")).caused_by(error)
 }

@@ -28,6 +28,7 @@ pub(crate) unsafe fn act(
     err: *mut *mut tsq_error,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> tsq_status {
+    townsquare::threads::log_panics();
     // Unwind safe: as in `guard::answer`.
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(payload.as_ref())));
     let (status, error) = match outcome {
@@ -108,6 +109,18 @@ unsafe fn deliver<H: Handle>(
         unsafe { out.write(made) };
     }
     status
+}
+
+/// Panics on purpose, for a test. It is no part of the API and of no release build.
+/// cbindgen:ignore
+///
+/// # Safety
+/// `err` is NULL or writable.
+#[cfg(debug_assertions)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn townsquare_test_panic(err: *mut *mut tsq_error) -> tsq_status {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { act(None, err, || panic!("on purpose")) }
 }
 
 fn panicked(payload: &(dyn Any + Send)) -> Failure {

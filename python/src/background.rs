@@ -12,7 +12,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
-    thread,
     time::Duration,
 };
 
@@ -71,24 +70,29 @@ impl Executor {
         answer: &AnswerSlot,
         wakeup: Wakeup,
     ) -> PyResult<CancelOnDrop> {
+        let exception = |failure: Failure| failure.into_exception(py, method.operation());
+        let sender = |waker: &LoopWaker| waker.sender().map_err(exception);
         match self {
             Executor::CallerThenRuntime(share) | Executor::Runtime(share) => {
-                let completion = Completion::new(answer, share.waker().sender()?, wakeup);
-                let client = share.get().map_err(|failure| failure.into_exception(py, method.operation()))?;
+                let completion = Completion::new(answer, sender(share.waker())?, wakeup);
+                let client = share.get().map_err(exception)?;
                 let task = client.runtime().spawn(async move { completion.deliver(work.0.await) });
                 Ok(CancelOnDrop::new(move || task.abort()))
             }
-            Executor::OwnThread(waker) => on_own_thread(work, Completion::new(answer, waker.sender()?, wakeup)),
+            Executor::OwnThread(waker) => {
+                let completion = Completion::new(answer, sender(waker)?, wakeup);
+                on_own_thread(work, completion).map_err(exception)
+            }
         }
     }
 }
 
-fn on_own_thread(work: Work, completion: Completion) -> PyResult<CancelOnDrop> {
+fn on_own_thread(work: Work, completion: Completion) -> Result<CancelOnDrop, Failure> {
     /// How soon cancelled work is dropped.
     const CANCELLATION_CHECK: Duration = Duration::from_millis(50);
     let is_cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_cancelled);
-    thread::Builder::new().name("townsquare-open".into()).spawn(move || {
+    townsquare::threads::spawn("townsquare-open", move || {
         let check = || if flag.load(Ordering::Acquire) { Err(()) } else { Ok(()) };
         if let Ok(outcome) = townsquare::blocking::wait_while(work.0, CANCELLATION_CHECK, check) {
             completion.deliver(outcome);

@@ -107,3 +107,10 @@ pub(crate) fn class_name(value: &Bound<'_, PyAny>) -> String {
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string_lossy().chars().take(SHOWN_CHARS).collect())
 }
+
+/// Panics on purpose, for a test. Release builds do not have it.
+#[cfg(debug_assertions)]
+#[pyfunction]
+pub(crate) fn _panic() {
+    panic!("on purpose");
+}

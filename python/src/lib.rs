@@ -5,8 +5,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `process` | signals, `fork` and interpreter shutdown |
 //! | `errors` | failures as exceptions |
+//! | `process` | signals, `fork` and interpreter shutdown |
 //! | `client_share` | a core client shared by Python objects |
 //! | `method` | a method's name and operation |
 //! | `loop_waker`, `background`, `coroutine` | waking event loops, running work off them, the coroutine around that work |
@@ -22,9 +22,10 @@
 #![forbid(unsafe_code)]
 
 // In layer order: a module uses only those above it.
+mod errors;
+
 mod process;
 
-mod errors;
 mod loop_waker;
 mod method;
 
@@ -75,6 +76,9 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        townsquare::threads::log_panics();
+        #[cfg(debug_assertions)]
+        module.add_function(wrap_pyfunction!(crate::errors::_panic, module)?)?;
         crate::process::register_hooks(module)
     }
 }

@@ -3,18 +3,14 @@
 //! Invariant: no thread of the core's runtime waits for the GIL. A finished task sends a [`Wakeup`] and goes on; one
 //! thread for each client, started by the first wakeup, calls the event loops.
 
-use std::{
-    io,
-    sync::{
-        Mutex, PoisonError,
-        mpsc::{self, Sender},
-    },
-    thread,
+use std::sync::{
+    Mutex, PoisonError,
+    mpsc::{self, Sender},
 };
 
 use pyo3::{prelude::*, sync::PyOnceLock};
 
-use crate::process;
+use crate::{errors::Failure, process};
 
 /// The thread that wakes event loops, once it has started.
 #[derive(Default)]
@@ -34,14 +30,14 @@ impl LoopWaker {
     /// A sender. The thread ends when the last sender is dropped.
     ///
     /// # Errors
-    /// The system's, when the thread cannot be started.
-    pub(crate) fn sender(&self) -> io::Result<WakeupSender> {
+    /// `Unavailable` when the thread cannot be started.
+    pub(crate) fn sender(&self) -> Result<WakeupSender, Failure> {
         let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*sender {
             return Ok(WakeupSender(sender.clone()));
         }
         let (new, wakeups) = mpsc::channel::<Wakeup>();
-        thread::Builder::new().name("townsquare-py".into()).spawn(move || {
+        townsquare::threads::spawn("townsquare-py", move || {
             while let Ok(wakeup) = wakeups.recv() {
                 // Attaching to the interpreter costs most: one attachment serves every queued wakeup.
                 let attached = process::attach(|py| {

@@ -19,6 +19,8 @@ use std::{
 
 use pyo3::{prelude::*, types::PyDict};
 
+use crate::errors::Failure;
+
 /// How often a blocked call checks for signals, such as Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// How many times, and how often, shutdown checks whether a library thread is still attached.
@@ -76,10 +78,11 @@ pub(crate) fn block_on_thread(py: Python<'_>, work: impl FnOnce() + Send + 'stat
         return Ok(());
     }
     let (done, completion) = mpsc::channel();
-    thread::Builder::new().name("townsquare-wait".into()).spawn(move || {
+    let waiting = townsquare::threads::spawn("townsquare-wait", move || {
         work();
         let _ = done.send(());
-    })?;
+    });
+    waiting.map_err(|error| Failure::from(error).into_exception(py, None))?;
     py.detach(move || {
         let outcome = loop {
             match completion.recv_timeout(SIGNAL_CHECK) {

@@ -2,6 +2,7 @@
 
 mod header;
 mod imports;
+mod loading;
 mod programs;
 mod races;
 mod symbols;

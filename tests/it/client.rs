@@ -2,7 +2,11 @@
 
 mod closing;
 mod derived_handles;
+#[cfg(unix)]
+mod limits;
 mod opening;
 mod shared;
+#[cfg(target_os = "linux")]
+mod signals;
 mod threads;
 mod waiting;

@@ -3,7 +3,6 @@
 //! Invariant: each transaction that relies on a checked password confirms that the password has not changed since.
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::{
@@ -20,6 +19,7 @@ use crate::{
     database::{Credential, Scope, Transaction, session_ended},
     error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
+    threads::{BlockingPool, RuntimeHandle},
 };
 
 /// Creates, checks, changes and deletes accounts.
@@ -32,8 +32,8 @@ pub(crate) struct Accounts {
     hasher: PasswordHasher,
     /// The option `identity_audience`.
     identity_audience: Option<String>,
-    runtime: Handle,
-    callbacks: Handle,
+    runtime: RuntimeHandle,
+    callbacks: BlockingPool,
 }
 
 /// The options of accounts.
@@ -55,8 +55,8 @@ impl Accounts {
         service: Scope,
         clock: Clock,
         options: AccountOptions,
-        runtime: Handle,
-        callbacks: Handle,
+        runtime: RuntimeHandle,
+        callbacks: BlockingPool,
     ) -> Accounts {
         Accounts {
             sessions: SessionStore::new(service.clone(), clock.clone()),
@@ -78,11 +78,11 @@ impl Accounts {
         &self.sessions
     }
 
-    pub(super) fn runtime(&self) -> &Handle {
+    pub(super) fn runtime(&self) -> &RuntimeHandle {
         &self.runtime
     }
 
-    pub(super) fn callbacks(&self) -> &Handle {
+    pub(super) fn callbacks(&self) -> &BlockingPool {
         &self.callbacks
     }
 

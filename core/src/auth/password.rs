@@ -10,15 +10,13 @@ use argon2::{
     password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
 };
 use parking_lot::Mutex;
-use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::token::random;
 use crate::{
     error::{Error, ErrorKind, Result},
     large_buffer::large_buffer,
+    threads::RuntimeHandle,
 };
 
 /// Bytes of the shortest and the longest password. Longer text is not hashed.
@@ -47,7 +45,7 @@ struct HasherState {
     places: Arc<Semaphore>,
     /// Block memory of finished hashes, at most one per permit.
     idle_memory: Mutex<Vec<Vec<Block>>>,
-    runtime: Handle,
+    runtime: RuntimeHandle,
 }
 
 /// The right to run one hash at a time.
@@ -78,7 +76,7 @@ pub(super) fn check_length(password: &str) -> Result<()> {
 }
 
 impl PasswordHasher {
-    pub(super) fn new(runtime: Handle) -> PasswordHasher {
+    pub(super) fn new(runtime: RuntimeHandle) -> PasswordHasher {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // Four hashes saturate a memory bus and use 76 MiB.
         let permits = cores.clamp(1, 4);
@@ -134,8 +132,7 @@ impl HashPermit {
     /// Runs `work` on a blocking thread.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&HasherState) -> Result<T> + Send + 'static) -> Result<T> {
         let state = Arc::clone(&self.hasher.0);
-        let done = self.hasher.0.runtime.spawn_blocking(move || work(&state)).await;
-        done.unwrap_or_else(|error| Err(if error.is_cancelled() { Error::closed() } else { check_failed(error) }))
+        self.hasher.0.runtime.blocking.run(move || work(&state)).await?
     }
 }
 
@@ -146,10 +143,14 @@ impl Drop for HashPermit {
 }
 
 impl HasherState {
-    fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> T) -> T {
+    /// Runs `work` with `blocks` blocks of memory.
+    ///
+    /// # Errors
+    /// `Unavailable` (53200) if the system has too little memory; those of `work`.
+    fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> Result<T>) -> Result<T> {
         let mut memory = self.idle_memory.lock().pop().unwrap_or_default();
         if memory.len() < blocks {
-            memory = large_buffer(blocks);
+            memory = large_buffer(blocks)?;
             memory.resize(blocks, Block::default());
         }
         let result = work(&mut memory[..blocks]);
@@ -212,7 +213,7 @@ fn output(
     Output::new(&bytes).map_err(check_failed)
 }
 
-/// The error for a stored hash that cannot be parsed, and for a panic. It drops the cause, which may quote the hash.
+/// The error for a stored hash that cannot be parsed. It drops the cause, which may quote the hash.
 fn check_failed(_: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "a password could not be checked")
 }
@@ -227,11 +228,13 @@ mod tests {
     use std::task::{Context, Waker};
 
     use super::*;
+    use crate::threads::BlockingPool;
 
     #[test]
     fn callers_beyond_the_queue_are_refused_and_callers_who_leave_make_room() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let hasher = PasswordHasher::new(runtime.handle().clone());
+        let blocking = BlockingPool::new("test", 1);
+        let hasher = PasswordHasher::new(RuntimeHandle { tokio: runtime.handle().clone(), blocking });
         let permits = hasher.0.permits.available_permits();
         let mut context = Context::from_waker(Waker::noop());
         let mut callers: Vec<_> = (0..permits * (1 + QUEUE)).map(|_| Box::pin(hasher.permit())).collect();

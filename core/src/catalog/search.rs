@@ -28,7 +28,7 @@ use query::{ParsedQuery, expand_words, fuzzy_expansions};
 use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary};
 use top_k::{Rank, Tier, TopK};
 
-use crate::large_buffer::large_buffer;
+use crate::{error::Result, large_buffer::large_buffer};
 
 /// The number of distinct terms that nearly every app reaches: sizes the buffer of the build.
 const MIN_TERMS_PER_APP: usize = 16;
@@ -43,11 +43,14 @@ pub(crate) struct SearchIndex {
 
 impl SearchIndex {
     /// Builds the index. Document ids count from 0 in the order of `documents`, the trending order, which breaks ties.
-    pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> SearchIndex {
+    ///
+    /// # Errors
+    /// `Unavailable` if the system has too little memory.
+    pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> Result<SearchIndex> {
         let mut analyzer = DocumentAnalyzer::new();
         // Document ids and posting indexes are u32: 2^32 postings are some hundred million apps.
         let count = documents.size_hint().0;
-        let (mut row_starts, mut pairs) = (vec![0], large_buffer(count * MIN_TERMS_PER_APP));
+        let (mut row_starts, mut pairs) = (vec![0], large_buffer(count * MIN_TERMS_PER_APP)?);
         let mut name_hashes = Vec::new();
         for document in documents {
             analyzer.analyze(&document, &mut pairs);
@@ -61,9 +64,9 @@ impl SearchIndex {
             *term = ranks[*term as usize];
         }
         drop(ranks);
-        let postings = Postings::build(row_starts, pairs, sorted.len());
+        let postings = Postings::build(row_starts, pairs, sorted.len())?;
         let prefix_cache = PrefixCache::build(&sorted, &postings);
-        SearchIndex { dictionary: TermDictionary::build(&sorted), postings, prefix_cache, name_hashes }
+        Ok(SearchIndex { dictionary: TermDictionary::build(&sorted), postings, prefix_cache, name_hashes })
     }
 
     /// Returns at most `limit` ids of documents that match `query` and that `accept` returns true for, best first.

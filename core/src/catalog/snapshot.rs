@@ -31,11 +31,14 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Derives orders, filters and the search index.
-    pub(crate) fn build(data: CatalogData, source: CatalogSource) -> Snapshot {
+    ///
+    /// # Errors
+    /// `Unavailable` if the system has too little memory.
+    pub(crate) fn build(data: CatalogData, source: CatalogSource) -> Result<Snapshot> {
         let records = &data.records;
         let categories = CategoryIndex::build(records);
         let networks = NetworkIndex::build(&data);
-        let search = SearchIndex::build(records.iter().map(|record| document(record)));
+        let search = SearchIndex::build(records.iter().map(|record| document(record)))?;
         let ranked = u32::try_from(data.header.ranked).unwrap_or(u32::MAX);
         let orders = Timeframe::ALL.map(|timeframe| {
             if timeframe == Timeframe::default() {
@@ -43,7 +46,7 @@ impl Snapshot {
             }
             data.order(timeframe).map(|ids| TrendingOrder::build(records, ids.into(), &categories))
         });
-        Snapshot { source, orders, categories, networks, search, data }
+        Ok(Snapshot { source, orders, categories, networks, search, data })
     }
 
     pub(crate) fn data(&self) -> &CatalogData {

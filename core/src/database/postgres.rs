@@ -117,6 +117,11 @@ impl Postgres {
     /// Closes the idle connections. A connection in use is closed when it is released.
     pub(super) fn close(&self) {
         let idle = self.pool.close();
+        if Handle::try_current().is_ok() {
+            // A thread of a runtime must not wait. The server notices a closed socket as well.
+            let _entered = self.runtimes.client_runtime().enter();
+            return drop(idle);
+        }
         self.runtimes.client_runtime().block_on(async {
             for connection in idle {
                 // A failure is ignored: the server notices a closed socket as well.

@@ -23,7 +23,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 
 pub(crate) use self::backup::restore;
 use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
@@ -35,13 +35,16 @@ use super::{
     transaction::{Transaction, Work},
     value::Value,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    threads::BlockingPool,
+};
 
 /// An open SQLite database.
 pub(super) struct Sqlite {
     readers: ReaderPool,
     writer: Writer,
-    runtime: Handle,
+    pool: BlockingPool,
     /// The process that opened the database.
     process: u32,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
@@ -53,16 +56,16 @@ impl Sqlite {
         file: PathBuf,
         folder: Option<PathBuf>,
         options: OpenOptions,
-        runtime: Handle,
+        pool: BlockingPool,
     ) -> Result<Sqlite> {
         let open = move || {
             let (connection, fork_guard) = open::open_writer(&file, folder.as_deref(), &options)?;
             let writer = Writer::start(connection, options.busy_timeout)?;
             Ok((ReaderPool::new(file, options.busy_timeout), writer, fork_guard))
         };
-        let (readers, writer, fork_guard) = spawn_blocking(&runtime, open).await?;
+        let (readers, writer, fork_guard) = pool.run(open).await??;
         let process = std::process::id();
-        Ok(Sqlite { readers, writer, runtime, process, fork_guard: Mutex::new(Some(fork_guard)) })
+        Ok(Sqlite { readers, writer, pool, process, fork_guard: Mutex::new(Some(fork_guard)) })
     }
 
     /// Runs a read on the calling thread.
@@ -88,7 +91,7 @@ impl Sqlite {
     ) -> Result<Vec<T>> {
         self.refuse_inherited()?;
         let this = Arc::clone(self);
-        spawn_blocking(&self.runtime, move || this.fetch(&principal, statement, &values, read)).await
+        self.pool.run(move || this.fetch(&principal, statement, &values, read)).await?
     }
 
     /// Runs `work` in a transaction of the writer and returns its result after the commit.
@@ -111,7 +114,7 @@ impl Sqlite {
             let is_cancelled = || this.readers.is_closed();
             this.readers.with_connection(|connection| backup::copy(connection, &target, &is_cancelled))
         };
-        spawn_blocking(&self.runtime, copy).await
+        self.pool.run(copy).await?
     }
 
     /// Returns `Closed` in a forked child, which has none of this database's threads. Point reads skip the check, a
@@ -135,20 +138,6 @@ impl Sqlite {
             drop(self.fork_guard.lock().take());
         }
     }
-}
-
-/// Runs `work` on a blocking thread of `runtime`.
-async fn spawn_blocking<T: Send + 'static>(
-    runtime: &Handle,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    runtime.spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(if error.is_cancelled() {
-            Error::closed()
-        } else {
-            Error::new(ErrorKind::Internal, "a database operation panicked").caused_by(error)
-        })
-    })
 }
 
 /// The query plan of a statement for an anonymous caller, in a new database.

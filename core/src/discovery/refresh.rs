@@ -117,17 +117,19 @@ impl Refresher {
         database: Scope,
         clock: Clock,
         runtime: Handle,
-    ) -> Refresher {
+    ) -> Result<Refresher> {
         let catalog_thread = Arc::new(CatalogThread::default());
         let store = CatalogStore::new(database, upstream.name(), clock.clone(), Arc::clone(&catalog_thread));
         // Without a key the catalog is empty for good: no fetch and no error (SPEC 1.5).
-        let empty = (!upstream.is_configured()).then(|| {
+        let empty = if upstream.is_configured() {
+            None
+        } else {
             let data = CatalogData::new(FetchedList::default(), clock.now(), true);
-            CachedCatalog::new(Snapshot::build(data, CatalogSource::None), clock.moment())
-        });
+            Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, clock.moment()))
+        };
         let cache = Arc::new(CatalogCache::new(empty));
         let state = Mutex::default();
-        Refresher { cache, upstream, store, catalog_thread, interval, lease, clock, runtime, state }
+        Ok(Refresher { cache, upstream, store, catalog_thread, interval, lease, clock, runtime, state })
     }
 
     pub(super) fn cache(&self) -> Arc<CatalogCache> {
@@ -462,7 +464,7 @@ impl Refresher {
 
     /// Builds a snapshot and puts it into use.
     async fn install(&self, data: CatalogData, source: CatalogSource, until: Moment) -> Result<Arc<CachedCatalog>> {
-        let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await?;
+        let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await??;
         self.cache.install(CachedCatalog::new(snapshot, until))
     }
 

@@ -94,6 +94,10 @@ programs! {
         policies_from_c = C11 Off,
         policies_from_c_under_sanitizers = C11 AddressAndUndefined,
         policies_from_c_as_cpp = Cpp17 Off;
+    "signals.c" in Empty:
+        signals_from_c = C11 Off,
+        signals_from_c_under_sanitizers = C11 AddressAndUndefined,
+        signals_from_c_as_cpp = Cpp17 Off;
     "callbacks.c" in Empty:
         callbacks_from_c = C11 Off,
         callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,

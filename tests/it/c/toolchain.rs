@@ -112,7 +112,14 @@ fn compilation(
     let mut command = Command::new(compiler);
     command.args(language.flags()).arg(source).args(["-x", "none"]);
     command.arg("-I").arg(workspace().join("include")).arg("-I").arg(workspace().join("tests/c"));
+    if cfg!(target_os = "linux") {
+        // A program that loads the library with dlopen must not be linked with it.
+        command.arg("-Wl,--as-needed");
+    }
     command.arg("-L").arg(&folder).arg("-ltownsquare_ffi").arg("-pthread");
+    if cfg!(target_os = "linux") {
+        command.arg("-ldl");
+    }
     let mut search = OsString::from("-Wl,-rpath,");
     search.push(&folder);
     command.arg(search).arg("-o").arg(program);

@@ -11,7 +11,7 @@ use super::{
 const ROWS: &[&[&str]] = &[
     &["error", "model", "clock", "large_buffer"],
     &["config", "policy", "validate", "signed_json", "catalog"],
-    &["callbacks", "catalog_thread", "database", "upstream"],
+    &["threads", "callbacks", "catalog_thread", "database", "upstream"],
     &["discovery", "communities", "spaces", "auth"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
@@ -19,6 +19,10 @@ const ROWS: &[&[&str]] = &[
 
 /// Accepted uses within a row: from, to, reason.
 const AGREED: &[(&str, &str, &str)] = &[
+    ("large_buffer", "error", "an allocation that fails is an Error"),
+    ("callbacks", "threads", "callbacks run on a pool"),
+    ("catalog_thread", "threads", "every thread is started by `threads`"),
+    ("database", "threads", "every thread is started by `threads`"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
     ("client", "runtime", "a client owns its runtime"),

@@ -9,7 +9,7 @@ use std::{hint::black_box, ops::Range};
 
 use super::analyzer::Impact;
 use super::term_dictionary::TermId;
-use crate::large_buffer::large_buffer;
+use crate::{error::Result, large_buffer::large_buffer};
 
 pub(super) type DocumentId = u32;
 
@@ -43,7 +43,10 @@ pub(super) struct BlockSet([u32; 7]);
 impl Postings {
     /// Builds both indexes. `pairs` holds the terms of each document in turn; `row_starts` is 0 and then the end of
     /// each document's pairs.
-    pub(super) fn build(row_starts: Vec<u32>, pairs: Vec<(TermId, Impact)>, terms: usize) -> Postings {
+    ///
+    /// # Errors
+    /// `Unavailable` if the system has too little memory.
+    pub(super) fn build(row_starts: Vec<u32>, pairs: Vec<(TermId, Impact)>, terms: usize) -> Result<Postings> {
         let mut list_starts = vec![0; terms + 1];
         for (term, _) in &pairs {
             list_starts[*term as usize + 1] += 1;
@@ -52,7 +55,7 @@ impl Postings {
             list_starts[term + 1] += list_starts[term];
         }
         let mut next = list_starts.clone();
-        let mut keys = large_buffer(pairs.len());
+        let mut keys = large_buffer(pairs.len())?;
         keys.resize(pairs.len(), 0_u64);
         for (id, row) in row_starts.windows(2).enumerate() {
             for (term, impact) in &pairs[row[0] as usize..row[1] as usize] {
@@ -69,7 +72,7 @@ impl Postings {
         let impacts = keys.iter().map(|key| Impact::MAX - (key >> 32) as Impact).collect();
         drop(keys);
         let (documents, rows) = forward_index(row_starts, &ids);
-        Postings { list_starts, ids, impacts, documents, rows }
+        Ok(Postings { list_starts, ids, impacts, documents, rows })
     }
 
     pub(super) fn documents(&self) -> usize {

@@ -27,6 +27,7 @@ use crate::{
     clock::{Clock, Moment},
     database::blocking_caller,
     error::{Error, ErrorKind, Result},
+    threads,
 };
 
 /// The most jobs in one commit. Bounds how long the first job of a group waits.
@@ -130,10 +131,7 @@ impl Writer {
             page_cache: PageCacheState::default(),
         });
         let of_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("townsquare-write".into())
-            .spawn(move || of_thread.run_thread())
-            .map_err(|error| Error::unavailable(format!("cannot start a thread: {error}")).caused_by(error))?;
+        let thread = threads::spawn("townsquare-write", move || of_thread.run_thread())?;
         Ok(Writer { shared, thread: Mutex::new(Some(thread)) })
     }
 

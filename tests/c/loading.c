@@ -1,0 +1,95 @@
+/* A host that loads the library with dlopen and is not linked with it.
+ *
+ * loading unload LIBRARY FOLDER: unloads the library while threads of a client still end.
+ * loading panic LIBRARY FOLDER: a panic becomes an error and a log event. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <time.h>
+
+#include "check.h"
+
+static void *library;
+
+/* Reads a function pointer of the library. */
+static void load(const char *name, void *function) {
+    void *symbol = dlsym(library, name);
+    CHECK(symbol != NULL);
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+static void unload_after_use(const char *path, const char *folder, int closes) {
+    tsq_config *(*config_new)(void);
+    tsq_status (*config_set)(tsq_config *, tsq_str, tsq_str, tsq_error **);
+    void (*config_free)(tsq_config *);
+    tsq_status (*client_open)(const tsq_config *, tsq_client **, tsq_error **);
+    tsq_status (*client_close)(const tsq_client *, tsq_error **);
+    void (*client_free)(tsq_client *);
+    tsq_client *client = NULL;
+    tsq_config *config;
+    tsq_str name = {"data_dir", 8};
+    tsq_str value;
+    value.ptr = folder;
+    value.len = strlen(folder);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != NULL);
+    load("tsq_config_new", &config_new);
+    load("tsq_config_set", &config_set);
+    load("tsq_config_free", &config_free);
+    load("tsq_client_open", &client_open);
+    load("tsq_client_close", &client_close);
+    load("tsq_client_free", &client_free);
+    config = config_new();
+    CHECK(config_set(config, name, value, NULL) == TSQ_OK);
+    CHECK(client_open(config, &client, NULL) == TSQ_OK);
+    config_free(config);
+    if (closes) {
+        CHECK(client_close(client, NULL) == TSQ_OK);
+    }
+    client_free(client);
+    CHECK(dlclose(library) == 0);
+}
+
+static int events;
+
+static void count_panics(const tsq_log_event *event, void *user_data) {
+    (void)user_data;
+    events += event->level == TSQ_LOG_ERROR && has(event->message, "the library panicked: on purpose") &&
+              has(event->message, "call.rs");
+}
+
+/* Returns 77 for a release build, which has no function that panics. */
+static int log_a_panic(const char *path) {
+    tsq_status (*set_log)(tsq_log_callback, void *, tsq_destroy, tsq_error **);
+    tsq_status (*test_panic)(tsq_error **);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != NULL);
+    if (dlsym(library, "townsquare_test_panic") == NULL) {
+        return 77;
+    }
+    load("tsq_set_log", &set_log);
+    load("townsquare_test_panic", &test_panic);
+    CHECK(test_panic(NULL) == TSQ_INTERNAL);
+    CHECK(events == 0);
+    CHECK(set_log(count_panics, NULL, NULL, NULL) == TSQ_OK);
+    CHECK(test_panic(NULL) == TSQ_INTERNAL);
+    CHECK(events == 1);
+    return checks_done("loading");
+}
+
+int main(int argc, char **argv) {
+    struct timespec a_little = {0, 300000000};
+    if (argc != 4) {
+        fprintf(stderr, "usage: %s unload|panic LIBRARY FOLDER\n", argv[0]);
+        return 2;
+    }
+    if (strcmp(argv[1], "panic") == 0) {
+        return log_a_panic(argv[2]);
+    }
+    for (int round = 0; round < 4; round++) {
+        unload_after_use(argv[2], argv[3], round % 2);
+    }
+    nanosleep(&a_little, NULL);
+    return checks_done("loading");
+}

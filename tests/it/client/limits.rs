@@ -1,0 +1,125 @@
+//! Too few threads and too little memory: an error in time, never a hang, a panic or an abort.
+
+use std::time::{Duration, Instant};
+
+use nix::{
+    sys::resource::{Resource, getrlimit, setrlimit},
+    unistd::{Uid, setuid},
+};
+use townsquare::{Config, ErrorKind, blocking::Client};
+use townsquare_tests::{
+    skip::skip,
+    subprocess::{assert_passed, child, name_of, role},
+    temp_dir, threads,
+    wait::wait_until,
+};
+
+/// A user without other processes: the limit on threads counts those of a user, and does not bind root.
+const LONELY_USER: u32 = 54_321;
+/// No operation takes this long, unless it hangs.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Lowers the soft limit of a resource until it is dropped.
+struct Limit {
+    resource: Resource,
+    before: (u64, u64),
+}
+
+impl Limit {
+    fn lower(resource: Resource, to: u64) -> Limit {
+        let before = getrlimit(resource).expect("a known resource");
+        setrlimit(resource, to, before.1).expect("a lower limit");
+        Limit { resource, before }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        let _ = setrlimit(self.resource, self.before.0, self.before.1);
+    }
+}
+
+/// Opens a client and uses each kind of thread. Returns the errors.
+fn use_with_limit(config: Config, limit: u64) -> Vec<townsquare::Error> {
+    let _limit = Limit::lower(Resource::RLIMIT_NPROC, limit);
+    let client = match Client::open(config) {
+        Ok(client) => client,
+        Err(error) => return vec![error],
+    };
+    let mut errors = Vec::new();
+    let address = format!("user-{limit}@town.example");
+    errors.extend(client.auth().sign_up(&address, "correct horse").err());
+    errors.extend(client.auth().sign_in(&address, "correct horse").err());
+    errors.extend(client.discovery().search_mini_apps("chess", 5).err());
+    errors.extend(client.as_service().spaces().get_public_spaces(5, 0).err());
+    client.close();
+    assert!(client.inner().is_closed());
+    errors
+}
+
+#[test]
+fn open_with_too_few_threads_fails_in_time_and_names_threads() {
+    let test = open_with_too_few_threads_fails_in_time_and_names_threads;
+    let Some(before) = threads::count() else { return skip("counting threads: there is no /proc") };
+    if !Uid::effective().is_root() {
+        return skip("a limit on threads: only root may become a user without other processes");
+    }
+    if role().is_none() {
+        let name = name_of(&test);
+        let mut process = child(name, "limited", &[]).spawn().expect("the test binary starts");
+        let begun = Instant::now();
+        while process.try_wait().expect("a child").is_none() {
+            if begun.elapsed() > 10 * SOON {
+                let _ = process.kill();
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        assert_passed(name, &process.wait_with_output().expect("a child"));
+        return;
+    }
+    setuid(Uid::from_raw(LONELY_USER)).expect("root may become any user");
+    let folder = temp_dir();
+    let catalog = folder.path().join("catalog.json");
+    std::fs::write(&catalog, r#"{"frames": [], "next": {"cursor": null}}"#).expect("a file");
+    let config =
+        || Config::new().data_dir(folder.path().join("town")).catalog_url(format!("file://{}", catalog.display()));
+    Client::open(config()).expect("opens without a limit").close();
+    wait_until("its threads have ended", || threads::count() == Some(before));
+    let mut outcomes = Vec::new();
+    for more in 0..=14 {
+        let begun = Instant::now();
+        let errors = use_with_limit(config(), (before + more) as u64);
+        assert!(begun.elapsed() < SOON, "{more} more threads: {:?}", begun.elapsed());
+        for error in &errors {
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{more} more threads: {error:?}");
+            assert!(error.to_string().contains("thread"), "{more} more threads: {error}");
+        }
+        wait_until("the threads have ended", || threads::count() == Some(before));
+        outcomes.push(errors.is_empty());
+    }
+    assert_eq!((outcomes[0], outcomes[14]), (false, true), "{outcomes:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_password_hash_without_memory_is_unavailable() {
+    let name = name_of(&a_password_hash_without_memory_is_unavailable);
+    if role().is_none() {
+        // With more arenas glibc reserves memory before the limit is set.
+        let output = child(name, "limited", &[("MALLOC_ARENA_MAX", "1")]).output().expect("the test binary starts");
+        return assert_passed(name, &output);
+    }
+    let folder = temp_dir();
+    let client = Client::open(Config::new().data_dir(folder.path().join("town"))).expect("opens");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("a size");
+    let kibibytes: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number");
+    // Enough for a thread, not for the 32 MiB of a hash.
+    let limit = Limit::lower(Resource::RLIMIT_AS, (kibibytes + 20_000) * 1024);
+    let error = client.auth().sign_up("ann@town.example", "correct horse").expect_err("no memory");
+    drop(limit);
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("53200")), "{error}");
+    assert!(error.is_retryable() && error.to_string().contains("out of memory"), "{error}");
+    client.auth().sign_up("ann@town.example", "correct horse").expect("memory again");
+    client.close();
+}
