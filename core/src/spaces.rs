@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub use self::{fidgets::Fidgets, public_spaces::PublicSpaces};
 use self::{
-    insert::{NewRow, increasing_times, insert_all, insert_one},
+    insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
     statements as sql,
 };
 use crate::{
@@ -222,7 +222,7 @@ impl Spaces {
         if self.scope.caller() != Caller::Service {
             space.owner_id = space.owner_id.or(self.scope.caller().id());
         }
-        let given = space.id.map(|id| (id, is_same(space.clone())));
+        let given = space.id.map(|id| GivenId { id, is_same: is_same(space.clone()) });
         space.id.get_or_insert_with(Uuid::new_v4);
         NewRow { values: space.insert_values([created_at.into()]), given }
     }

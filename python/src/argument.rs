@@ -204,6 +204,7 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
 
 /// A column in an update that is true or false: `...` keeps it, a value sets it. `None` raises `TypeError`, as it does for
 /// a new row.
+#[derive(Clone, Copy)]
 pub(crate) struct FlagUpdate(pub(crate) Change<bool>);
 
 impl FlagUpdate {

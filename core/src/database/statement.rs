@@ -275,8 +275,8 @@ mod tests {
               fidgets.created_at, fidgets.updated_at",
             ),
             ("fidgets.row", "id, space_id, type, config, position, created_at, updated_at"),
-            ("fidgets.new", "type, config, position"),
-            ("fidgets.new $4", "?4 AS type, ?5 AS config, ?6 AS position"),
+            ("fidgets.new", "id, type, config, position"),
+            ("fidgets.new $4", "?4 AS id, ?5 AS type, ?6 AS config, ?7 AS position"),
             ("fidgets.patch $2", "?2 AS type, ?3 AS config, ?4 AS position"),
             (
                 "spaces.set $3",
@@ -297,6 +297,6 @@ mod tests {
     #[test]
     fn the_caller_is_bound_after_the_values_of_a_column_list() {
         let (sql, _) = user("SELECT {fidgets.new $2} WHERE {spaces.delete}");
-        assert!(sql.ends_with("?4 AS position WHERE (session() AND spaces.owner_id = ?5)"), "{sql}");
+        assert!(sql.ends_with("?5 AS position WHERE (session() AND spaces.owner_id = ?6)"), "{sql}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{
-    insert::{NewRow, increasing_times, insert_all, insert_one},
+    insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
     statements as sql,
 };
 use crate::{
@@ -226,7 +226,7 @@ impl Fidgets {
 
 /// The row of a new fidget.
 fn new_row(space_id: Uuid, mut fidget: NewFidget, created_at: Timestamp) -> NewRow<Fidget> {
-    let given = fidget.id.map(|id| (id, is_same(space_id, fidget.clone())));
+    let given = fidget.id.map(|id| GivenId { id, is_same: is_same(space_id, fidget.clone()) });
     fidget.id.get_or_insert_with(Uuid::new_v4);
     NewRow { values: fidget.insert_values([space_id.into(), created_at.into()]), given }
 }

@@ -30,8 +30,14 @@ pub(super) struct Insert {
 pub(super) struct NewRow<T> {
     /// The values of [`Insert::insert`].
     pub(super) values: Vec<Value<'static>>,
-    /// Set if the caller gave the id: the id, and whether an existing row has the content of this one.
-    pub(super) given: Option<(Uuid, Box<dyn Fn(&T) -> bool + Send>)>,
+    /// Set if the caller gave the id.
+    pub(super) given: Option<GivenId<T>>,
+}
+
+/// The id that the caller gave, and whether an existing row has the content of the new one.
+pub(super) struct GivenId<T> {
+    pub(super) id: Uuid,
+    pub(super) is_same: Box<dyn Fn(&T) -> bool + Send>,
 }
 
 /// Inserts a row and returns it.
@@ -77,7 +83,7 @@ async fn insert_row<T>(
     row: NewRow<T>,
     read: Read<T>,
 ) -> Result<T> {
-    if let Some((id, is_same)) = row.given {
+    if let Some(GivenId { id, is_same }) = row.given {
         if let Some(inserted) = transaction.fetch_optional(&insert.insert_if_new, &row.values, read).await? {
             return Ok(inserted);
         }

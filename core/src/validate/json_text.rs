@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn digits_in_strings_are_no_numbers() {
-        let text = r#"{"1e400": "18446744073709551616 \" 1e400 \\", "b": "\\"}"#;
+        let text = r#"{"1e400":"18446744073709551616 \" 1e400 \\","b":"\\"}"#;
         assert_eq!(parse_json("config", text).expect("JSON").to_string(), text);
     }
 

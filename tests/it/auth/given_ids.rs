@@ -37,7 +37,7 @@ on_both_engines! {
         let space = wait(ann.spaces().create_space(new.clone())).expect("created");
         assert_eq!(space.owner_id, Some(session.user.id));
         assert_eq!(wait(ann.spaces().create_space(new.clone())).expect("the existing space"), space);
-        assert_eq!(wait(ann.spaces().create_spaces(vec![new.clone()])).expect("the existing space"), [space.clone()]);
+        assert_eq!(wait(ann.spaces().create_spaces(vec![new.clone()])).expect("the existing space"), std::slice::from_ref(&space));
         let named = new.owned_by(session.user.id);
         assert_eq!(wait(ann.spaces().create_space(named)).expect("the existing space"), space);
         let new = NewFidget::of_type("clock").config(json!({"a": 1})).with_id(Uuid::new_v4());

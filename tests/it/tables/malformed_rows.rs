@@ -110,7 +110,7 @@ on_both_engines! {
         let (bad, good) = (db.fidget(space.id, "bad"), db.fidget(space.id, "good"));
         let json = if db.engine == Engine::Sqlite { "{\"a\": " } else { "[1e400]" };
         write_unchecked(db, &format!("UPDATE fidgets SET config = '{json}' WHERE id = '{}'", bad.id));
-        assert_eq!(fidgets(db, space.id), [good.clone()]);
+        assert_eq!(fidgets(db, space.id), std::slice::from_ref(&good));
         let found = wait(db.client.spaces().get_space_with_fidgets(space.id)).expect("a readable space");
         assert_eq!((&found.space, &found.fidgets[..]), (&space, &[good.clone()][..]));
         let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
