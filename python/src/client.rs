@@ -21,7 +21,7 @@ use townsquare::Operation;
 use crate::{
     argument::TextArg,
     auth,
-    client_share::{ProcessClient, opened_before_fork},
+    client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
     fidgets,
@@ -78,7 +78,7 @@ impl Methods {
         })
     }
 
-    /// Closes the client and ends its threads. A second call does nothing.
+    /// Closes the client and ends its threads; a handle of another caller closes alone. A second call does nothing.
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         if process::is_library_thread() {
             return self.close_from_callback(py);
@@ -130,7 +130,7 @@ impl Methods {
         Ok(self.auth.get_or_try_init(py, || auth::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// A handle to the same database that bypasses row-level security.
+    /// A handle to the same database that bypasses row-level security. It closes alone.
     fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_service", move |client| async move {
@@ -139,7 +139,7 @@ impl Methods {
         })
     }
 
-    /// A handle to the same database that acts for the user of a session.
+    /// A handle to the same database that acts for the user of a session. It closes alone.
     fn as_user<'py>(&self, py: Python<'py>, access_token: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, Operation::AsUser, move |client| async move {
@@ -249,8 +249,8 @@ impl<'py> IntoPyObject<'py> for NewClient {
     }
 }
 
-/// The object that `shared` returned last, with the fork count of the process that made it.
-static SHARED: Mutex<Option<(u64, Py<Client>)>> = Mutex::new(None);
+/// The object that `shared` returned last.
+static SHARED: Mutex<Option<Py<Client>>> = Mutex::new(None);
 
 /// The process-wide client: the first call opens it, later calls return the same object.
 #[pyfunction]
@@ -260,11 +260,7 @@ pub(crate) fn shared(
     data_dir: Option<PathBuf>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Client>> {
-    let exception = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if cached().as_ref().is_some_and(|(fork_count, _)| *fork_count != process::fork_count()) {
-        return Err(exception(opened_before_fork()));
-    }
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
     let client = process::block_on(py, async move {
@@ -274,14 +270,15 @@ pub(crate) fn shared(
             townsquare::Client::shared_with(config).await
         }
     });
-    let client = client?.map_err(|error| exception(error.into()))?;
-    if let Some((_, object)) = &*cached()
+    let exception = |error| Failure::from(error).into_exception(py, Some(Operation::Open));
+    let client = client?.map_err(exception)?;
+    if let Some(object) = &*cached()
         && !object.bind(py).as_super().get().closed()
     {
         return Ok(object.clone_ref(py));
     }
     let new = NewClient { client: ProcessClient::new(client, Arc::default()), mode: Mode::Sync };
     let object = new.into_pyobject(py)?.cast_into::<Client>()?.unbind();
-    *cached() = Some((process::fork_count(), object.clone_ref(py)));
+    *cached() = Some(object.clone_ref(py));
     Ok(object)
 }
