@@ -136,6 +136,23 @@
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
  * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
  *
+ * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
+ *
+ *     tsq_space_list *page = NULL;
+ *     do {
+ *         size_t len = tsq_space_list_len(page);
+ *         const tsq_space *last = len > 0 ? tsq_space_list_at(page, len - 1) : NULL;
+ *         tsq_space_list *next = NULL;
+ *         if (tsq_spaces_get_public_spaces_after(client, 100, last, &next, &err) != TSQ_OK) break;
+ *         tsq_space_list_free(page);
+ *         page = next;
+ *         for (size_t i = 0; i < tsq_space_list_len(page); i++) printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
+ *     } while (tsq_space_list_len(page) == 100);
+ *     tsq_space_list_free(page);
+ *
+ * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
+ * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of one.
+ *
  *
  * SIGN-IN: tsq_auth_
  *
@@ -163,7 +180,8 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ * A client does not survive fork(): start workers before opening, or spawn them. tsq_client_shared fails with TSQ_CONFIG in a
+ * child whose parent had the shared client open at the fork. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -180,8 +198,9 @@
  *
  * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
  * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
- * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
- * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
+ * and others, free handles, and close handles of tsq_client_as_user and tsq_client_as_service. Views that it receives live
+ * until it returns. It must not close an opened client: tsq_client_close inside a callback or a destroy then fails with
+ * TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
  * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
@@ -919,14 +938,16 @@ tsq_status tsq_client_open(const tsq_config *config,
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
+/// forked while its parent had the shared client open.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
 tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
@@ -934,9 +955,9 @@ tsq_status tsq_client_as_service(const tsq_client *client,
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
-/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
-/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
+/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
@@ -962,12 +983,16 @@ tsq_status tsq_restore(tsq_str source,
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
-/// caller; the client then stays open.
+/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
+/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// allowed inside a callback.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
+/// would wait for its own caller; the client then stays open.
 tsq_status tsq_client_close(const tsq_client *client,
                             tsq_error **err);
 
-/// Whether the client is closed. True for NULL.
+/// Whether the handle or its client is closed. True for NULL.
 ///
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
@@ -1452,7 +1477,8 @@ tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false.
+/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
+/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -1461,6 +1487,32 @@ tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
                                         uint64_t offset,
                                         tsq_space_list **out,
                                         tsq_error **err);
+
+/// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
+/// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
+/// page.
+///
+/// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
+/// another call must be public now.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000 and for a space
+/// from another call that is not public, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces_after(const tsq_client *client,
+                                              uint32_t limit,
+                                              const tsq_space *after,
+                                              tsq_space_list **out,
+                                              tsq_error **err);
+
+/// Lists the public spaces that follow the public space with this id, like `tsq_spaces_get_public_spaces_after`: for a
+/// position that came from outside, such as a parameter of a request.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an id that names no public space and for a
+/// limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces_after_id(const tsq_client *client,
+                                                 uint32_t limit,
+                                                 tsq_str after,
+                                                 tsq_space_list **out,
+                                                 tsq_error **err);
 
 /// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///

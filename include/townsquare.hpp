@@ -71,11 +71,11 @@ public:
         return Client(detail::make<Handle>([&](auto out, auto err) { return tsq_client_shared(config.get(), out, err); }));
     }
 
-    /// A handle of the same client that acts as the service, to which no policy applies. For trusted code.
+    /// A handle of the same client that acts as the service, to which no policy applies. For trusted code. It closes alone.
     [[nodiscard]] Client as_service() const {
         return Client(detail::make<Handle>([this](auto out, auto err) { return tsq_client_as_service(get(), out, err); }));
     }
-    /// A handle of the same client that acts as the user of a session, for servers with many users.
+    /// A handle of the same client that acts as the user of a session, for servers with many users. It closes alone.
     [[nodiscard]] Client as_user(std::string_view access_token) const {
         return Client(detail::make<Handle>(
             [&](auto out, auto err) { return tsq_client_as_user(get(), detail::text(access_token), out, err); }));
@@ -89,7 +89,8 @@ public:
         detail::act([&](auto err) { return tsq_restore(detail::text(source), detail::text(data_dir), err); });
     }
 
-    /// Closes the client for all its handles. Throws TSQ_INVALID_INPUT inside a callback.
+    /// Closes an opened client for all its handles; a handle of as_user or as_service only itself. Throws
+    /// TSQ_INVALID_INPUT for an opened client inside a callback.
     void close() {
         detail::act([this](auto err) { return tsq_client_close(get(), err); });
     }

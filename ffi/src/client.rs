@@ -1,7 +1,8 @@
 //! Clients: opening, sharing, callers, backup, closing.
 //!
-//! Invariant: a handle is one reference to the core's client. Closing closes the client for every handle. Freeing frees
-//! the handle; freeing the last handle closes the client.
+//! Invariant: a C handle is one reference to a handle of the core. Closing an opened client closes it for every handle;
+//! closing a handle of another caller closes that handle only. Freeing frees the handle; freeing the last handle closes
+//! the client.
 
 use townsquare::{Client, Operation, blocking};
 
@@ -46,7 +47,8 @@ pub unsafe extern "C" fn tsq_client_open(
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
+/// forked while its parent had the shared client open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
     config: *const tsq_config,
@@ -66,7 +68,8 @@ pub unsafe extern "C" fn tsq_client_shared(
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_service(
     client: *const tsq_client,
@@ -80,9 +83,9 @@ pub unsafe extern "C" fn tsq_client_as_service(
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
-/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
-/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
+/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_as_user(
     client: *const tsq_client,
@@ -137,15 +140,19 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
-/// caller; the client then stays open.
+/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
+/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// allowed inside a callback.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
+/// would wait for its own caller; the client then stays open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(None, err, || {
             let client = handle::required(client, "client")?;
-            if callback::is_inside() {
+            if callback::is_inside() && !client.inner().is_derived() {
                 return Err(Failure::invalid_input("tsq_client_close was called inside a callback"));
             }
             client.close();
@@ -154,7 +161,7 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
     }
 }
 
-/// Whether the client is closed. True for NULL.
+/// Whether the handle or its client is closed. True for NULL.
 ///
 /// Borrows `client`.
 #[unsafe(no_mangle)]

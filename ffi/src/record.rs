@@ -81,6 +81,13 @@ impl<R: Record> Handle for R {
     type Value = OwnedRecord<R>;
 }
 
+impl<R: Record> OwnedRecord<R> {
+    /// The core's record.
+    pub(crate) fn source(&self) -> &R::Source {
+        &self.source
+    }
+}
+
 impl<R: Record<Source: Serialize>> Serialize for OwnedRecord<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.source.serialize(serializer)

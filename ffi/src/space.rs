@@ -3,7 +3,7 @@
 use std::ptr;
 
 use serde::Serialize;
-use townsquare::spaces::{PublicSpace, Space, SpaceWithFidgets};
+use townsquare::spaces::{PublicSpace, PublicSpaceCursor, Space, SpaceWithFidgets};
 
 use crate::{
     call::produce,
@@ -53,24 +53,36 @@ pub(crate) struct SpaceRow {
     /// `None` where the call does not return the owner; `Some(None)` for a space without an owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<Option<Nested<OwnedRecord<tsq_owner>>>>,
+    /// The position in the list of public spaces.
+    #[serde(skip)]
+    cursor: PublicSpaceCursor,
+}
+
+impl OwnedRecord<tsq_space> {
+    /// The position after this space in the list of public spaces.
+    pub(crate) fn cursor(&self) -> PublicSpaceCursor {
+        self.source().cursor
+    }
 }
 
 impl From<Space> for SpaceRow {
     fn from(space: Space) -> SpaceRow {
-        SpaceRow { space, fidgets: None, owner: None }
+        SpaceRow { cursor: space.id.into(), space, fidgets: None, owner: None }
     }
 }
 
 impl From<SpaceWithFidgets> for SpaceRow {
     fn from(row: SpaceWithFidgets) -> SpaceRow {
-        SpaceRow { space: row.space, fidgets: Some(record::list(row.fidgets).into()), owner: None }
+        let fidgets = record::list(row.fidgets).into();
+        SpaceRow { fidgets: Some(fidgets), ..row.space.into() }
     }
 }
 
 impl From<PublicSpace> for SpaceRow {
     fn from(row: PublicSpace) -> SpaceRow {
+        let cursor = row.cursor();
         let owner = row.owner.map(|owner| record::record(owner).into());
-        SpaceRow { space: row.space, fidgets: None, owner: Some(owner) }
+        SpaceRow { owner: Some(owner), cursor, ..row.space.into() }
     }
 }
 

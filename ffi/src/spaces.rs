@@ -163,7 +163,8 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false.
+/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
+/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -179,6 +180,57 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces(
     unsafe {
         produce(Some(Operation::GetPublicSpaces), out, err, || {
             Ok(list(wait(spaces(client)?.get_public_spaces(limit, offset))?))
+        })
+    }
+}
+
+/// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
+/// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
+/// page.
+///
+/// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
+/// another call must be public now.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000 and for a space
+/// from another call that is not public, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after(
+    client: *const tsq_client,
+    limit: u32,
+    after: *const tsq_space,
+    out: *mut *mut tsq_space_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetPublicSpaces), out, err, || {
+            let spaces = spaces(client)?;
+            Ok(list(match handle::borrow(after) {
+                Some(after) => wait(spaces.get_public_spaces_after(limit, after.cursor()))?,
+                None => wait(spaces.get_public_spaces(limit, 0))?,
+            }))
+        })
+    }
+}
+
+/// Lists the public spaces that follow the public space with this id, like `tsq_spaces_get_public_spaces_after`: for a
+/// position that came from outside, such as a parameter of a request.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an id that names no public space and for a
+/// limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after_id(
+    client: *const tsq_client,
+    limit: u32,
+    after: tsq_str,
+    out: *mut *mut tsq_space_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetPublicSpaces), out, err, || {
+            let spaces = spaces(client)?;
+            Ok(list(wait(spaces.get_public_spaces_after(limit, argument::id(after, "after")?))?))
         })
     }
 }

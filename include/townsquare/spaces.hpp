@@ -156,6 +156,65 @@ auto borrowed(const std::vector<T> &items) {
 
 }  // namespace detail
 
+/// The public spaces one by one, for a range-based for loop: a view of the client. Moving on may throw.
+class PublicSpaces {
+public:
+    /// An input iterator. Copies share one position.
+    class Iterator {
+    public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = Space;
+        using difference_type = std::ptrdiff_t;
+        using pointer = void;
+        using reference = Space;
+
+        /// The end.
+        Iterator() = default;
+        [[nodiscard]] Space operator*() const { return (*page_)[index_]; }
+        Iterator &operator++() {
+            if (++index_ == page_->size()) read();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const Iterator &one, const Iterator &other) noexcept {
+            return one.page_ == other.page_ && (one.page_ == nullptr || one.index_ == other.index_);
+        }
+        friend bool operator!=(const Iterator &one, const Iterator &other) noexcept { return !(one == other); }
+
+    private:
+        friend class PublicSpaces;
+        Iterator(const tsq_client *client, std::uint32_t page_size) : client_(client), page_size_(page_size) { read(); }
+
+        /// Reads the next page; becomes the end if there is none.
+        void read() {
+            if (page_ != nullptr && page_->size() < page_size_) {
+                page_ = nullptr;
+                return;
+            }
+            const tsq_space *after = page_ != nullptr ? (*page_)[page_->size() - 1].get() : nullptr;
+            auto next = std::make_shared<SpaceList>(detail::make<SpaceList::Handle>([&](auto out, auto err) {
+                return tsq_spaces_get_public_spaces_after(client_, page_size_, after, out, err);
+            }));
+            page_ = next->size() != 0 ? std::move(next) : nullptr;
+            index_ = 0;
+        }
+
+        const tsq_client *client_ = nullptr;
+        std::uint32_t page_size_ = 0;
+        std::shared_ptr<SpaceList> page_;
+        std::size_t index_ = 0;
+    };
+
+    PublicSpaces(const tsq_client *client, std::uint32_t page_size) noexcept : client_(client), page_size_(page_size) {}
+    /// Reads the first page.
+    [[nodiscard]] Iterator begin() const { return Iterator(client_, page_size_); }
+    [[nodiscard]] Iterator end() const { return Iterator(); }
+
+private:
+    const tsq_client *client_;
+    std::uint32_t page_size_;
+};
+
 /// Operations on spaces: a view of the client.
 class Spaces {
 public:
@@ -193,6 +252,24 @@ public:
         return list([&](auto out, auto err) {
             return tsq_spaces_get_public_spaces(client_, limit, offset, out, err);
         });
+    }
+    /// The public spaces that follow a space of an earlier page. Such pages are stable under concurrent writes, and cost
+    /// the same at any depth.
+    [[nodiscard]] SpaceList get_public_spaces_after(std::uint32_t limit, const Space &after) const {
+        return list([&](auto out, auto err) {
+            return tsq_spaces_get_public_spaces_after(client_, limit, after.get(), out, err);
+        });
+    }
+    /// The public spaces that follow the public space with this id.
+    [[nodiscard]] SpaceList get_public_spaces_after(std::uint32_t limit, std::string_view after_id) const {
+        return list([&](auto out, auto err) {
+            return tsq_spaces_get_public_spaces_after_id(client_, limit, detail::text(after_id), out, err);
+        });
+    }
+    /// All public spaces one by one: for (const Space &space : spaces.iter_public_spaces()). Reads page_size at a time. A
+    /// space is a view that lives until the iterator moves on.
+    [[nodiscard]] PublicSpaces iter_public_spaces(std::uint32_t page_size = 100) const {
+        return PublicSpaces(client_, page_size);
     }
     [[nodiscard]] Owned<Space> get_space_with_fidgets(std::string_view id) const {
         return detail::owned<Space>([&](auto out, auto err) {

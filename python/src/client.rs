@@ -78,7 +78,7 @@ impl Methods {
         })
     }
 
-    /// Closes the client and ends its threads. A second call does nothing.
+    /// Closes the client and ends its threads; a handle of another caller closes alone. A second call does nothing.
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         if process::is_library_thread() {
             return self.close_from_callback(py);
@@ -130,7 +130,7 @@ impl Methods {
         Ok(self.auth.get_or_try_init(py, || auth::area(py, self.runner.clone()))?.bind(py))
     }
 
-    /// A handle to the same database that bypasses row-level security.
+    /// A handle to the same database that bypasses row-level security. It closes alone.
     fn as_service<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, "as_service", move |client| async move {
@@ -139,7 +139,7 @@ impl Methods {
         })
     }
 
-    /// A handle to the same database that acts for the user of a session.
+    /// A handle to the same database that acts for the user of a session. It closes alone.
     fn as_user<'py>(&self, py: Python<'py>, access_token: TextArg) -> MethodResult<'py> {
         let mode = self.runner.mode();
         self.runner.run(py, Operation::AsUser, move |client| async move {
@@ -260,7 +260,6 @@ pub(crate) fn shared(
     data_dir: Option<PathBuf>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Client>> {
-    let exception = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
@@ -271,7 +270,8 @@ pub(crate) fn shared(
             townsquare::Client::shared_with(config).await
         }
     });
-    let client = client?.map_err(|error| exception(error.into()))?;
+    let exception = |error| Failure::from(error).into_exception(py, Some(Operation::Open));
+    let client = client?.map_err(exception)?;
     if let Some(object) = &*cached()
         && !object.bind(py).as_super().get().closed()
     {

@@ -1,19 +1,29 @@
 //! Spaces: rows and lists (SPEC 2.6, 4.5), and the records `Space`, `SpaceWithFidgets`, `PublicSpace` and `Owner`.
 
-use pyo3::{basic::CompareOp, prelude::*, sync::PyOnceLock, types::PyList};
+use std::sync::Arc;
+
+use pyo3::{
+    basic::CompareOp,
+    exceptions::{PyStopAsyncIteration, PyStopIteration},
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyList,
+};
+use tokio::sync::Mutex;
 use townsquare::{
     Operation,
-    spaces::{DEFAULT_PAGE, NewSpace, SpacePatch},
+    spaces::{DEFAULT_PAGE, NewSpace, PublicSpaceCursor, PublicSpaces, SpacePatch},
 };
 
 use crate::{
     area::area,
     argument::{FlagUpdate, IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
-    errors::Failure,
+    client_share::ProcessClient,
+    errors::{Failure, expected},
     fidgets::{self, Fidget},
     record::{attribute, compare, hash_of, nested, record},
     rows::{RowArg, RowsArg},
-    run::{MethodResult, NoValue},
+    run::{MethodResult, Mode, NoValue, Runner},
 };
 
 area! {
@@ -100,15 +110,43 @@ impl Methods {
         })
     }
 
-    /// Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
-    #[pyo3(signature = (limit = IntArg::of(DEFAULT_PAGE), offset = IntArg::of(0)))]
-    #[pyo3(text_signature = "($self, limit=20, offset=0)")]
-    fn get_public_spaces<'py>(&self, py: Python<'py>, limit: IntArg<u32>, offset: IntArg<u64>) -> MethodResult<'py> {
+    /// Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after `after`.
+    #[pyo3(signature = (limit = IntArg::of(DEFAULT_PAGE), offset = IntArg::of(0), *, after = None))]
+    #[pyo3(text_signature = "($self, limit=20, offset=0, *, after=None)")]
+    fn get_public_spaces<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        offset: IntArg<u64>,
+        after: Option<AfterArg>,
+    ) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetPublicSpaces, |client| async move {
             let offset = offset.value("offset", "0 to 9223372036854775807")?;
             let limit = limit.value("limit", LIMIT_RANGE)?;
-            let spaces = client.get()?.spaces().get_public_spaces(limit, offset).await?;
-            Ok(PySpaceList(spaces.into_iter().map(PyPublicSpace).collect()))
+            let spaces = client.get()?.spaces();
+            let page = match after.map(AfterArg::value).transpose()? {
+                Some(_) if offset != 0 => return Err(Failure::invalid_input("after and offset exclude each other")),
+                Some(after) => spaces.get_public_spaces_after(limit, after).await?,
+                None => spaces.get_public_spaces(limit, offset).await?,
+            };
+            Ok(PySpaceList(page.into_iter().map(PyPublicSpace).collect()))
+        })
+    }
+
+    /// Iterates over all public spaces, newest first. Reads `page_size` at a time.
+    #[pyo3(signature = (page_size = IntArg::of(ITERATION_PAGE)))]
+    #[pyo3(text_signature = "($self, page_size=100)")]
+    fn iter_public_spaces<'py>(&self, py: Python<'py>, page_size: IntArg<u32>) -> MethodResult<'py> {
+        let spaces = || {
+            let page_size = page_size.value("page_size", LIMIT_RANGE)?;
+            Ok(self.runner.client().get()?.spaces().iter_public_spaces(page_size))
+        };
+        let spaces =
+            spaces().map_err(|failure: Failure| failure.into_exception(py, Some(Operation::GetPublicSpaces)))?;
+        let next = NextSpace { spaces: Arc::new(Mutex::new(spaces)), runner: self.runner.clone() };
+        Ok(match self.runner.mode() {
+            Mode::Sync => Bound::new(py, PublicSpaceIterator(next))?.into_any(),
+            Mode::Async => Bound::new(py, AsyncPublicSpaceIterator(next))?.into_any(),
         })
     }
 
@@ -117,6 +155,109 @@ impl Methods {
         self.runner.run_detached(py, Operation::GetSpaceWithFidgets, |client| async move {
             Ok(PySpaceWithFidgets(client.get()?.spaces().get_space_with_fidgets(id.value("id")?).await?))
         })
+    }
+}
+
+/// The default `page_size` of `iter_public_spaces`.
+const ITERATION_PAGE: u32 = 100;
+
+/// A position in the list of public spaces: a `PublicSpace`, or the id of one.
+enum AfterArg {
+    Space(PublicSpaceCursor),
+    Id(IdArg),
+}
+
+impl AfterArg {
+    /// # Errors
+    /// `InvalidInput` for a string that is not a UUID.
+    fn value(self) -> Result<PublicSpaceCursor, Failure> {
+        match self {
+            AfterArg::Space(cursor) => Ok(cursor),
+            AfterArg::Id(id) => Ok(id.value("after")?.into()),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for AfterArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg> {
+        if let Ok(space) = value.cast::<PublicSpace>() {
+            return Ok(AfterArg::Space(space.get().cursor));
+        }
+        let id = value.extract().map_err(|_: PyErr| expected("a PublicSpace, a UUID or its text", &value));
+        id.map(AfterArg::Id)
+    }
+}
+
+/// The rest of the public spaces. `spaces` is dropped before `runner`, whose share of the client then is not the last.
+struct NextSpace {
+    spaces: Arc<Mutex<PublicSpaces>>,
+    runner: Runner,
+}
+
+impl NextSpace {
+    fn next<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let is_read = self.spaces.try_lock().is_ok_and(|spaces| spaces.has_read_ahead());
+        let (spaces, mode) = (Arc::clone(&self.spaces), self.runner.mode());
+        let next = move |client: Arc<ProcessClient>| async move {
+            // Fails in a forked process.
+            client.get()?;
+            let space = spaces.lock().await.next().await.transpose()?;
+            Ok(PyNextSpace(space, mode))
+        };
+        if is_read {
+            self.runner.run(py, Operation::GetPublicSpaces, next)
+        } else {
+            self.runner.run_detached(py, Operation::GetPublicSpaces, next)
+        }
+    }
+}
+
+/// The iterator of `Spaces.iter_public_spaces`.
+#[pyclass(frozen, module = "townsquare._native")]
+pub(crate) struct PublicSpaceIterator(NextSpace);
+
+#[pymethods]
+impl PublicSpaceIterator {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.0.next(py)
+    }
+}
+
+/// The iterator of `AsyncSpaces.iter_public_spaces`.
+#[pyclass(frozen, module = "townsquare._native")]
+pub(crate) struct AsyncPublicSpaceIterator(NextSpace);
+
+#[pymethods]
+impl AsyncPublicSpaceIterator {
+    fn __aiter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __anext__<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.0.next(py)
+    }
+}
+
+/// Converts to a `PublicSpace` object; `None` raises the exception that ends an iteration.
+struct PyNextSpace(Option<townsquare::spaces::PublicSpace>, Mode);
+
+impl<'py> IntoPyObject<'py> for PyNextSpace {
+    type Target = PublicSpace;
+    type Output = Bound<'py, PublicSpace>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        match (self.0, self.1) {
+            (Some(space), _) => PyPublicSpace(space).into_pyobject(py),
+            (None, Mode::Sync) => Err(PyStopIteration::new_err(())),
+            (None, Mode::Async) => Err(PyStopAsyncIteration::new_err(())),
+        }
     }
 }
 
@@ -170,22 +311,28 @@ record! {
 
 /// Declares a subclass of `Space` with one more attribute. Its hash is that of the space.
 macro_rules! space_with {
-    ($(#[$about:meta])* $name:ident, $(#[doc = $doc:literal])* $field:ident: $value:ty) => {
+    (
+        $(#[$about:meta])* $name:ident,
+        $(#[doc = $doc:literal])* $field:ident: $value:ty $(, without attribute $hidden:ident: $type:ty)?
+    ) => {
         $(#[$about])*
         #[pyclass(frozen, extends = Space, module = "townsquare")]
-        pub(crate) struct $name($value);
+        pub(crate) struct $name {
+            $field: $value,
+            $($hidden: $type,)?
+        }
 
         #[pymethods]
         impl $name {
             $(#[doc = $doc])*
             #[getter]
             fn $field(&self) -> $value {
-                self.0.clone()
+                self.$field.clone()
             }
 
             fn __richcmp__(this: &Bound<'_, Self>, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
                 compare(this, other, op, |one, other| {
-                    one.get().0 == other.get().0 && one.as_super().get() == other.as_super().get()
+                    one.get().$field == other.get().$field && one.as_super().get() == other.as_super().get()
                 })
             }
 
@@ -229,7 +376,8 @@ space_with! {
     /// A public space with its owner.
     PublicSpace,
     /// The owner; None for a space without one.
-    owner: Option<Owner>
+    owner: Option<Owner>,
+    without attribute cursor: PublicSpaceCursor
 }
 
 /// Converts to a `SpaceWithFidgets` object.
@@ -241,7 +389,7 @@ impl<'py> IntoPyObject<'py> for PySpaceWithFidgets {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let fidgets = SpaceWithFidgets(fidgets::records(self.0.fidgets));
+        let fidgets = SpaceWithFidgets { fidgets: fidgets::records(self.0.fidgets) };
         Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(fidgets))
     }
 }
@@ -255,8 +403,9 @@ impl<'py> IntoPyObject<'py> for PyPublicSpace {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let owner = PublicSpace(self.0.owner.map(Owner));
-        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(owner))
+        let cursor = self.0.cursor();
+        let public = PublicSpace { owner: self.0.owner.map(Owner), cursor };
+        Bound::new(py, PyClassInitializer::from(Space(self.0.space)).add_subclass(public))
     }
 }
 

@@ -53,8 +53,8 @@ def shared(data_dir: Optional[_Path] = None, **options: Any) -> Client:
     was closed, the next call opens another.
 
     Raises:
-        ConfigError: The client is open with other options.
-        ClosedError: The parent process opened the client before a fork.
+        ConfigError: The client is open with other options, or the parent process had it open at a fork: start workers before
+            opening, or spawn them.
     """
 
 @final
@@ -64,8 +64,9 @@ class Client:
     with townsquare.Client.open("town") as client:
         apps = client.discovery.search_mini_apps("chess", limit=10)
 
-    One client serves all threads. The end of the `with` block closes it, and so does dropping the last reference. After a
-    `fork` its methods raise `ClosedError` in the child process, which has to open a client of its own.
+    One client serves all threads. The end of the `with` block closes it, and so does dropping the last reference. A handle of
+    `as_user` or `as_service` closes alone: the end of its `with` block ends that handle, and the client goes on. After a `fork`
+    a client's methods raise `ClosedError` in the child process: start workers before opening, or spawn them.
 
     Do not open the database file with Python's `sqlite3` in the same process: two SQLite libraries in one process drop each
     other's file locks.
@@ -112,20 +113,22 @@ class Client:
     def close(self) -> None:
         """Closes the client and ends its threads. Later calls raise `ClosedError`; a second `close` does nothing.
 
+        On a handle of `as_user` or `as_service` it closes that handle only and does not wait; calls that run complete.
+
         In a callback of the library it returns at once, and the client closes after the callback has returned.
         """
 
     @property
     def closed(self) -> bool:
-        """Whether the client was closed, or belongs to the parent process."""
+        """Whether this handle or its client was closed, or belongs to the parent process."""
 
     def as_service(self) -> Client:
-        """Returns a handle that bypasses row-level security, for trusted code. Closing either handle closes both."""
+        """Returns a handle that bypasses row-level security, for trusted code. It closes alone."""
 
     def as_user(self, access_token: str) -> Client:
         """Returns a handle that acts for the user of a session, for servers with many users. Its caller never changes.
 
-        Closing either handle closes both. Once the session has ended or expired, the handle's methods raise `AuthError`.
+        It closes alone: `with client.as_user(token) as user:` leaves the client open. Once the session has ended or expired, the handle's methods raise `AuthError`.
 
         Raises:
             AuthError: The session has ended, or its access token has expired (`unauthorized`).

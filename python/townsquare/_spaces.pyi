@@ -1,6 +1,6 @@
 """Spaces, fidgets and their records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Optional, Union, final
 from uuid import UUID
@@ -80,11 +80,31 @@ class Spaces:
     def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
         """Lists the spaces of a user that the caller sees, with their fidgets, newest first."""
 
-    def get_public_spaces(self, limit: int = 20, offset: int = 0) -> SpaceList[PublicSpace]:
-        """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`.
+    def get_public_spaces(
+        self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
+    ) -> SpaceList[PublicSpace]:
+        """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after a space.
+
+        Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
+        is inserted or deleted meanwhile, and cost the same at any depth. The database reads and skips `offset` rows.
+
+        Args:
+            after: The last space of an earlier page, whose position stays valid when it is deleted or unpublished; or the id
+                of a space that is public now.
 
         Raises:
-            InvalidInputError: The limit is not 1 to 1,000, or the offset is negative.
+            InvalidInputError: The limit is not 1 to 1,000, the offset is negative or comes with `after`, or the id names no
+                public space.
+        """
+
+    def iter_public_spaces(self, page_size: int = 100) -> Iterator[PublicSpace]:
+        """Iterates over all public spaces with their owners, newest first. Reads `page_size` at a time.
+
+        Contains no space twice and leaves none out, whatever is inserted or deleted meanwhile. `AsyncSpaces` has an async
+        iterator: `async for space in client.spaces.iter_public_spaces()`.
+
+        Raises:
+            InvalidInputError: The page size is not 1 to 1,000.
         """
 
     def get_space_with_fidgets(self, id: _Id) -> SpaceWithFidgets:
@@ -195,8 +215,13 @@ class AsyncSpaces:
     async def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
         """See `Spaces.get_user_spaces`."""
 
-    async def get_public_spaces(self, limit: int = 20, offset: int = 0) -> SpaceList[PublicSpace]:
+    async def get_public_spaces(
+        self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
+    ) -> SpaceList[PublicSpace]:
         """See `Spaces.get_public_spaces`."""
+
+    def iter_public_spaces(self, page_size: int = 100) -> AsyncIterator[PublicSpace]:
+        """See `Spaces.iter_public_spaces`."""
 
     async def get_space_with_fidgets(self, id: _Id) -> SpaceWithFidgets:
         """See `Spaces.get_space_with_fidgets`."""

@@ -63,7 +63,8 @@ class Error(Exception):
     message: str
     """The sentence without the operation."""
     is_retryable: bool
-    """Whether the same call with the same arguments may succeed later."""
+    """Whether the same call with the same arguments may succeed later, and does no harm if this one took effect. False for a
+    write whose outcome is unknown (``code`` is ``"08007"``), unless the call was idempotent."""
     retry_after: Optional[float]
     """Seconds to wait before the next attempt. None if unknown."""
     row: Optional[int]
@@ -139,11 +140,11 @@ class TooLargeError(Error):
 
 
 class UnavailableError(Error, ConnectionError):
-    """The database or the catalog does not respond. A later attempt may succeed."""
+    """The database or the catalog does not respond. A later attempt may succeed; see ``is_retryable``."""
 
 
 class ClosedError(Error):
-    """The client was closed, or the parent process opened it before a fork."""
+    """The client or this handle of it was closed, or the parent process opened it before a fork."""
 
 
 BY_KIND: dict[str, type[Error]] = {

@@ -116,6 +116,7 @@ static void closing_inside_a_callback_is_refused(void) {
     record closing;
     tsq_subscription *subscription = NULL;
     tsq_client *client = open_client("close");
+    tsq_client *service = NULL;
     prepare(&closing, client);
     WORKS(tsq_auth_on_auth_state_change(client, close_on_event, &closing, destroy, &subscription, &err));
     CHECK(becomes(&closing, 1, 0));
@@ -123,8 +124,19 @@ static void closing_inside_a_callback_is_refused(void) {
     CHECK(!tsq_client_is_closed(client));
     tsq_subscription_unsubscribe(subscription);
     tsq_subscription_free(subscription);
+    CHECK(closing.destroyed == 1);
+    finish(&closing);
+
+    /* A handle of another caller may be closed there: that waits for nothing, and ends the subscription. */
+    WORKS(tsq_client_as_service(client, &service, &err));
+    prepare(&closing, service);
+    WORKS(tsq_auth_on_auth_state_change(service, close_on_event, &closing, destroy, &subscription, &err));
+    CHECK(becomes(&closing, 1, 1));
+    CHECK(closing.inner == TSQ_OK && tsq_client_is_closed(service) && !tsq_client_is_closed(client));
+    tsq_subscription_free(subscription);
+    tsq_client_free(service);
     WORKS(tsq_client_close(client, &err));
-    CHECK(tsq_client_is_closed(client) && closing.destroyed == 1);
+    CHECK(tsq_client_is_closed(client));
     tsq_client_free(client);
     finish(&closing);
 }

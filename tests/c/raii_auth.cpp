@@ -215,13 +215,16 @@ int main(int argc, char **argv) {
     }
     const std::string folder = argv[2];
     {
-        const Client client(Config().set("data_dir", folder + "/town").set("catalog_api_key", ""));
+        Client client(Config().set("data_dir", folder + "/town").set("catalog_api_key", ""));
         const Client service = client.as_service();
         accounts(client, service);
         callbacks(client);
         Client other = client.as_service();
         other.close();
-        CHECK(throws(TSQ_CLOSED, "Sign in failed: The client is closed", [&] { client.auth().sign_in(EMAIL, PASSWORD); }));
+        CHECK(throws(TSQ_CLOSED, "Sign in failed: The handle is closed", [&] { other.auth().sign_in(EMAIL, PASSWORD); }));
+        CHECK(!client.is_closed() && !service.is_closed());
+        client.close();
+        CHECK(throws(TSQ_CLOSED, "Sign in failed: The client is closed", [&] { service.auth().sign_in(EMAIL, PASSWORD); }));
     }
     return checks_done("raii_auth");
 }

@@ -192,6 +192,34 @@ void communities(const Client &client, const Client &service) {
                  [&] { return service.communities().register_space({ADA, "Harbour", "navPage"}); }));
 }
 
+void pages(const Client &client, const Client &service) {
+    for (int number = 0; number < 5; number++) {
+        NewSpace space;
+        space.name = "Row";
+        space.is_public = true;
+        service.spaces().create_space(space);
+    }
+    const SpaceList all = client.spaces().get_public_spaces(1000);
+    CHECK(all.size() >= 5);
+    const SpaceList after = client.spaces().get_public_spaces_after(2, all[1]);
+    const SpaceList after_id = client.spaces().get_public_spaces_after(1, all[1].id());
+    CHECK(after.size() == 2 && after[0].id() == all[2].id() && after[1].id() == all[3].id());
+    CHECK(after_id.size() == 1 && after_id[0].id() == all[2].id());
+    CHECK(throws(TSQ_INVALID_INPUT, "Get public spaces failed: after names no public space: 00000000-0000-4000-8000-000000000000",
+                 [&] { return client.spaces().get_public_spaces_after(1, "00000000-0000-4000-8000-000000000000"); }));
+    const Spaces spaces = client.spaces();
+    for (const std::uint32_t size : {1u, 2u, 5u, 100u}) {
+        std::size_t seen = 0;
+        for (const Space &space : spaces.iter_public_spaces(size)) {
+            CHECK(seen < all.size() && space.id() == all[seen].id());
+            seen++;
+        }
+        CHECK(seen == all.size());
+    }
+    CHECK(throws(TSQ_INVALID_INPUT, "Get public spaces failed: limit is 1 to 1000, not 0",
+                 [&] { return *spaces.iter_public_spaces(0).begin(); }));
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -212,9 +240,15 @@ int main(int argc, char **argv) {
         CHECK(restored.communities().get_active_community_config("town"));
     }
 
+    pages(client, service);
     const Owned<Space> kept = service.spaces().create_space({"Kept"});
-    service.close();
-    CHECK(client.is_closed());
+    Client other = client.as_service();
+    other.close();
+    CHECK(other.is_closed() && !service.is_closed() && !client.is_closed());
+    CHECK(throws(TSQ_CLOSED, "Get space failed: The handle is closed", [&] { return other.spaces().get_space(kept->id()); }));
+    CHECK(service.spaces().get_space(kept->id())->name() == "Kept");
+    client.close();
+    CHECK(client.is_closed() && service.is_closed());
     CHECK(throws(TSQ_CLOSED, "Get space failed: The client is closed", [&] { return client.spaces().get_space(kept->id()); }));
     CHECK(kept->name() == "Kept");
     return checks_done("raii_tables");

@@ -2,6 +2,12 @@
  * the common subset.
  *
  * tables CATALOG FOLDER: FOLDER/town contains a database with one user, ADA; the catalog is not read. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "rows.h"
 
 /* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
@@ -226,6 +232,69 @@ static void lists_of_spaces_contain_fidgets_or_owners(const tsq_client *client, 
     list = NULL;
     FAILS(tsq_spaces_get_public_spaces(client, 0, 0, &list, &err), TSQ_INVALID_INPUT, list, "Get public spaces failed: ");
     FAILS(tsq_spaces_get_public_spaces(client, 1001, 0, &list, &err), TSQ_INVALID_INPUT, list, "Get public spaces failed: ");
+}
+
+/* Makes pages of two of all public spaces, with a new and a deleted space between them. */
+static void pages_after_a_space_are_stable(const tsq_client *client, const tsq_client *service) {
+    tsq_space_list *all = NULL;
+    tsq_space_list *page = NULL;
+    tsq_space_list *none = NULL;
+    tsq_space *owned = NULL;
+    tsq_space *made[5];
+    size_t seen = 0;
+    for (size_t i = 0; i < 5; i++) {
+        made[i] = make_space(service, "Row", true);
+    }
+    WORKS(tsq_spaces_get_public_spaces(client, 1000, 0, &all, &err));
+    do {
+        size_t len = tsq_space_list_len(page);
+        const tsq_space *last = len > 0 ? tsq_space_list_at(page, len - 1) : NULL;
+        tsq_space_list *next = NULL;
+        if (last != NULL) {
+            tsq_space_free(make_space(service, "Newer", true));
+            WORKS(tsq_spaces_delete_space(service, last->id, &err));
+        }
+        WORKS(tsq_spaces_get_public_spaces_after(client, 2, last, &next, &err));
+        tsq_space_list_free(page);
+        page = next;
+        for (size_t i = 0; i < tsq_space_list_len(page); i++, seen++) {
+            CHECK(seen < tsq_space_list_len(all) && same(tsq_space_list_at(page, i)->id, tsq_space_list_at(all, seen)->id));
+            CHECK(tsq_space_list_at(page, i)->owner == NULL || is(tsq_space_list_at(page, i)->owner->id, ADA));
+        }
+    } while (tsq_space_list_len(page) == 2);
+    CHECK(seen == tsq_space_list_len(all));
+    tsq_space_list_free(page);
+    page = NULL;
+
+    /* By id, and after a space of another call; both must be public now. */
+    WORKS(tsq_spaces_get_public_spaces(client, 2, 0, &page, &err));
+    WORKS(tsq_spaces_get_public_spaces_after_id(client, 1, tsq_space_list_at(page, 0)->id, &none, &err));
+    CHECK(tsq_space_list_len(none) == 1 && same(tsq_space_list_at(none, 0)->id, tsq_space_list_at(page, 1)->id));
+    tsq_space_list_free(none);
+    WORKS(tsq_spaces_get_space(client, tsq_space_list_at(page, 0)->id, &owned, &err));
+    WORKS(tsq_spaces_get_public_spaces_after(client, 1, owned, &none, &err));
+    CHECK(tsq_space_list_len(none) == 1 && same(tsq_space_list_at(none, 0)->id, tsq_space_list_at(page, 1)->id));
+    tsq_space_list_free(none);
+    none = NULL;
+    WORKS(tsq_spaces_delete_space(service, owned->id, &err));
+    FAILS(tsq_spaces_get_public_spaces_after(client, 1, owned, &none, &err), TSQ_INVALID_INPUT, none,
+          "Get public spaces failed: after names no public space: ");
+    REFUSED(tsq_spaces_get_public_spaces_after_id(client, 1, TSQ_STR(NOBODY), &none, &err), TSQ_INVALID_INPUT, none,
+            "Get public spaces failed: after names no public space: " NOBODY, NULL);
+    FAILS(tsq_spaces_get_public_spaces_after_id(client, 1, TSQ_STR("x"), &none, &err), TSQ_INVALID_INPUT, none,
+          "Get public spaces failed: Argument after is not a UUID");
+    FAILS(tsq_spaces_get_public_spaces_after(client, 0, NULL, &none, &err), TSQ_INVALID_INPUT, none,
+          "Get public spaces failed: limit is 1 to 1000");
+    FAILS(tsq_spaces_get_public_spaces_after(NULL, 1, NULL, &none, &err), TSQ_INVALID_INPUT, none,
+          "Get public spaces failed: Argument client is NULL");
+    FAILS(tsq_spaces_get_public_spaces_after(client, 1, NULL, NULL, &err), TSQ_INVALID_INPUT, NULL,
+          "Get public spaces failed: Argument out is NULL");
+    tsq_space_free(owned);
+    tsq_space_list_free(page);
+    tsq_space_list_free(all);
+    for (size_t i = 0; i < 5; i++) {
+        tsq_space_free(made[i]);
+    }
 }
 
 static void anonymous_writes_are_refused(const tsq_client *client, const tsq_client *service) {
@@ -471,18 +540,69 @@ static void a_backup_is_restored(const tsq_client *client) {
     tsq_client_free(restored);
 }
 
-static void closing_one_handle_closes_the_client(tsq_client *client, tsq_client *service) {
+static void closing_a_handle_of_another_caller_closes_it_alone(tsq_client *client, tsq_client *service) {
     tsq_space *none = NULL;
+    tsq_space_list *list = NULL;
     tsq_client *other = NULL;
+    tsq_client *of_other = NULL;
     tsq_space *kept = make_space(service, "Kept", false);
-    WORKS(tsq_client_close(service, &err));
-    CHECK(tsq_client_is_closed(client));
-    FAILS(tsq_spaces_get_space(service, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: ");
+    WORKS(tsq_client_as_service(client, &other, &err));
+    WORKS(tsq_client_close(other, &err));
+    WORKS(tsq_client_close(other, &err));
+    CHECK(tsq_client_is_closed(other) && !tsq_client_is_closed(service) && !tsq_client_is_closed(client));
+    REFUSED(tsq_spaces_get_space(other, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: The handle is closed", NULL);
+    WORKS(tsq_client_as_service(other, &of_other, &err));
+    CHECK(tsq_client_is_closed(of_other));
+    WORKS(tsq_spaces_get_space(service, kept->id, &none, &err));
+    tsq_space_free(none);
+    none = NULL;
+    WORKS(tsq_spaces_get_public_spaces(client, 1, 0, &list, &err));
+    tsq_space_list_free(list);
+
+    /* An opened client closes for all its handles. */
+    WORKS(tsq_client_close(client, &err));
+    CHECK(tsq_client_is_closed(client) && tsq_client_is_closed(service));
+    REFUSED(tsq_spaces_get_space(service, kept->id, &none, &err), TSQ_CLOSED, none, "Get space failed: The client is closed", NULL);
+    tsq_client_free(of_other);
+    tsq_client_free(other);
+    other = NULL;
     FAILS(tsq_client_as_service(NULL, &other, &err), TSQ_INVALID_INPUT, other, "Argument client is NULL");
     tsq_client_free(service);
     tsq_client_free(client);
     CHECK(is(kept->name, "Kept"));
     tsq_space_free(kept);
+}
+
+/* The child exits by _exit: it has none of the parent's threads. */
+static void the_shared_client_is_refused_in_a_forked_child(void) {
+    tsq_client *shared = NULL;
+    tsq_client *none = NULL;
+    char text[4096];
+    int status = -1;
+    pid_t child;
+    tsq_config *config = tsq_config_new();
+    snprintf(text, sizeof text, "%s/shared", folder);
+    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
+    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
+    WORKS(tsq_client_shared(config, &shared, &err));
+    child = fork();
+    if (child == 0) {
+        tsq_status found = tsq_client_shared(NULL, &none, &err);
+        _exit(found == TSQ_CONFIG && none == NULL && has(tsq_error_text(err), "start workers before opening, or spawn") ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    WORKS(tsq_client_shared(NULL, &none, &err));
+    tsq_client_free(none);
+    WORKS(tsq_client_close(shared, &err));
+    tsq_client_free(shared);
+    /* After it was closed, a child may open a shared client of its own. */
+    child = fork();
+    if (child == 0) {
+        tsq_status found = tsq_client_shared(config, &none, &err);
+        _exit(found == TSQ_OK && tsq_client_close(none, &err) == TSQ_OK ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    tsq_config_free(config);
 }
 
 int main(int argc, char **argv) {
@@ -506,6 +626,8 @@ int main(int argc, char **argv) {
     any_non_zero_byte_is_true(service);
     any_text_is_read_back_unchanged(service);
     a_backup_is_restored(client);
-    closing_one_handle_closes_the_client(client, service);
+    pages_after_a_space_are_stable(client, service);
+    closing_a_handle_of_another_caller_closes_it_alone(client, service);
+    the_shared_client_is_refused_in_a_forked_child();
     return checks_done("tables");
 }

@@ -58,7 +58,8 @@ SIGNATURES = {
         "update_space": "(id, *, name=Ellipsis, description=Ellipsis, is_public=Ellipsis)",
         "delete_space": "(id)",
         "get_user_spaces": "(user_id)",
-        "get_public_spaces": "(limit=20, offset=0)",
+        "get_public_spaces": "(limit=20, offset=0, *, after=None)",
+        "iter_public_spaces": "(page_size=100)",
         "get_space_with_fidgets": "(id)",
     },
 }

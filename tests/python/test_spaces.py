@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -273,12 +276,142 @@ def test_as_service_returns_another_handle_to_the_same_database(client: Client) 
     assert service.spaces is service.spaces and service.spaces is not client.spaces
     space = service.spaces.create_space("seen", is_public=True)
     assert client.spaces.get_space(space.id) == space and service.as_service().spaces.get_space(space.id) == space
-    service.close()
-    assert client.closed
-    with pytest.raises(townsquare.ClosedError, match="^Get space failed: "):
-        client.spaces.get_space(space.id)
+    client.close()
+    assert service.closed
+    with pytest.raises(townsquare.ClosedError, match="^Get space failed: The client is closed"):
+        service.spaces.get_space(space.id)
     with pytest.raises(townsquare.ClosedError, match="^Get public spaces failed: "):
         client.spaces.get_public_spaces()
+
+
+def test_a_handle_of_another_caller_closes_alone(client: Client) -> None:
+    client.auth.sign_up("ann@town.example", "correct horse")
+    session = client.as_service().auth.sign_in("ann@town.example", "correct horse")
+    with client.as_user(session.access_token) as ann:
+        space = ann.spaces.create_space("Harbor", is_public=True)
+        of_ann = ann.as_service()
+    with client.as_service() as service:
+        assert service.spaces.get_space(space.id) == space
+    service.close()
+    assert ann.closed and service.closed and service.as_service().closed
+    assert not client.closed and not of_ann.closed
+    for handle in (ann, service):
+        for call in (
+            lambda: handle.spaces.get_space(space.id),
+            lambda: handle.spaces.create_space("x"),
+            lambda: next(handle.spaces.iter_public_spaces()),
+            lambda: handle.fidgets.get_space_fidgets(space.id),
+            lambda: handle.communities.resolve_community("x.example"),
+            lambda: handle.auth.get_session(),
+            lambda: handle.discovery.get_trending_mini_apps(),
+            lambda: handle.discovery.stats(),
+            lambda: handle.as_user(session.access_token),
+            lambda: handle.backup("copy.db"),
+        ):
+            with pytest.raises(townsquare.ClosedError, match="The handle is closed$"):
+                call()
+    with client.as_user(session.access_token) as again:
+        again.spaces.create_space("Mill")
+    assert of_ann.spaces.get_space(space.id) == space
+    assert names(client.spaces.get_public_spaces()) == ["Harbor"]
+    with pytest.raises(RuntimeError, match="mine"), client.as_service():
+        raise RuntimeError("mine")
+    assert not client.closed
+
+
+def test_a_handle_may_be_closed_in_its_callback(client: Client) -> None:
+    service, called = client.as_service(), threading.Event()
+
+    def close(*_: object) -> None:
+        service.close()
+        called.set()
+
+    service.auth.on_auth_state_change(close)
+    assert called.wait(30) and service.closed and not client.closed
+
+
+def test_pages_after_a_space(client: Client, service: Client) -> None:
+    made = service.spaces.create_spaces([{"name": str(number), "is_public": True} for number in range(25)])
+    everything = client.spaces.get_public_spaces(1000)
+    assert {space.id for space in everything} == {space.id for space in made}
+    page, seen = client.spaces.get_public_spaces(4), []
+    while page:
+        seen += page
+        service.spaces.create_space("newer", is_public=True)
+        service.spaces.delete_space(page[-1].id)
+        page = client.spaces.get_public_spaces(4, after=page[-1])
+        assert isinstance(page, townsquare.SpaceList)
+    assert seen == everything
+    left = client.spaces.get_public_spaces(1000)
+    for after in (left[2], left[2].id, str(left[2].id)):
+        assert client.spaces.get_public_spaces(2, after=after) == left[3:5]
+        assert client.spaces.get_public_spaces(2, 0, after=after) == left[3:5]
+    assert client.spaces.get_public_spaces(after=None) == left[:20]
+
+
+def test_what_is_no_position_is_refused(client: Client, service: Client) -> None:
+    hidden = service.spaces.create_space("hidden")
+    shown = service.spaces.create_space("shown", is_public=True)
+    for after in (uuid4(), hidden.id):
+        with pytest.raises(InvalidInputError, match=f"^Get public spaces failed: after names no public space: {after}$"):
+            client.spaces.get_public_spaces(after=after)
+    with pytest.raises(InvalidInputError, match="^Get public spaces failed: after and offset exclude each other$"):
+        client.spaces.get_public_spaces(5, 1, after=shown.id)
+    with pytest.raises(InvalidInputError, match="^Get public spaces failed: after is not a UUID: 'x'$"):
+        client.spaces.get_public_spaces(after="x")
+    for wrong in (1, hidden, [shown]):
+        with pytest.raises(TypeError, match="expected a PublicSpace, a UUID or its text"):
+            client.spaces.get_public_spaces(after=wrong)  # type: ignore[arg-type]
+    for size in (0, 1001, -1, 2**70):
+        with pytest.raises(InvalidInputError, match="^Get public spaces failed: (limit|page_size) is 1 to 1000, not "):
+            next(iter(client.spaces.iter_public_spaces(size)))
+
+
+def test_iterating_over_public_spaces(client: Client, service: Client) -> None:
+    service.spaces.create_spaces([{"name": str(number), "is_public": True} for number in range(25)])
+    everything = list(client.spaces.get_public_spaces(1000))
+    for size in (1, 4, 5, 25, 1000):
+        assert list(client.spaces.iter_public_spaces(size)) == everything
+    assert list(client.spaces.iter_public_spaces()) == everything
+    spaces = client.spaces.iter_public_spaces(4)
+    assert iter(spaces) is spaces
+    with ThreadPoolExecutor(4) as pool:
+        shared = [each for part in pool.map(lambda _: list(spaces), range(4)) for each in part]
+    assert sorted(shared, key=lambda space: space.id) == sorted(everything, key=lambda space: space.id)
+    assert next(spaces, None) is None and next(spaces, None) is None
+    with client.as_service() as handle:
+        spaces = handle.spaces.iter_public_spaces(4)
+        first = [next(spaces) for _ in range(4)]
+    assert first == everything[:4]
+    with pytest.raises(townsquare.ClosedError, match="^Get public spaces failed: The handle is closed"):
+        next(spaces)
+    assert next(spaces, None) is None
+
+
+def test_an_async_client_pages_and_iterates(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await townsquare.AsyncClient.open(tmp_path / "data") as client:
+            async with await client.as_service() as service:
+                await service.spaces.create_spaces([{"name": str(number), "is_public": True} for number in range(25)])
+            assert service.closed and not client.closed
+            everything = await client.spaces.get_public_spaces(1000)
+            assert await client.spaces.get_public_spaces(4, after=everything[6]) == everything[7:11]
+            with pytest.raises(InvalidInputError, match="exclude each other"):
+                await client.spaces.get_public_spaces(4, 1, after=everything[6])
+            for size in (1, 4, 1000):
+                assert [space async for space in client.spaces.iter_public_spaces(size)] == everything
+            spaces = client.spaces.iter_public_spaces(3)
+            assert spaces.__aiter__() is spaces
+            together = await asyncio.gather(*(spaces.__anext__() for _ in range(10)))
+            assert sorted(together, key=lambda space: space.id) == sorted(everything[:10], key=lambda space: space.id)
+            assert [space async for space in spaces] == everything[10:]
+            with pytest.raises(StopAsyncIteration):
+                await spaces.__anext__()
+            with pytest.raises(InvalidInputError, match="^Get public spaces failed: limit is 1 to 1000, not 0"):
+                async for _ in client.spaces.iter_public_spaces(0):
+                    pass
+
+    asyncio.run(main())
 
 
 def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:

@@ -119,11 +119,14 @@ apps = client.discovery.get_trending_mini_apps()
 service = client.as_service()
 service.spaces.create_space("kept", is_public=True)
 
-def refused(call):
+service_spaces = client.spaces.iter_public_spaces(1)
+next(service_spaces)
+
+def refused(call, expected=townsquare.ClosedError, text="fork"):
     try:
         call()
-    except townsquare.ClosedError as error:
-        assert "fork" in str(error), error
+    except expected as error:
+        assert text in str(error), error
     else:
         raise AssertionError("not refused")
 
@@ -138,12 +141,9 @@ if child == 0:
         refused(client.spaces.get_public_spaces)
         refused(lambda: service.spaces.create_space("lost"))
         refused(lambda: asyncio.run(aclient.spaces.get_public_spaces()))
-        try:
-            townsquare.shared()
-        except townsquare.ConfigError as error:
-            assert "fork" in str(error), error
-        else:
-            raise AssertionError("not refused")
+        refused(townsquare.shared, townsquare.ConfigError, "start workers before opening, or spawn")
+        refused(lambda: townsquare.shared(folder + "/shared"), townsquare.ConfigError, "start workers before opening, or spawn")
+        refused(lambda: next(service_spaces))
         refused(lambda: asyncio.run(aclient.discovery.refresh()))
         assert client.closed and aclient.closed and shared.closed
         client.close()
@@ -169,6 +169,14 @@ assert status == 0, status
 assert len(client.discovery.get_trending_mini_apps()) == 4
 assert [space.name for space in client.spaces.get_public_spaces()] == ["kept"]
 assert townsquare.shared() is shared
+shared.close()
+# A shared client that was closed before the fork stands in no child's way.
+child = os.fork()
+if child == 0:
+    with townsquare.shared(folder + "/shared") as own:
+        code = 0 if own.spaces.get_public_spaces() == [] and not own.closed else 1
+    os._exit(code)
+assert os.waitpid(child, 0)[1] == 0
 """
 
 

@@ -56,6 +56,10 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         made: list[Space] = service.spaces.create_spaces([{"name": "a"}, {"name": "b", "is_public": True}])
         space = service.spaces.update_space(str(space.id), name="Haven", description=None)
         public: list[PublicSpace] = client.spaces.get_public_spaces(10, offset=0)
+        public = client.spaces.get_public_spaces(10, after=public[-1])
+        public = client.spaces.get_public_spaces(10, after=public[-1].id)
+        for each in client.spaces.iter_public_spaces(page_size=50):
+            print(each.owner)
         full: list[SpaceWithFidgets] = client.spaces.get_user_spaces(ada)
         for each in public:
             email: Optional[str] = each.owner.email if each.owner is not None else None

@@ -175,6 +175,12 @@ impl PublicSpaces {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
+    /// Whether [`next`](PublicSpaces::next) has its space in memory. For the Python binding.
+    #[doc(hidden)]
+    pub fn has_read_ahead(&self) -> bool {
+        !self.page.as_slice().is_empty()
+    }
+
     /// Starts to load the page after `after`; the first page if it is `None`.
     fn load(&self, after: Option<PublicSpaceCursor>) -> NextPage {
         let (spaces, page_size) = (self.spaces.clone(), self.page_size);

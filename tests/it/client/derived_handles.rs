@@ -31,7 +31,7 @@ fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(
     let (spaces, fidgets, communities) = (client.spaces(), client.fidgets(), client.communities());
     let (auth, discovery) = (client.auth(), client.discovery());
     let key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
-    let claim = identity_claim(id, key, start_time()).expect("a claim");
+    let claim = identity_claim(id, key, "town.example", start_time()).expect("a claim");
     let mut stream = spaces.iter_public_spaces(1);
     let registration = NewRegistration::new(id, "x", SpaceType::Profile);
     vec![
