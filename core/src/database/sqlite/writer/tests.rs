@@ -1,3 +1,5 @@
+//! The writer's queue and group commit: leaders, lost transactions, deadlines behind a foreign lock, closing.
+
 use std::{
     path::PathBuf,
     sync::mpsc::{Receiver, Sender, channel},
