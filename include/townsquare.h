@@ -217,22 +217,24 @@
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
  *
- *   data_dir                folder of the database; default $TOWNSQUARE_DATA_DIR, else ./townsquare-data
- *   database_url            sqlite:PATH or postgres://…; default the file townsquare.db in data_dir
- *   durability              full (default) or normal: whether a SQLite commit survives power loss
- *   busy_timeout            seconds to wait for another process's write lock; default 10
- *   catalog_url             upstream base URL, or file:///… for a catalog kept by hand; default https://api.neynar.com
- *   catalog_api_key         key of the upstream; default $CATALOG_API_KEY; empty: no discovery
- *   catalog_key_header      header that carries the key; default x-api-key
- *   refresh_interval        seconds a fetched catalog counts as fresh; default 900
- *   catalog_timeout         seconds for one upstream request; default 10
- *   catalog_refresh_timeout seconds for fetching one whole list; default 30
- *   catalog_page_size       rows asked for in one page, 1 to 100; default 100
- *   catalog_max_pages       pages fetched for one list at the most; default 100
- *   catalog_max_page_bytes  largest page or catalog file read, in bytes; default 33554432 (32 MiB)
- *   catalog_tries           tries for one page, 1 to 10; default 3
- *   persist_session         true or false (default): whether the signed-in user's session is kept in data_dir
- *   expose_owner_email      true (default) or false: whether public spaces show their owners' e-mail addresses
+ *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+ *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   durability              Whether a commit to SQLite survives a power loss. Default: full (full or normal).
+ *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
+ *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
+ *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
+ *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
+ *   refresh_interval        Time for which a fetched catalog counts as fresh. Default: 900 seconds.
+ *   catalog_timeout         Time limit of one upstream request, body included. Default: 10 seconds.
+ *   catalog_refresh_timeout Time limit for fetching one whole list, retries and waits included. Default: 30 seconds.
+ *   catalog_page_size       Number of rows requested in one page. Default: 100 (1 to 100).
+ *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
+ *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
+ *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
+ *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
+ *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
+ *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
+ *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
  *
  *
  * VERSIONS
@@ -311,6 +313,16 @@ typedef enum {
     /// More details for debugging.
     TSQ_LOG_TRACE = 5,
 } tsq_log_level;
+
+/// The sessions that `tsq_auth_sign_out_scope` ends.
+typedef enum {
+    /// The session of the handle.
+    TSQ_SIGN_OUT_LOCAL = 0,
+    /// Every other session of the user.
+    TSQ_SIGN_OUT_OTHERS = 1,
+    /// Every session of the user.
+    TSQ_SIGN_OUT_GLOBAL = 2,
+} tsq_sign_out_scope;
 
 /// An event of a handle's session.
 typedef enum {
@@ -483,6 +495,10 @@ typedef struct {
     int64_t created_at;
     /// Time of the last change, in microseconds; never goes back.
     int64_t updated_at;
+    /// Whether `email_verified_at` has a value.
+    bool has_email_verified_at;
+    /// Time at which the user proved to receive mail at the address, in microseconds; 0 without one.
+    int64_t email_verified_at;
 } tsq_user;
 
 /// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
@@ -498,6 +514,15 @@ typedef struct {
     /// The signed-in user; never NULL.
     const tsq_user *user;
 } tsq_session;
+
+/// The identity keys of a user, in the order in which they were linked. A record (manual, RECORDS); freed with
+/// `tsq_identities_free`.
+typedef struct {
+    /// Public keys in 64 hex digits.
+    const tsq_str *public_keys;
+    /// Number of public keys.
+    size_t public_keys_len;
+} tsq_identities;
 
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
@@ -1192,16 +1217,26 @@ void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
-/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
+/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// (microseconds). Needs no client, so it can run where the key is
 /// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
                               tsq_str private_key,
+                              tsq_str audience,
                               int64_t timestamp,
                               tsq_string **out,
                               tsq_error **err);
+
+/// The keys as a JSON array of texts.
+///
+/// Borrows `identities`; returns owned in `out`.
+tsq_status tsq_identities_json(const tsq_identities *identities, tsq_string **out, tsq_error **err);
+
+/// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.
+void tsq_identities_free(tsq_identities *identities);
 
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
 /// bytes.
@@ -1230,6 +1265,15 @@ tsq_status tsq_auth_sign_in(const tsq_client *client,
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
 tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
+
+/// Ends the sessions of `scope`: the handle's own, the user's other sessions, or all of them. Does nothing without a
+/// session.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` for the scopes other than `TSQ_SIGN_OUT_LOCAL` when the session has
+/// ended, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_out_scope(const tsq_client *client,
+                                   tsq_sign_out_scope scope,
+                                   tsq_error **err);
 
 /// Reads the current session. An expired access token is refreshed first.
 ///
@@ -1267,7 +1311,7 @@ tsq_status tsq_auth_set_session(const tsq_client *client,
                                 tsq_error **err);
 
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
-/// password.
+/// password. A new password also replaces both tokens of this session: `tsq_auth_get_session` returns the new ones.
 ///
 /// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
 /// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
@@ -1296,11 +1340,88 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
+
+/// Removes an identity key, in 64 hex digits, from the signed-in user. Its rights end at once.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_NOT_FOUND` for a key that the user has not linked,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_unlink_identity(const tsq_client *client,
+                                    tsq_str public_key,
+                                    tsq_error **err);
+
+/// Lists the identity keys of the signed-in user, in the order in which they were linked.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_CLOSED`.
+tsq_status tsq_auth_identities(const tsq_client *client, tsq_identities **out, tsq_error **err);
+
+/// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
+/// the database.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`, and when the database fails.
+tsq_status tsq_auth_identity_audience(const tsq_client *client,
+                                      tsq_string **out,
+                                      tsq_error **err);
+
+/// Makes a token by which the user with this address can recover the account; the program mails it, and answers who asked
+/// for it alike for a known and for an unknown address. The service only. The token works once, within an hour, while
+/// the user has this address and password.
+///
+/// Borrows all; returns owned in `out`: NULL for an unknown address. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
+/// callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_create_recovery_token(const tsq_client *client,
+                                          tsq_str email,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Uses a recovery token: sets the password, ends every session of the user, and signs in like `tsq_auth_sign_in`.
+///
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT` for a password that is not 8 to 1,024 bytes long,
+/// `TSQ_RATE_LIMITED`, `TSQ_CLOSED`.
+tsq_status tsq_auth_recover(const tsq_client *client,
+                            tsq_str recovery_token,
+                            tsq_str new_password,
+                            tsq_session **out,
+                            tsq_error **err);
+
+/// Makes a token by which a user proves to receive mail at the present address; the program mails it. The service only.
+/// The token works once, within a day, while the user has this address.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_create_verification_token(const tsq_client *client,
+                                              tsq_str user_id,
+                                              tsq_string **out,
+                                              tsq_error **err);
+
+/// Uses a verification token: sets the user's `email_verified_at`. Every caller may do this; it signs nobody in.
+///
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_verify_email(const tsq_client *client,
+                                 tsq_str verification_token,
+                                 tsq_user **out,
+                                 tsq_error **err);
+
+/// Finds the user with an address, in any case. The service only.
+///
+/// Borrows all; returns owned in `out`: NULL when no user has the address. Fails with `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_find_user(const tsq_client *client, tsq_str email, tsq_user **out, tsq_error **err);
+
+/// Sets a user's password and ends every session of the user. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_RATE_LIMITED`, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_set_password(const tsq_client *client,
+                                 tsq_str user_id,
+                                 tsq_str password,
+                                 tsq_error **err);
 
 /// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
 /// in order. `*out` is set before the first call. See CALLBACKS in the manual.
