@@ -89,7 +89,6 @@
  * (to NULL where a function says so), to NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
- * tsq_error_row tells which item of a list failed, tsq_error_column which column has no value.
  * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
  * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
  *
@@ -107,51 +106,29 @@
  * text: as an argument "not given", as a result NULL.
  *
  * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
- * space is gone. A number that would not come back equal is refused with TSQ_INVALID_INPUT: an integer outside -2^63 to 2^64-1,
- * and a number with a fraction or an exponent that no double holds (1e400, 0.10000000000000000001; 1.10 equals 1.1). The absent text is SQL's NULL; the text null is the JSON value null.
+ * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
+ * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
  *
  *
  * SIZE LIMITS
  *
  *   limit arguments             1 to 1,000
  *   nesting of JSON             100 levels; no NUL character in any text or key
- *   text                        no NUL character; option max_text_size, 1 MiB
- *   JSON without white space    option max_json_size, 4 MiB
- *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions)
+ *   text columns                no NUL character; no length limit of the library
  *   community id                50 characters
  *   e-mail address              254 bytes
  *   password                    8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
  *
- * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
+ * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
+ * Check lengths in the host before it stores texts of strangers.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
  *
- * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was lost:
- * with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS, whoever owns
- * the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to row.
- *
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
  * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
- *
- * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
- *
- *     tsq_space_list *page = NULL;
- *     do {
- *         size_t len = tsq_space_list_len(page);
- *         const tsq_space *last = len > 0 ? tsq_space_list_at(page, len - 1) : NULL;
- *         tsq_space_list *next = NULL;
- *         if (tsq_spaces_get_public_spaces_after(client, 100, last, &next, &err) != TSQ_OK) break;
- *         tsq_space_list_free(page);
- *         page = next;
- *         for (size_t i = 0; i < tsq_space_list_len(page); i++) printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
- *     } while (tsq_space_list_len(page) == 100);
- *     tsq_space_list_free(page);
- *
- * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
- * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of one.
  *
  *
  * SIGN-IN: tsq_auth_
@@ -180,8 +157,7 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): start workers before opening, or spawn them. tsq_client_shared fails with TSQ_CONFIG in a
- * child whose parent had the shared client open at the fork. Do not unload the library (dlclose) after it was used.
+ * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -198,9 +174,8 @@
  *
  * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
  * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
- * and others, free handles, and close handles of tsq_client_as_user and tsq_client_as_service. Views that it receives live
- * until it returns. It must not close an opened client: tsq_client_close inside a callback or a destroy then fails with
- * TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
+ * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
+ * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
  * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
@@ -256,10 +231,9 @@
  *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
- *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user that runs in one process at a time. Default: false (true or false).
- *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
- *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
- *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
+ *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
+ *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
+ *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
  *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
  *
  *
@@ -314,7 +288,7 @@ typedef enum {
     TSQ_FORBIDDEN = 8,
     /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
-    /// A text, a JSON value, a list of rows, a file or a body is over its size limit.
+    /// A file or body is over its size limit.
     TSQ_TOO_LARGE = 10,
     /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,
@@ -339,6 +313,16 @@ typedef enum {
     /// More details for debugging.
     TSQ_LOG_TRACE = 5,
 } tsq_log_level;
+
+/// The sessions that `tsq_auth_sign_out_scope` ends.
+typedef enum {
+    /// The session of the handle.
+    TSQ_SIGN_OUT_LOCAL = 0,
+    /// Every other session of the user.
+    TSQ_SIGN_OUT_OTHERS = 1,
+    /// Every session of the user.
+    TSQ_SIGN_OUT_GLOBAL = 2,
+} tsq_sign_out_scope;
 
 /// An event of a handle's session.
 typedef enum {
@@ -511,6 +495,10 @@ typedef struct {
     int64_t created_at;
     /// Time of the last change, in microseconds; never goes back.
     int64_t updated_at;
+    /// Whether `email_verified_at` has a value.
+    bool has_email_verified_at;
+    /// Time at which the user proved to receive mail at the address, in microseconds; 0 without one.
+    int64_t email_verified_at;
 } tsq_user;
 
 /// A session with its two tokens; both are secrets. A record (manual, RECORDS); freed with `tsq_session_free` where a
@@ -526,6 +514,15 @@ typedef struct {
     /// The signed-in user; never NULL.
     const tsq_user *user;
 } tsq_session;
+
+/// The identity keys of a user, in the order in which they were linked. A record (manual, RECORDS); freed with
+/// `tsq_identities_free`.
+typedef struct {
+    /// Public keys in 64 hex digits.
+    const tsq_str *public_keys;
+    /// Number of public keys.
+    size_t public_keys_len;
+} tsq_identities;
 
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
@@ -603,9 +600,6 @@ typedef struct {
     tsq_str owner_id;
     /// Whether every caller may see it; any non-zero byte is true.
     bool is_public;
-    /// The id (a UUID), so that the call can be repeated: it returns the caller's space of this id if the content is the
-    /// same. Absent: a random id.
-    tsq_str id;
 } tsq_new_space;
 
 /// A change of a text or of JSON (as text).
@@ -632,7 +626,7 @@ typedef struct {
     tsq_str_change name;
     /// Description.
     tsq_str_change description;
-    /// Whether every caller may see it; cannot be cleared.
+    /// Whether every caller may see it.
     tsq_bool_change is_public;
 } tsq_space_patch;
 
@@ -646,9 +640,6 @@ typedef struct {
     tsq_str config;
     /// Position, as JSON; may be absent.
     tsq_str position;
-    /// The id (a UUID), so that the call can be repeated: it returns the space's fidget of this id if the content is the
-    /// same. Absent: a random id.
-    tsq_str id;
 } tsq_new_fidget;
 
 /// A new position of a fidget.
@@ -770,9 +761,9 @@ typedef struct {
     tsq_str_change ui_config;
     /// Public keys whose holders may edit the navigation.
     tsq_strs_change admin_identity_public_keys;
-    /// Whether every caller may read it; true in a new row; cannot be cleared.
+    /// Whether every caller may read it; true in a new row.
     tsq_bool_change is_published;
-    /// Whether it may have a domain of its own; false in a new row; cannot be cleared.
+    /// Whether it may have a domain of its own; false in a new row.
     tsq_bool_change custom_domain_authorized;
     /// E-mail address of the administrator.
     tsq_str_change admin_email;
@@ -862,19 +853,6 @@ bool tsq_error_status(const tsq_error *error,
 bool tsq_error_retry_after_ms(const tsq_error *error,
                               uint64_t *out);
 
-/// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
-/// false and writes 0.
-///
-/// Borrows `error`; `out` may be NULL.
-bool tsq_error_row(const tsq_error *error,
-                   size_t *out);
-
-/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
-/// failures.
-///
-/// Borrows `error`; returns a view that lives as long as `error`.
-tsq_str tsq_error_column(const tsq_error *error);
-
 /// Whether the same call with the same arguments may succeed later. False for NULL.
 ///
 /// Borrows `error`.
@@ -938,16 +916,14 @@ tsq_status tsq_client_open(const tsq_config *config,
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
-/// forked while its parent had the shared client open.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
-/// handle only.
+/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
 tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
@@ -955,9 +931,9 @@ tsq_status tsq_client_as_service(const tsq_client *client,
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
-/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
+/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
+/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
@@ -983,16 +959,12 @@ tsq_status tsq_restore(tsq_str source,
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
-/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
-/// allowed inside a callback.
-///
-/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
-/// would wait for its own caller; the client then stays open.
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
+/// caller; the client then stays open.
 tsq_status tsq_client_close(const tsq_client *client,
                             tsq_error **err);
 
-/// Whether the handle or its client is closed. True for NULL.
+/// Whether the client is closed. True for NULL.
 ///
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
@@ -1245,16 +1217,26 @@ void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex digits. The
-/// claim is valid for five minutes from `timestamp` (microseconds). Needs no client, so it can run where the key is
+/// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
+/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// (microseconds). Needs no client, so it can run where the key is
 /// stored.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 tsq_status tsq_identity_claim(tsq_str user_id,
                               tsq_str private_key,
+                              tsq_str audience,
                               int64_t timestamp,
                               tsq_string **out,
                               tsq_error **err);
+
+/// The keys as a JSON array of texts.
+///
+/// Borrows `identities`; returns owned in `out`.
+tsq_status tsq_identities_json(const tsq_identities *identities, tsq_string **out, tsq_error **err);
+
+/// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.
+void tsq_identities_free(tsq_identities *identities);
 
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
 /// bytes.
@@ -1283,6 +1265,15 @@ tsq_status tsq_auth_sign_in(const tsq_client *client,
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
 tsq_status tsq_auth_sign_out(const tsq_client *client, tsq_error **err);
+
+/// Ends the sessions of `scope`: the handle's own, the user's other sessions, or all of them. Does nothing without a
+/// session.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` for the scopes other than `TSQ_SIGN_OUT_LOCAL` when the session has
+/// ended, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_sign_out_scope(const tsq_client *client,
+                                   tsq_sign_out_scope scope,
+                                   tsq_error **err);
 
 /// Reads the current session. An expired access token is refreshed first.
 ///
@@ -1320,7 +1311,7 @@ tsq_status tsq_auth_set_session(const tsq_client *client,
                                 tsq_error **err);
 
 /// Changes the signed-in user's address or password and ends the user's other sessions. A zeroed patch only checks the
-/// password.
+/// password. A new password also replaces both tokens of this session: `tsq_auth_get_session` returns the new ones.
 ///
 /// Borrows all; returns the changed user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` without a
 /// session or for a wrong password, `TSQ_RATE_LIMITED`, `TSQ_ALREADY_EXISTS` for an address with an account,
@@ -1349,11 +1340,88 @@ tsq_status tsq_auth_delete_user(const tsq_client *client,
 /// user with a linked key may set the navigation of communities that list the key in `admin_identity_public_keys`.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, and for a claim with a wrong signature, of another
-/// user, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
+/// user or for another audience, older than five minutes or from the future; `TSQ_ALREADY_EXISTS` for a key that another user has linked;
 /// `TSQ_INVALID_INPUT` for text that is not a claim; `TSQ_CLOSED`.
 tsq_status tsq_auth_link_identity(const tsq_client *client,
                                   tsq_str claim,
                                   tsq_error **err);
+
+/// Removes an identity key, in 64 hex digits, from the signed-in user. Its rights end at once.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_NOT_FOUND` for a key that the user has not linked,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_unlink_identity(const tsq_client *client,
+                                    tsq_str public_key,
+                                    tsq_error **err);
+
+/// Lists the identity keys of the signed-in user, in the order in which they were linked.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_UNAUTHORIZED` without a session, `TSQ_CLOSED`.
+tsq_status tsq_auth_identities(const tsq_client *client, tsq_identities **out, tsq_error **err);
+
+/// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
+/// the database.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`, and when the database fails.
+tsq_status tsq_auth_identity_audience(const tsq_client *client,
+                                      tsq_string **out,
+                                      tsq_error **err);
+
+/// Makes a token by which the user with this address can recover the account; the program mails it, and answers who asked
+/// for it alike for a known and for an unknown address. The service only. The token works once, within an hour, while
+/// the user has this address and password.
+///
+/// Borrows all; returns owned in `out`: NULL for an unknown address. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
+/// callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_create_recovery_token(const tsq_client *client,
+                                          tsq_str email,
+                                          tsq_string **out,
+                                          tsq_error **err);
+
+/// Uses a recovery token: sets the password, ends every session of the user, and signs in like `tsq_auth_sign_in`.
+///
+/// Borrows all; returns the session owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT` for a password that is not 8 to 1,024 bytes long,
+/// `TSQ_RATE_LIMITED`, `TSQ_CLOSED`.
+tsq_status tsq_auth_recover(const tsq_client *client,
+                            tsq_str recovery_token,
+                            tsq_str new_password,
+                            tsq_session **out,
+                            tsq_error **err);
+
+/// Makes a token by which a user proves to receive mail at the present address; the program mails it. The service only.
+/// The token works once, within a day, while the user has this address.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_create_verification_token(const tsq_client *client,
+                                              tsq_str user_id,
+                                              tsq_string **out,
+                                              tsq_error **err);
+
+/// Uses a verification token: sets the user's `email_verified_at`. Every caller may do this; it signs nobody in.
+///
+/// Borrows all; returns the user owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` for a token that is
+/// unknown, used, expired or void, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_verify_email(const tsq_client *client,
+                                 tsq_str verification_token,
+                                 tsq_user **out,
+                                 tsq_error **err);
+
+/// Finds the user with an address, in any case. The service only.
+///
+/// Borrows all; returns owned in `out`: NULL when no user has the address. Fails with `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_find_user(const tsq_client *client, tsq_str email, tsq_user **out, tsq_error **err);
+
+/// Sets a user's password and ends every session of the user. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown user, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other
+/// than the service, `TSQ_RATE_LIMITED`, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_auth_set_password(const tsq_client *client,
+                                 tsq_str user_id,
+                                 tsq_str password,
+                                 tsq_error **err);
 
 /// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
 /// in order. `*out` is set before the first call. See CALLBACKS in the manual.
@@ -1426,7 +1494,7 @@ void tsq_space_list_free(tsq_space_list *list);
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
 /// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -1434,12 +1502,11 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
-/// fails: `tsq_error_row` is its index.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
-                                    const tsq_new_space *spaces,
-                                    size_t spaces_len,
+                                    const tsq_new_space *items,
+                                    size_t items_len,
                                     tsq_space_list **out,
                                     tsq_error **err);
 
@@ -1452,8 +1519,7 @@ tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
-/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT` (also when `is_public`
-/// is cleared), `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_str id,
                                    const tsq_space_patch *patch,
@@ -1477,8 +1543,7 @@ tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
-/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
+/// `expose_owner_email` is false.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -1487,32 +1552,6 @@ tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
                                         uint64_t offset,
                                         tsq_space_list **out,
                                         tsq_error **err);
-
-/// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
-/// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
-/// page.
-///
-/// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
-/// another call must be public now.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000 and for a space
-/// from another call that is not public, `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_public_spaces_after(const tsq_client *client,
-                                              uint32_t limit,
-                                              const tsq_space *after,
-                                              tsq_space_list **out,
-                                              tsq_error **err);
-
-/// Lists the public spaces that follow the public space with this id, like `tsq_spaces_get_public_spaces_after`: for a
-/// position that came from outside, such as a parameter of a request.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an id that names no public space and for a
-/// limit outside 1 to 1,000, `TSQ_CLOSED`.
-tsq_status tsq_spaces_get_public_spaces_after_id(const tsq_client *client,
-                                                 uint32_t limit,
-                                                 tsq_str after,
-                                                 tsq_space_list **out,
-                                                 tsq_error **err);
 
 /// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///
@@ -1527,8 +1566,7 @@ tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
-/// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
-/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
 tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
                                      tsq_str space_id,
                                      const tsq_new_fidget *fidget,
@@ -1537,13 +1575,12 @@ tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
-/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
-/// fails: `tsq_error_row` is its index.
+/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
+/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
 tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
                                       tsq_str space_id,
-                                      const tsq_new_fidget *fidgets,
-                                      size_t fidgets_len,
+                                      const tsq_new_fidget *items,
+                                      size_t items_len,
                                       tsq_fidget_list **out,
                                       tsq_error **err);
 
@@ -1551,7 +1588,7 @@ tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
 ///
 /// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
 /// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
-/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_TOO_LARGE`; `TSQ_CLOSED`.
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
 tsq_status tsq_fidgets_save_positions(const tsq_client *client,
                                       tsq_str space_id,
                                       const tsq_position *positions,
@@ -1568,8 +1605,7 @@ tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidg
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
-/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`,
-/// `TSQ_CLOSED`.
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
                                      tsq_str id,
                                      const tsq_fidget_patch *patch,
@@ -1621,8 +1657,8 @@ void tsq_space_registration_free(tsq_space_registration *registration);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters and when a bool is
-/// cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
+/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,

@@ -7,10 +7,12 @@
 
 mod accounts;
 mod email_address;
+mod identities;
 mod identity_claim;
 mod mailed_token;
 mod password;
 mod rate_limit;
+mod recovery;
 mod session_file;
 mod session_state;
 mod session_store;
@@ -19,7 +21,6 @@ mod token;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use serde_json::Value as Json;
 use uuid::Uuid;
 
 pub(crate) use self::accounts::{AccountOptions, Accounts};
@@ -370,215 +371,10 @@ impl Auth {
     /// ```
     pub async fn delete_user(&self, user_id: Uuid) -> Result<()> {
         let work = async {
-            self.principal().check_open()?;
             self.require_service()?;
             self.accounts.delete_user(user_id).await
         };
         error::operation(Operation::DeleteUser, work).await
-    }
-
-    /// Links an identity key to the signed-in user. `claim` is made by [`identity_claim`]. Succeeds when the user has
-    /// already linked the key.
-    ///
-    /// # Errors
-    /// `Unauthorized` when no user is signed in, and for a claim with a wrong signature, for another user or audience, older
-    /// than five minutes or more than a minute in the future; `AlreadyExists` for a key that another user has linked; `InvalidInput`
-    /// for a malformed claim.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use townsquare::{Timestamp, auth::identity_claim};
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// # let private_key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
-    ///
-    /// let session = client.auth().sign_in("ann@town.example", "correct horse battery")?;
-    /// let audience = client.auth().identity_audience()?;
-    /// let claim = identity_claim(session.user.id, private_key, &audience, Timestamp::now())?;
-    /// client.auth().link_identity(&claim)?;
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn link_identity(&self, claim: &Json) -> Result<()> {
-        let work = async {
-            self.principal().check_open()?;
-            let credential = self.state.credential()?;
-            let audience = self.accounts.identity_audience().await?;
-            let now = self.accounts.clock().now();
-            let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
-            self.accounts.link_identity(credential, public_key).await
-        };
-        error::operation(Operation::LinkIdentity, work).await
-    }
-
-    /// Removes an identity key, in hex, from the signed-in user. Its rights end at once; another user may link it.
-    ///
-    /// # Errors
-    /// `Unauthorized` when no user is signed in or the session has ended; `NotFound` for a key that the user has not
-    /// linked.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// for public_key in client.auth().identities()? {
-    ///     client.auth().unlink_identity(&public_key)?;
-    /// }
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
-        let work = async {
-            let credential = self.state.credential()?;
-            // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
-            let public_key = if public_key.contains('\0') { "" } else { public_key };
-            self.accounts.unlink_identity(credential, public_key.to_owned()).await
-        };
-        error::operation(Operation::UnlinkIdentity, work).await
-    }
-
-    /// Returns the identity keys of the signed-in user, in hex, in the order in which they were linked.
-    ///
-    /// # Errors
-    /// `Unauthorized` when no user is signed in or the session has ended.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// println!("{} keys", client.auth().identities()?.len());
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn identities(&self) -> Result<Vec<String>> {
-        let work = async { self.accounts.identities(&self.state.credential()?).await };
-        error::operation(Operation::Identities, work).await
-    }
-
-    /// Returns the audience that identity claims must be for: the option
-    /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
-    /// passes it to the one that holds the key. A restored backup has another incarnation id.
-    ///
-    /// # Errors
-    /// Only those of the database.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # use townsquare::{Config, blocking::Client};
-    /// let client = Client::open(Config::new().data_dir("town").identity_audience("town.example"))?;
-    /// assert_eq!(client.auth().identity_audience()?, "town.example");
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn identity_audience(&self) -> Result<String> {
-        error::operation(Operation::IdentityAudience, self.accounts.identity_audience()).await
-    }
-
-    /// Makes a token by which the user with this address can [`recover`](Auth::recover) the account; `None` for an
-    /// unknown address. Only the service may do this. The token works once, within an hour, while the user has this
-    /// address and password.
-    ///
-    /// The program mails the token. It answers who asked for it alike for a known and for an unknown address, and limits
-    /// how many mails it sends to one address.
-    ///
-    /// # Errors
-    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// # fn mail(address: &str, text: String) {}
-    /// let email = "ann@town.example";
-    /// if let Some(token) = client.as_service().auth().create_recovery_token(email)? {
-    ///     mail(email, format!("https://town.example/recover#{token}"));
-    /// }
-    /// println!("If {email} has an account, a mail is on its way.");
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn create_recovery_token(&self, email: &str) -> Result<Option<String>> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.create_recovery_token(email).await
-        };
-        error::operation(Operation::CreateRecoveryToken, work).await
-    }
-
-    /// Uses a token of [`create_recovery_token`](Auth::create_recovery_token): sets the password, ends every session of
-    /// the user, and signs in as [`sign_in`](Auth::sign_in) does.
-    ///
-    /// # Errors
-    /// `Unauthorized` for a token that is unknown, used, expired or void; `InvalidInput` for a password that is not 8 to
-    /// 1,024 bytes long, which does not use the token; `RateLimited` when too many password checks are waiting.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// # let token = "tsrecover_0123";
-    /// let session = client.auth().recover(token, "a better passphrase")?;
-    /// println!("Signed in as {}", session.user.email);
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn recover(&self, recovery_token: &str, new_password: &str) -> Result<Session> {
-        let prepare = async {
-            password::check_length(new_password)?;
-            self.accounts.check_recovery_token(recovery_token).await
-        };
-        let (auth, token, password) = (self.clone(), recovery_token.to_owned(), new_password.to_owned());
-        let work = |permit, ()| async move {
-            let session = auth.accounts.recover(permit, &token, &password).await?;
-            auth.state.sign_in(&session).await?;
-            Ok(session)
-        };
-        self.hash(Operation::Recover, prepare, work).await
-    }
-
-    /// Makes a token by which a user proves to receive mail at the present address; the program mails it. Only the
-    /// service may do this. The token works once, within a day, while the user has this address.
-    ///
-    /// # Errors
-    /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// # fn mail(address: &str, text: String) {}
-    /// let user = client.auth().sign_up("ann@town.example", "correct horse battery")?;
-    /// let token = client.as_service().auth().create_verification_token(user.id)?;
-    /// mail(&user.email, format!("https://town.example/verify#{token}"));
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn create_verification_token(&self, user_id: Uuid) -> Result<String> {
-        let work = async {
-            self.require_service()?;
-            self.accounts.create_verification_token(user_id).await
-        };
-        error::operation(Operation::CreateVerificationToken, work).await
-    }
-
-    /// Uses a token of [`create_verification_token`](Auth::create_verification_token): sets the user's
-    /// [`email_verified_at`](User::email_verified_at). Any caller may do this; nobody is signed in by it. Sends
-    /// `USER_UPDATED` to listeners if the user is signed in on this handle.
-    ///
-    /// # Errors
-    /// `Unauthorized` for a token that is unknown, used, expired or void.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
-    /// # let token = "tsverify_0123";
-    /// let user = client.auth().verify_email(token)?;
-    /// assert!(user.email_verified_at.is_some());
-    /// # Ok::<(), townsquare::Error>(())
-    /// ```
-    pub async fn verify_email(&self, verification_token: &str) -> Result<User> {
-        let (auth, token) = (self.clone(), verification_token.to_owned());
-        let work = async move {
-            let user = auth.accounts.verify_email(&token).await?;
-            auth.state.replace_own_user(&user).await;
-            Ok(user)
-        };
-        self.run_to_completion(Operation::VerifyEmail, work).await
     }
 
     /// Finds the user with an address, in any case; `None` when no user has it. Only the service may do this.
@@ -652,8 +448,9 @@ impl Auth {
     }
 
     /// # Errors
-    /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    /// `Closed` on a closed handle; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
     fn require_service(&self) -> Result<()> {
+        self.principal().check_open()?;
         self.principal().principal().caller().require_service(Table::Users)
     }
 
@@ -666,6 +463,7 @@ impl Auth {
         work: impl FnOnce(HashPermit, P) -> F,
     ) -> Result<T> {
         let prepared = async {
+            self.principal().check_open()?;
             let prepared = prepare.await?;
             Ok((self.accounts.hash_permit().await?, prepared))
         };

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    database::{Credential, Scope, Transaction, session_ended},
-    error::{Error, ErrorKind, Result},
+    database::{Scope, Transaction, session_ended},
+    error::{Error, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
 };
@@ -89,6 +89,11 @@ impl Accounts {
     /// The service's scope: no policy restricts its statements.
     pub(super) fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// The option `identity_audience`.
+    pub(super) fn identity_audience_option(&self) -> Option<&str> {
+        self.identity_audience.as_deref()
     }
 
     /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
@@ -278,57 +283,6 @@ impl Accounts {
         delete.await
     }
 
-    /// Links the identity key `public_key` to the user of `credential`.
-    pub(super) async fn link_identity(&self, credential: Credential, public_key: String) -> Result<()> {
-        let Credential { user_id, access_hash, .. } = credential;
-        let now = self.clock.now();
-        let link = self.scope.write(move |transaction| {
-            Box::pin(async move {
-                require_session(transaction, &access_hash).await?;
-                let key = [public_key.as_str().into()];
-                let values = [public_key.as_str().into(), user_id.into(), now.into()];
-                transaction.execute(&sql::LINK_IDENTITY, &values).await?;
-                let holder = transaction.fetch_optional(&sql::GET_IDENTITY, &key, sql::id).await?;
-                if holder == Some(user_id) { Ok(()) } else { Err(key_is_taken()) }
-            })
-        });
-        link.await
-    }
-
-    /// Removes the identity key `public_key` from the user of `credential`.
-    pub(super) async fn unlink_identity(&self, credential: Credential, public_key: String) -> Result<()> {
-        let Credential { user_id, access_hash, .. } = credential;
-        let unlink = self.scope.write(move |transaction| {
-            Box::pin(async move {
-                require_session(transaction, &access_hash).await?;
-                let values = [public_key.as_str().into(), user_id.into()];
-                match transaction.execute(&sql::UNLINK_IDENTITY, &values).await? {
-                    0 => Err(Error::not_found()),
-                    _ => Ok(()),
-                }
-            })
-        });
-        unlink.await
-    }
-
-    /// The identity keys of the user of `credential`, in the order in which they were linked.
-    pub(super) async fn identities(&self, credential: &Credential) -> Result<Vec<String>> {
-        let values = [credential.access_hash.as_str().into()];
-        let rows = self.scope.fetch(&sql::GET_IDENTITIES, &values, sql::optional_text).await?;
-        if rows.is_empty() {
-            return Err(session_ended());
-        }
-        Ok(rows.into_iter().flatten().collect())
-    }
-
-    /// The audience that identity claims must be for: the option, or the incarnation id of the database.
-    pub(super) async fn identity_audience(&self) -> Result<String> {
-        match &self.identity_audience {
-            Some(audience) => Ok(audience.clone()),
-            None => self.scope.fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
-        }
-    }
-
     /// Fetches the account of `session` and checks its password. Failures are counted for the user, not for the address,
     /// so that strangers who fail to sign in do not lock the user out of the own account's settings.
     async fn confirm_account(&self, permit: &HashPermit, session: &Session, password: &str) -> Result<Account> {
@@ -402,9 +356,4 @@ pub(super) fn validated(patch: UserPatch) -> Result<UserPatch> {
     let email = patch.email.as_deref().map(email_address::validated).transpose()?;
     patch.password.as_deref().map(password::check_length).transpose()?;
     Ok(UserPatch { email, ..patch })
-}
-
-/// The error for an identity key that another user has linked.
-fn key_is_taken() -> Error {
-    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
 }

@@ -190,6 +190,7 @@ impl SessionState {
     /// # Errors
     /// `Unauthorized` when no user is signed in or the access token has expired.
     pub(super) fn credential(&self) -> Result<Credential> {
+        self.principal.check_open()?;
         let principal = self.principal.principal();
         principal.check_expiry(self.accounts.clock().now())?;
         match &*principal {

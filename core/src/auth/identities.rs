@@ -1,0 +1,164 @@
+//! Identity keys of users: linking, unlinking and listing them (DESIGN 4).
+//!
+//! Invariant: a key belongs to one user, who proved by a claim to hold it.
+
+use serde_json::Value as Json;
+
+use super::{Auth, accounts::Accounts, identity_claim, session_store::require_session, statements as sql};
+use crate::{
+    database::{Credential, session_ended},
+    error::{self, Error, ErrorKind, Operation, Result},
+};
+
+impl Auth {
+    /// Links an identity key to the signed-in user. `claim` is made by [`identity_claim`]. Succeeds when the user has
+    /// already linked the key.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in, and for a claim with a wrong signature, for another user or audience, older
+    /// than five minutes or more than a minute in the future; `AlreadyExists` for a key that another user has linked; `InvalidInput`
+    /// for a malformed claim.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use townsquare::{Timestamp, auth::identity_claim};
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// # let private_key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
+    ///
+    /// let session = client.auth().sign_in("ann@town.example", "correct horse battery")?;
+    /// let audience = client.auth().identity_audience()?;
+    /// let claim = identity_claim(session.user.id, private_key, &audience, Timestamp::now())?;
+    /// client.auth().link_identity(&claim)?;
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn link_identity(&self, claim: &Json) -> Result<()> {
+        let work = async {
+            let credential = self.state.credential()?;
+            let audience = self.accounts.identity_audience().await?;
+            let now = self.accounts.clock().now();
+            let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
+            self.accounts.link_identity(credential, public_key).await
+        };
+        error::operation(Operation::LinkIdentity, work).await
+    }
+
+    /// Removes an identity key, in hex, from the signed-in user. Its rights end at once; another user may link it.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the session has ended; `NotFound` for a key that the user has not
+    /// linked.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// for public_key in client.auth().identities()? {
+    ///     client.auth().unlink_identity(&public_key)?;
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
+        let work = async {
+            let credential = self.state.credential()?;
+            // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
+            let public_key = if public_key.contains('\0') { "" } else { public_key };
+            self.accounts.unlink_identity(credential, public_key.to_owned()).await
+        };
+        error::operation(Operation::UnlinkIdentity, work).await
+    }
+
+    /// Returns the identity keys of the signed-in user, in hex, in the order in which they were linked.
+    ///
+    /// # Errors
+    /// `Unauthorized` when no user is signed in or the session has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// println!("{} keys", client.auth().identities()?.len());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn identities(&self) -> Result<Vec<String>> {
+        let work = async { self.accounts.identities(&self.state.credential()?).await };
+        error::operation(Operation::Identities, work).await
+    }
+
+    /// Returns the audience that identity claims must be for: the option
+    /// [`identity_audience`](crate::Config::identity_audience), by default the incarnation id of the database. A program
+    /// passes it to the one that holds the key. A restored backup has another incarnation id.
+    ///
+    /// # Errors
+    /// Only those of the database.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use townsquare::{Config, blocking::Client};
+    /// let client = Client::open(Config::new().data_dir("town").identity_audience("town.example"))?;
+    /// assert_eq!(client.auth().identity_audience()?, "town.example");
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn identity_audience(&self) -> Result<String> {
+        error::operation(Operation::IdentityAudience, self.accounts.identity_audience()).await
+    }
+}
+
+impl Accounts {
+    /// Links the identity key `public_key` to the user of `credential`.
+    pub(super) async fn link_identity(&self, credential: Credential, public_key: String) -> Result<()> {
+        let Credential { user_id, access_hash, .. } = credential;
+        let now = self.clock().now();
+        let link = self.scope().write(move |transaction| {
+            Box::pin(async move {
+                require_session(transaction, &access_hash).await?;
+                let key = [public_key.as_str().into()];
+                let values = [public_key.as_str().into(), user_id.into(), now.into()];
+                transaction.execute(&sql::LINK_IDENTITY, &values).await?;
+                let holder = transaction.fetch_optional(&sql::GET_IDENTITY, &key, sql::id).await?;
+                if holder == Some(user_id) { Ok(()) } else { Err(key_is_taken()) }
+            })
+        });
+        link.await
+    }
+
+    /// Removes the identity key `public_key` from the user of `credential`.
+    pub(super) async fn unlink_identity(&self, credential: Credential, public_key: String) -> Result<()> {
+        let Credential { user_id, access_hash, .. } = credential;
+        let unlink = self.scope().write(move |transaction| {
+            Box::pin(async move {
+                require_session(transaction, &access_hash).await?;
+                let values = [public_key.as_str().into(), user_id.into()];
+                match transaction.execute(&sql::UNLINK_IDENTITY, &values).await? {
+                    0 => Err(Error::not_found()),
+                    _ => Ok(()),
+                }
+            })
+        });
+        unlink.await
+    }
+
+    /// The identity keys of the user of `credential`, in the order in which they were linked.
+    pub(super) async fn identities(&self, credential: &Credential) -> Result<Vec<String>> {
+        let values = [credential.access_hash.as_str().into()];
+        let rows = self.scope().fetch(&sql::GET_IDENTITIES, &values, sql::optional_text).await?;
+        if rows.is_empty() {
+            return Err(session_ended());
+        }
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The audience that identity claims must be for: the option, or the incarnation id of the database.
+    pub(super) async fn identity_audience(&self) -> Result<String> {
+        match self.identity_audience_option() {
+            Some(audience) => Ok(audience.to_owned()),
+            None => self.scope().fetch_one(&sql::GET_INCARNATION, &[], sql::text).await,
+        }
+    }
+}
+
+/// The error for an identity key that another user has linked.
+fn key_is_taken() -> Error {
+    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+}
