@@ -11,7 +11,7 @@ const ANN: &str = "ann@town.example";
 const BOB: &str = "bob@town.example";
 
 fn open(db: &TestDatabase, folder: &TempDir) -> Client {
-    wait(Client::open(db.config().data_dir(folder.path()).persist_session())).expect("opens")
+    wait(Client::open(db.config().data_dir(folder.path()).persist_session(true))).expect("opens")
 }
 
 fn file(folder: &TempDir) -> std::path::PathBuf {
