@@ -1,8 +1,8 @@
 //! The session of one handle: its principal, its listeners, its file and its refresh timer.
 //!
 //! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
-//! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
-//! the session file before it takes effect; the file is removed only while it holds the session that ended.
+//! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written
+//! to the session file before it takes effect; the file is removed only while it holds the session that ended.
 
 use std::sync::Arc;
 
@@ -135,8 +135,8 @@ impl SessionState {
         Ok(session)
     }
 
-    /// Makes the session of the session file the handle's session, if it has not ended. Takes no lock: the client that is
-    /// being opened has no other user yet.
+    /// Makes the session of the session file the handle's session, if it has not ended. Takes no lock, because no other
+    /// code can use the client before it is open.
     pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
         let (Some(file), Some(stored)) = (&self.file, self.stored_session()?) else { return Ok(()) };
         let sessions = self.accounts.sessions();
@@ -169,7 +169,7 @@ impl SessionState {
 
     /// Drops every callback; a running one is dropped when it returns.
     pub(super) fn drop_listeners(&self) {
-        // After the lock is released: dropping a callback runs code of the program.
+        // Drop the callbacks after releasing the lock, because their destructors run the embedding program's code.
         let listeners = std::mem::take(&mut self.current.lock().listeners);
         drop(listeners);
     }
@@ -201,8 +201,8 @@ impl SessionState {
         self.replace(&Session { user, ..session }, AuthEvent::UserUpdated);
     }
 
-    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here on,
-    /// because the session has ended. The caller holds the session lock.
+    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here
+    /// on, because the session has ended. The caller holds the session lock.
     pub(super) fn clear(&self) {
         if let (Some(file), Some(session)) = (&self.file, self.session())
             && let Err(error) = file.remove(&session.refresh_token)
@@ -225,7 +225,7 @@ impl SessionState {
         self.current.lock().session.clone()
     }
 
-    /// Writes a new session to the file and makes it the handle's. Ends it if the file cannot be written.
+    /// Saves a new session and makes it the handle's session. If the session cannot be saved, ends the session.
     async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
         if let Err(error) = self.save(session) {
             if let Err(error) = self.accounts.sessions().sign_out(session).await {
@@ -255,8 +255,8 @@ impl SessionState {
         }
     }
 
-    /// Replaces the tokens of the handle's session, which another process may have replaced before. The caller holds the
-    /// session lock.
+    /// Replaces the tokens of the handle's session, which another process may have replaced before. The caller holds
+    /// the session lock.
     async fn refresh_locked(self: &Arc<Self>, session: &Session) -> Result<Session> {
         // An `as_user` handle knows only the access token.
         if session.refresh_token.is_empty() {
@@ -303,8 +303,8 @@ impl SessionState {
         Ok(self.stored_session()?.filter(is_newer))
     }
 
-    /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not keep
-    /// the handle alive.
+    /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not
+    /// keep the handle alive.
     fn start_refresh_timer(self: &Arc<Self>, session: &Session) {
         let left = session.expires_at.duration_since(self.accounts.clock().now()).unsigned_abs();
         let state = Arc::downgrade(self);

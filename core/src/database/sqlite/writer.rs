@@ -203,8 +203,8 @@ fn run_in_savepoint(job: &mut dyn Job, connection: &mut WriteConnection) -> Save
     if keeps && ended.is_ok() { Savepoint::Released } else { Savepoint::RolledBack(ended) }
 }
 
-/// Runs a job. Returns true if its changes are to be committed: it asked for it, did not panic, and the transaction is
-/// still open.
+/// Runs a job. Returns true if its changes are to be committed: `run` returned true without a panic, and the
+/// transaction is still open.
 fn run_job(job: &mut dyn Job, connection: &mut WriteConnection) -> bool {
     catch_unwind(AssertUnwindSafe(|| job.run(connection))).unwrap_or(false) && !connection.is_rolled_back()
 }
