@@ -39,40 +39,41 @@
  *     return failed;
  * }
  *
- * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config townsquare.
+ * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config
+ * townsquare.
  *
  *
- * OWNERSHIP, in four words
+ * OWNERSHIP, in four terms
  *
  *   borrows         the function reads the argument during the call and keeps no pointer to it
  *   takes           the function frees the argument; do not use it again
  *   returns owned   the result is yours; free it with the _free function of its type
  *   returns a view  the result belongs to the value it was read from and lives as long as that value
  *
- * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of an
- * app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed. Results
- * never change. Every _free function allows NULL.
+ * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of
+ * an app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed.
+ * Results never change. Every _free function allows NULL.
  *
  *
  * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
- * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a record
- * owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its members point at
- * lives as long as the record.
+ * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a
+ * record owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its
+ * members point at lives as long as the record.
  *
- * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them, and do
- * not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it; optional
- * records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members that say "as
- * JSON" are JSON as text. The _json functions return a whole record as JSON.
+ * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them,
+ * and do not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it;
+ * optional records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members
+ * that say "as JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
  * A mini app is not a record: the library stores apps in a packed form, and tsq_mini_app_... functions read its fields.
  *
  *
  * INPUTS: tsq_new_space, tsq_space_patch, tsq_selection, ...
  *
- * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++), then
- * fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A bool is
- * read as a byte: any non-zero byte is true. Inputs change only with a new major version.
+ * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++),
+ * then fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A
+ * bool is read as a byte: any non-zero byte is true. Inputs change only with a new major version.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -83,31 +84,32 @@
  *
  * ERRORS
  *
- * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last argument is a
- * tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to NULL after TSQ_OK,
- * else to an error that you own. Free an error before you pass its variable again. Outputs are set too: to a handle after TSQ_OK
- * (to NULL where a function says so), to NULL after a failure.
+ * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last
+ * argument is a tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to
+ * NULL after TSQ_OK, else to an error that you own. Free an error before you pass its variable again. Outputs are set too:
+ * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
- * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
- * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
- * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the
+ * argument. Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the
+ * absent text. A panic inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that
+ * it did not return.
  *
- * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
- * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
- * every caller. A call for the service or for holders of a key (tsq_auth_delete_user, tsq_communities_save_...) fails with
- * TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with TSQ_FORBIDDEN for a user. A wrong password,
- * an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
+ * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
+ * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
+ * TSQ_FORBIDDEN, for every caller. A call for the service or for holders of a key (tsq_auth_delete_user,
+ * tsq_communities_save_...) fails with TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with
+ * TSQ_FORBIDDEN for a user. A wrong password, an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
  *
  *
  * TEXT AND JSON
  *
- * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so. TSQ_STR("literal")
- * makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent
- * text: as an argument "not given", as a result NULL.
+ * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so.
+ * TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s".
+ * {NULL, 0} is the absent text: as an argument "not given", as a result NULL.
  *
- * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
- * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
- * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and
+ * white space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a
+ * double's range are refused. The absent text is SQL's NULL; the text null is the JSON value null.
  *
  *
  * SIZE LIMITS
@@ -121,105 +123,111 @@
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
  *
- * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
- * Check lengths in the host before it stores texts of strangers.
+ * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a
+ * value. Check lengths in the host before it stores texts of strangers.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
  *
- * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
- * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
+ * of tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
  *
  *
  * SIGN-IN: tsq_auth_
  *
- * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users calls
- * tsq_auth_sign_in on a handle of tsq_client_as_service, which keeps its caller, hands out the tokens of the session, and
- * answers each request on a handle of tsq_client_as_user. Calls for a session that has ended, in this or another process, fail
- * with TSQ_UNAUTHORIZED.
+ * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users signs
+ * users in on a tsq_client_as_service handle, whose caller does not change. It gives each user the session's tokens. It
+ * answers each request on a tsq_client_as_user handle. Calls for a session that has ended, in this or another process,
+ * fail with TSQ_UNAUTHORIZED.
  *
- * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session and its
- * JSON contain the tokens: a program with a token acts as the user.
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session
+ * and its JSON contain the tokens: a program with a token acts as the user.
  *
  *
  * DISCOVERY WITHOUT BLOCKING
  *
- * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout. tsq_discovery_preload
- * loads it in the background and calls back. Afterwards calls answer from memory and refresh in the background; the first call
- * for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is none until a catalog is loaded.
+ * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout.
+ * tsq_discovery_preload loads it in the background and calls back. Afterwards calls answer from memory and refresh in the
+ * background; the first call for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is
+ * none until a catalog is loaded.
  *
  *
  * THREADS
  *
- * Every function may be called from any thread, and any number of threads may use a handle at the same time. Only the function
- * that frees a handle needs it for itself. Calls block until they have their answer and need no event loop.
+ * Every function may be called from any thread, and any number of threads may use a handle at the same time. No other
+ * thread may use a handle while it is freed. Calls block until they have their answer and need no event loop.
  *
- * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
- * undefined. Let it return first.
+ * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the
+ * behaviour is undefined. Let it return first.
  *
  * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
  *
  *
  * SIGNALS AND exit()
  *
- * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
- * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
- * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
+ * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a
+ * blocking call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)),
+ * as any network program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with
+ * TSQ_UNAVAILABLE.
  *
- * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not wait
- * for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks first.
+ * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not
+ * wait for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks
+ * first.
  *
  *
  * CALLBACKS
  *
- * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
- * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
- * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
- * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
+ * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library.
+ * The calls of one subscription run one at a time and in order. A callback may take its time, call the library,
+ * unsubscribe itself and others, and free handles. Views that it receives live until it returns. It must not close a
+ * client: tsq_client_close inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it
+ * (townsquare.hpp catches them).
  *
- * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
- * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
- * when the callback uses data that ends with the client. In every case, also when the subscribing call fails, user_data is
- * destroyed exactly once, when no callback uses it any more.
+ * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
+ * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
+ * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
+ * fails, user_data is destroyed exactly once, when no callback uses it any more.
  *
  *
  * LOG
  *
  * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
- * tsq_set_log sets a callback for log events of the process: failures that no caller is told, such as a background refresh that
- * failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and it must not call
- * the library.
+ * tsq_set_log sets a callback for log events of the process: failures that no function returns, such as a background
+ * refresh that failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and
+ * it must not call the library.
  *
  *
  * FILES AND PATHS
  *
- * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
- * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so
+ * use absolute paths when the host changes its working directory. The folder and the database get the modes that the
+ * process's umask allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the
+ * database; all three belong together, on a local disk.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
- * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
- * not open the library's database in the same process while a client has it open: closing any descriptor of the file drops the
- * library's POSIX locks, which can corrupt the database. Other processes may open it.
+ * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It
+ * must not open the library's database in the same process while a client has it open: closing any descriptor of the file
+ * drops the library's POSIX locks, which can corrupt the database. Other processes may open it.
  *
  *
  * RACE DETECTORS
  *
- * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not see
- * in it. ffi/races in the source has suppressions for their false reports:
+ * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not
+ * see in it. ffi/races in the source has suppressions for their false reports:
  *
  *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
  *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
  *
- * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports the
- * host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr, text.len) before.
+ * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports
+ * the host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr,
+ * text.len) before.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
  *
  *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
  *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
- *   durability              Whether a commit to SQLite survives a power loss. Default: full (full or normal).
+ *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
@@ -231,14 +239,14 @@
  *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
- *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user that runs in one process at a time. Default: false (true or false).
- *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
+ *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Default: false (true or false).
+ *   expose_owner_email      Whether public spaces show the e-mail addresses of their owners. Default: true (true or false).
  *
  *
  * VERSIONS
  *
- * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 their second numbers must be equal.
- * From 1.0 on, functions, status numbers and members at the end of records are only added.
+ * TSQ_VERSION is the version of this header, tsq_version() that of the library. Before 1.0, their minor versions must be
+ * equal. From 1.0 on, functions, status numbers and members at the end of records are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -300,9 +308,9 @@ typedef enum {
 
 /// How severe a log event is.
 typedef enum {
-    /// An operation failed in a way that its caller is not told.
+    /// An operation failed, and no function returns the failure.
     TSQ_LOG_ERROR = 1,
-    /// The library goes on with less, for instance with an old catalog.
+    /// The library continues with limits, for example with an old catalog.
     TSQ_LOG_WARN = 2,
     /// Information.
     TSQ_LOG_INFO = 3,
@@ -914,7 +922,8 @@ tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_client **out,
                               tsq_error **err);
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Writers go on meanwhile.
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
+/// write meanwhile.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_CLOSED`.
@@ -1188,7 +1197,7 @@ tsq_str tsq_auth_event_name(int32_t event);
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 
-/// Frees the handle; the subscription goes on. Takes `subscription`; NULL is allowed.
+/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
