@@ -1,8 +1,8 @@
-//! Shared code of the benches: catalogs and databases of any size, clients on them, and the search engines that they
-//! are compared with.
+//! Shared code of the benches: catalogs and databases of any size, clients on them, and the search engines that
+//! townsquare is compared with.
 //!
-//! Invariant: a catalog follows from its size alone, so every run on every machine measures the same. A compared engine
-//! gets the same records, fields and queries as the library.
+//! Invariant: a catalog's content depends only on its size, so every run on every machine measures the same. A compared
+//! engine gets the same records, fields and queries as the library.
 
 #![forbid(unsafe_code)]
 #![allow(missing_debug_implementations, reason = "fixtures are no public API")]

@@ -25,8 +25,8 @@ pub enum Durability {
     /// A commit survives a power loss (`synchronous=FULL`).
     #[default]
     Full,
-    /// A commit survives a crash of the process. A power loss may undo the last commits; it does not damage the database
-    /// (`synchronous=NORMAL`).
+    /// A commit survives a crash of the process. A power loss may undo the last commits; it does not damage the
+    /// database (`synchronous=NORMAL`).
     Normal,
 }
 
@@ -145,8 +145,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Hides the e-mail addresses of owners in public spaces: the opposite of
-    /// [`expose_owner_email`](Config::expose_owner_email).
+    /// Hides the e-mail addresses of owners in public spaces: short for
+    /// [`expose_owner_email(false)`](Config::expose_owner_email).
     ///
     /// ```
     /// let config = townsquare::Config::new().hide_owner_email();

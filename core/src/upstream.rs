@@ -77,12 +77,12 @@ impl Upstream {
         !matches!(*self.origin, Origin::None)
     }
 
-    /// Whether a fetch goes over the network: it costs money, so processes share its result.
+    /// Whether a fetch goes over the network. Such a fetch costs money, so processes share its result.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(*self.origin, Origin::Api { .. })
     }
 
-    /// The source that stats report for a catalog fetched here.
+    /// The source that `DiscoveryStats` names for a catalog from this upstream.
     pub(crate) fn source(&self) -> CatalogSource {
         match *self.origin {
             Origin::None => CatalogSource::None,

@@ -140,8 +140,8 @@ unsafe fn array<'a, T>(first: *const T, len: usize, argument: &str) -> Result<&'
     if first.is_null() {
         return if len == 0 { Ok(&[]) } else { Err(Failure::null(argument)) };
     }
-    // No object has such a length; it comes from -1 or an uninitialised variable, and a slice of it is undefined
-    // behaviour.
+    // No object is this long: the length comes from -1 or an uninitialised variable. A slice of this length would be
+    // undefined behaviour.
     if len > isize::MAX as usize / size_of::<T>().max(1) || !first.is_aligned() {
         return Err(Failure::invalid_input(format!("Argument {argument} has an impossible length or address")));
     }

@@ -465,7 +465,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
     out: *mut *mut tsq_subscription,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
-    // Locked until `*out` is set; the callback waits for it.
+    // This function holds the lock until `*out` is set; the callback waits for the lock.
     let subscribing = Arc::new(Mutex::new(()));
     let subscribed = Arc::clone(&subscribing);
     let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,8 @@ use crate::{
     status::tsq_status,
 };
 
-/// Runs a body without an output. `operation` names the operation of a failure that does not name one itself.
+/// Runs a body without an output, sets `*err` and returns the status. `operation` names the operation of a failure that
+/// does not name one itself.
 ///
 /// # Safety
 /// `err` is NULL or writable.
@@ -29,13 +30,14 @@ pub(crate) unsafe fn act(
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> tsq_status {
     townsquare::threads::log_panics();
-    // Unwind safe: as in `guard::answer`.
-    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(payload.as_ref())));
-    let (status, error) = match outcome {
-        Ok(()) => (tsq_status::TSQ_OK, ptr::null_mut()),
-        Err(failure) if err.is_null() => (failure.kind().into(), ptr::null_mut()),
-        Err(failure) => (failure.kind().into(), handle::give(Report::new(failure, operation))),
+    let report = |failure: Failure| {
+        let status = failure.kind().into();
+        (status, if err.is_null() { ptr::null_mut() } else { handle::give(Report::new(failure, operation)) })
     };
+    let run = || body().map_or_else(report, |()| (tsq_status::TSQ_OK, ptr::null_mut()));
+    // Unwind safe: the core's locks are parking_lot's, which do not poison, and no guarded value is left half-written.
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    let (status, error) = outcome.unwrap_or_else(|payload| report(panicked(payload.as_ref())));
     if !err.is_null() {
         // SAFETY: not NULL, so writable by the caller's promise.
         unsafe { err.write(error) };
@@ -43,7 +45,8 @@ pub(crate) unsafe fn act(
     status
 }
 
-/// Runs a body that returns one value, which C then owns. A NULL `out` is an error; the body does not run then.
+/// Runs a body that returns one value and writes it to `*out`; C then owns it. A NULL `out` is an error, and the body
+/// does not run.
 ///
 /// # Safety
 /// `out` and `err` are NULL or writable.
@@ -57,7 +60,8 @@ pub(crate) unsafe fn produce<H: Handle>(
     unsafe { produce_if_any(operation, out, err, || body().map(Some)) }
 }
 
-/// Like [`produce`], for a value that the caller may not need: with a NULL `out` the value is dropped.
+/// Like [`produce`], for a value that the caller may not need. If `out` is NULL, the body runs and its value is
+/// dropped.
 ///
 /// # Safety
 /// `out` and `err` are NULL or writable.
@@ -71,7 +75,7 @@ pub(crate) unsafe fn produce_if_wanted<H: Handle>(
     unsafe { deliver(operation, out, err, || body().map(Some)) }
 }
 
-/// Like [`produce`], for a value that may not exist: `*out` is then NULL after `TSQ_OK`.
+/// Like [`produce`], for a value that may not exist. If the body returns `None`, `*out` is NULL after `TSQ_OK`.
 ///
 /// # Safety
 /// `out` and `err` are NULL or writable.
@@ -86,6 +90,8 @@ pub(crate) unsafe fn produce_if_any<H: Handle>(
     unsafe { deliver(operation, out, err, body) }
 }
 
+/// Runs a body that may return a value. Writes the value, or NULL, to `*out` unless `out` is NULL.
+///
 /// # Safety
 /// `out` and `err` are NULL or writable.
 unsafe fn deliver<H: Handle>(

@@ -1,8 +1,8 @@
 //! Callbacks: a function of C, its `user_data`, and the function that destroys the data.
 //!
-//! Invariant: `destroy` runs exactly once, also when the call that brought it fails, and never while the callback runs.
-//! It runs when the [`Callback`] is dropped; a caller of the function holds the [`Callback`]. While C code of a
-//! callback runs, [`is_inside`] is true on its thread.
+//! Invariant: `destroy` runs exactly once, also when the C function that received it fails, and never while the
+//! callback runs. It runs when the [`Callback`] is dropped; code that calls `function` keeps the [`Callback`] alive.
+//! While C code of a callback runs, [`is_inside`] is true on its thread.
 
 use std::{cell::Cell, ffi::c_void};
 

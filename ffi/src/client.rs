@@ -102,7 +102,8 @@ pub unsafe extern "C" fn tsq_client_as_user(
     }
 }
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Writers go on meanwhile.
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
+/// write meanwhile.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_CLOSED`.

@@ -8,7 +8,7 @@ pub(crate) enum Failure {
     Core(Error),
     /// This crate refused an argument or failed itself.
     Boundary {
-        /// What C branches on.
+        /// The kind, which becomes the status that the call returns.
         kind: ErrorKind,
         /// The sentence without the operation's prefix.
         message: String,

@@ -30,9 +30,9 @@ use crate::{
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum tsq_log_level {
-    /// An operation failed in a way that its caller is not told.
+    /// An operation failed, and no function returns the failure.
     TSQ_LOG_ERROR = 1,
-    /// The library goes on with less, for instance with an old catalog.
+    /// The library continues with limits, for example with an old catalog.
     TSQ_LOG_WARN = 2,
     /// Information.
     TSQ_LOG_INFO = 3,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn tsq_set_log(
             let mut current = CALLBACK.write().unwrap_or_else(PoisonError::into_inner);
             let earlier = std::mem::replace(&mut *current, callback);
             drop(current);
-            // After the lock is released: `destroy` is the host's code.
+            // Drop the earlier callback after releasing the lock, because `destroy` runs the host's code.
             drop(earlier);
             Ok(())
         })

@@ -4,7 +4,7 @@
 //! memory that the same [`OwnedRecord`] owns and that nothing changes until it is freed, so they stay valid when it
 //! moves.
 //!
-//! To add a column: a member of the struct, and its line in the [`Record::new`] of the same file.
+//! To add a column, add a member at the end of the record's struct and set it in that struct's [`Record::new`].
 
 use std::{any::Any, ptr, rc::Rc};
 
@@ -26,7 +26,7 @@ pub(crate) trait Record: Sized {
     fn new(source: &Self::Source, memory: &mut Memory) -> Self;
 }
 
-/// Heap memory of texts and arrays that a record shows and its source does not contain: ids and JSON as text.
+/// Owns the texts and arrays that a record points at but its source does not contain, such as ids as text.
 #[derive(Default)]
 pub(crate) struct Memory {
     texts: Vec<String>,
@@ -94,16 +94,16 @@ impl<R: Record<Source: Serialize>> Serialize for OwnedRecord<R> {
     }
 }
 
-/// The record of a result of the core.
+/// Converts a result of the core to a record.
 pub(crate) fn record<R: Record>(source: impl Into<R::Source>) -> OwnedRecord<R> {
     let (source, mut memory) = (source.into(), Memory::default());
     OwnedRecord { record: R::new(&source, &mut memory), source, _memory: memory }
 }
 
-/// Records in an order.
+/// An ordered list of records.
 pub(crate) struct RecordList<R: Record>(Vec<OwnedRecord<R>>);
 
-/// The records of a list of the core.
+/// Converts a list of the core to a list of records.
 pub(crate) fn list<R: Record>(rows: Vec<impl Into<R::Source>>) -> RecordList<R> {
     RecordList(rows.into_iter().map(record).collect())
 }

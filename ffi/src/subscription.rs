@@ -31,7 +31,7 @@ pub unsafe extern "C" fn tsq_subscription_unsubscribe(subscription: *const tsq_s
     unsafe { read(subscription, Subscription::unsubscribe) }
 }
 
-/// Frees the handle; the subscription goes on. Takes `subscription`; NULL is allowed.
+/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_subscription_free(subscription: *mut tsq_subscription) {
     // SAFETY: `subscription` is NULL or owned by the caller, by the manual.

@@ -1,7 +1,7 @@
 //! Types of single arguments: ids, strings, integers, times, and the changes of an update.
 //!
-//! Invariant: a value of the wrong *type* raises `TypeError` when the method is called. A value of the right type that the
-//! core cannot hold fails as `InvalidInput`, naming the argument, when the result is returned or awaited.
+//! Invariant: a value of the wrong *type* raises `TypeError` when the method is called. A value of the right type that
+//! the core cannot hold fails as `InvalidInput`, naming the argument, when the result is returned or awaited.
 
 use pyo3::{
     exceptions::{PyOverflowError, PyTypeError},

@@ -1,7 +1,7 @@
 //! Sign-in: accounts, sessions and identity keys (SPEC 5.3, DESIGN 8), and the records `User` and `Session`.
 //!
-//! Invariants: a method that hashes a password releases the GIL from the start; no error message shows a password, a key
-//! or a token, and the `repr` of a session shows none either.
+//! Invariants: a method that hashes a password releases the GIL from the start; no error message shows a password, a
+//! key or a token, and the `repr` of a session shows none either.
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{

@@ -27,7 +27,7 @@ use crate::{
 
 /// A result of the core that becomes a Python object on a thread that holds the GIL.
 pub(crate) type Answer = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-/// What work ends with.
+/// The result of work: an answer or a failure.
 pub(crate) type Outcome = Result<Answer, Failure>;
 
 /// A future of an answer.
@@ -149,7 +149,8 @@ impl CancelOnDrop {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        // In a child process the closure is leaked: dropping it would reach into the parent's runtime.
+        // In a child process the closure is leaked: dropping it would use the parent's runtime, whose threads the child
+        // does not have.
         let cancel = ManuallyDrop::new(self.cancel.take());
         if self.fork_count == process::fork_count()
             && let Some(cancel) = ManuallyDrop::into_inner(cancel)

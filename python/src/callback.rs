@@ -1,8 +1,8 @@
 //! Python functions as callbacks of the core, and `Subscription`, which ends them.
 //!
-//! Invariant: a callback runs on a library thread that is attached to the interpreter like one of Python's own, so it may
+//! Invariant: a callback runs on a library thread that is attached to the interpreter like a Python thread, so it may
 //! call the library. An exception in it goes to the logger `townsquare` and nowhere else. No callback starts once the
-//! interpreter finalizes, and none runs in a forked child process.
+//! interpreter finalizes. None starts in a forked child process unless a callback forked it.
 
 use pyo3::{
     exceptions::PyTypeError,

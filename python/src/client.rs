@@ -28,7 +28,7 @@ use crate::{
     loop_waker::LoopWaker,
     options::configuration,
     process,
-    run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
+    run::{MethodResult, Mode, NoValue, Runner, run_open_or_close},
     spaces,
 };
 
@@ -73,7 +73,7 @@ impl Methods {
         let config = configuration(py, data_dir, options)?;
         let waker = Arc::new(LoopWaker::default());
         let of_client = Arc::clone(&waker);
-        run_on_own_thread(py, mode, Operation::Open, &waker, async move {
+        run_open_or_close(py, mode, Operation::Open, &waker, async move {
             Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
         })
     }
@@ -85,7 +85,7 @@ impl Methods {
         }
         let share = self.runner.client();
         let client = share.for_future();
-        run_on_own_thread(py, self.runner.mode(), "close", share.waker(), async move {
+        run_open_or_close(py, self.runner.mode(), "close", share.waker(), async move {
             // In a child process the client is the parent's, which closes it.
             if let Ok(client) = client.get() {
                 client.close().await;
@@ -166,7 +166,8 @@ impl Methods {
 }
 
 impl Methods {
-    /// Starts to close the client and returns at once: closing waits for callbacks, and this is one of them.
+    /// Starts to close the client and returns at once. Closing waits for callbacks, and this call comes from a
+    /// callback.
     fn close_from_callback<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, "close", |client| async move {
             if let Ok(client) = client.get() {
@@ -223,7 +224,7 @@ impl AsyncClient {
 }
 
 fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-    run_on_own_thread(py, mode, Operation::Restore, &Arc::default(), async move {
+    run_open_or_close(py, mode, Operation::Restore, &Arc::default(), async move {
         townsquare::Client::restore(source, data_dir)?;
         Ok(NoValue)
     })

@@ -1,8 +1,8 @@
 //! JSON: Python values to the core's values ([`JsonArg`]) and back ([`PyJson`]).
 //!
-//! Invariant: an accepted value comes back equal: `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`,
-//! `bool`, `None`. Any other value is refused. No Python code runs while a value is read, so no value can change or
-//! raise meanwhile. Depth and number of values are limited, which bounds stack and memory.
+//! Invariant: an accepted value comes back equal: `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite
+//! `float`, `bool`, `None`. Any other value is refused. No Python code runs while a value is read, so no value can
+//! change or raise meanwhile. Depth and number of values are limited, which bounds stack and memory.
 
 use pyo3::{
     IntoPyObjectExt,

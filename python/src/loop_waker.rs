@@ -1,6 +1,6 @@
 //! Wakes asyncio event loops from the library's threads.
 //!
-//! Invariant: no thread of the core's runtime waits for the GIL. A finished task sends a [`Wakeup`] and goes on; one
+//! Invariant: no thread of the core's runtime waits for the GIL. A finished task sends a [`Wakeup`] and continues; one
 //! thread for each client, started by the first wakeup, calls the event loops.
 
 use std::sync::{
@@ -39,7 +39,7 @@ impl LoopWaker {
         let (new, wakeups) = mpsc::channel::<Wakeup>();
         townsquare::threads::spawn("townsquare-py", move || {
             while let Ok(wakeup) = wakeups.recv() {
-                // Attaching to the interpreter costs most: one attachment serves every queued wakeup.
+                // Attaching to the interpreter is the slowest step, so one attachment serves every queued wakeup.
                 let attached = process::attach(|py| {
                     wake(py, &wakeup);
                     wakeups.try_iter().for_each(|wakeup| wake(py, &wakeup));
@@ -55,7 +55,7 @@ impl LoopWaker {
 
 impl WakeupSender {
     pub(crate) fn send(&self, wakeup: Wakeup) {
-        // The receiver is gone once the interpreter finalizes, and no coroutine waits any more.
+        // Sending fails once the interpreter finalizes, when no coroutine waits any more.
         let _ = self.0.send(wakeup);
     }
 }
@@ -64,7 +64,7 @@ fn wake(py: Python<'_>, wakeup: &Wakeup) {
     static SET_RESULT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let set_result =
         SET_RESULT.get_or_try_init(py, || Ok::<_, PyErr>(wrap_pyfunction!(set_result, py)?.into_any().unbind()));
-    // A closed event loop raises, and nothing waits on it.
+    // A closed event loop raises. No coroutine waits on that loop, so the exception is ignored.
     let _ =
         set_result.and_then(|set| wakeup.event_loop.call_method1(py, "call_soon_threadsafe", (set, &wakeup.future)));
 }

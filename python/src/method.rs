@@ -1,4 +1,4 @@
-//! The Python method that a call came through: its name, and its operation in the core where it has one.
+//! The Python method of a call: its name and, if it has one, its operation in the core.
 
 use townsquare::Operation;
 

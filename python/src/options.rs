@@ -1,7 +1,7 @@
 //! Keyword arguments of `open` as a configuration of the core.
 //!
-//! Invariant: this file names no option. Each keyword goes to [`Config::set`] with its value as text, so an option that the
-//! core adds needs no change here.
+//! Invariant: this file names no option. Each keyword goes to [`Config::set`] with its value as text, so an option that
+//! the core adds needs no change here.
 
 use std::path::PathBuf;
 

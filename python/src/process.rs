@@ -1,8 +1,8 @@
-//! Signals, `fork` and interpreter shutdown, as the library's threads and blocked calls meet them.
+//! How blocked calls handle signals, and how the library's threads handle `fork` and interpreter shutdown.
 //!
-//! Invariants: no thread of the library attaches to an interpreter that is finalizing, because CPython ends such a thread
-//! and, on some versions, the process with it; and nothing made before a `fork` is used in the child process, because
-//! the child has none of the library's threads.
+//! Invariants: no thread of the library attaches to an interpreter that is finalizing, because CPython ends such a
+//! thread, and some versions of CPython then abort the process. No object that was created before a `fork` is used in
+//! the child process, because the child has none of the library's threads.
 
 use std::{
     cell::Cell,
@@ -23,16 +23,19 @@ use crate::errors::Failure;
 
 /// How often a blocked call checks for signals, such as Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
-/// How many times, and how often, shutdown checks whether a library thread is still attached.
+/// How many times shutdown checks whether a library thread is still attached.
 const EXIT_CHECKS: u32 = 2_000;
+/// The time between two of these checks.
 const EXIT_CHECK: Duration = Duration::from_millis(1);
 
 static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 static IS_FINALIZING: AtomicBool = AtomicBool::new(false);
+/// How many library threads are attached to the interpreter.
 static ATTACHED_THREADS: AtomicUsize = AtomicUsize::new(0);
 static FINALIZING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 thread_local! {
+    /// Whether this thread has an [`Attachment`].
     static IS_ATTACHED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn register_hooks(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// How many forks led to this process. What was made under another count belongs to a parent process.
+/// How many forks led to this process. An object that was created under a different count belongs to a parent process.
 pub(crate) fn fork_count() -> u64 {
     FORK_COUNT.load(Ordering::Relaxed)
 }
@@ -66,10 +69,11 @@ where
     })
 }
 
-/// Runs `work` on a new thread and blocks this one, without the GIL, until it has returned or a signal handler raises. After
-/// a signal `work` runs to completion on its own.
+/// Runs `work` on a new thread. Blocks the calling thread, without the GIL, until `work` returns or a signal handler
+/// raises. If a handler raises, `work` still runs to completion.
 pub(crate) fn block_on_thread(py: Python<'_>, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
-    // A library thread handles no signals, and `work` may be waiting for this very thread.
+    // Python handles no signals on library threads. Inside a callback, `unsubscribe` must run on the callback's own
+    // thread: on another thread it would wait for the callback.
     if is_library_thread() {
         py.detach(|| {
             work();
@@ -120,7 +124,8 @@ pub(crate) fn is_library_thread() -> bool {
 }
 
 /// Calls Python code from inside [`attach`]. A finalized interpreter ends the threads that still run Python code by
-/// unwinding them; this thread parks instead, before its locals are dropped without an interpreter.
+/// unwinding them. When the unwinding starts, this thread parks, so that its local variables are not dropped after the
+/// interpreter has ended.
 pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> Option<R> {
     struct ParkOnUnwind {
         has_returned: bool,
@@ -135,28 +140,34 @@ pub(crate) fn call_python<R>(call: impl FnOnce() -> R) -> Option<R> {
     let mut guard = ParkOnUnwind { has_returned: false };
     let (mut call, mut result) = (Some(call), None);
     let mut run = || result = call.take().map(|call| call());
-    // The compiler assumes that C functions never unwind. Where it can see that `call` only runs C functions, it removes
-    // the guard's landing pad, and the process aborts.
+    // The compiler assumes that C functions never unwind. If it sees that `call` runs only C functions, it removes the
+    // guard's landing pad, and the process aborts.
     black_box::<&mut dyn FnMut()>(&mut run)();
     guard.has_returned = true;
     result
 }
 
-/// Counts a library thread that is attached to the interpreter.
-struct Attachment;
+/// Marks this thread as attached to the interpreter. A nested attachment changes nothing.
+struct Attachment {
+    is_nested: bool,
+}
 
 impl Attachment {
     fn new() -> Attachment {
-        ATTACHED_THREADS.fetch_add(1, Ordering::SeqCst);
-        IS_ATTACHED.set(true);
-        Attachment
+        let is_nested = IS_ATTACHED.replace(true);
+        if !is_nested {
+            ATTACHED_THREADS.fetch_add(1, Ordering::SeqCst);
+        }
+        Attachment { is_nested }
     }
 }
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        IS_ATTACHED.set(false);
-        ATTACHED_THREADS.fetch_sub(1, Ordering::SeqCst);
+        if !self.is_nested {
+            IS_ATTACHED.set(false);
+            ATTACHED_THREADS.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -167,11 +178,14 @@ pub(crate) fn is_finalizing() -> bool {
 
 /// Parks this thread until the process ends, if the interpreter finalizes on another thread.
 fn park_if_finalizing() {
-    if is_finalizing() && is_library_thread() {
-        // Shutdown need not wait for this thread.
-        drop(Attachment);
+    if !is_finalizing() || FINALIZING_THREAD.get() == Some(&thread::current().id()) {
+        return;
     }
-    while is_finalizing() && FINALIZING_THREAD.get() != Some(&thread::current().id()) {
+    if is_library_thread() {
+        // This thread never leaves `park`, so its `Attachment` is never dropped. Decrement the count here.
+        ATTACHED_THREADS.fetch_sub(1, Ordering::SeqCst);
+    }
+    loop {
         thread::park();
     }
 }
@@ -179,17 +193,18 @@ fn park_if_finalizing() {
 #[pyfunction]
 fn after_fork() {
     FORK_COUNT.fetch_add(1, Ordering::Relaxed);
-    ATTACHED_THREADS.store(0, Ordering::SeqCst);
+    // The child process has one thread: the one that forked, perhaps inside a callback.
+    ATTACHED_THREADS.store(usize::from(IS_ATTACHED.get()), Ordering::SeqCst);
 }
 
-/// Begins shutdown: lets attached library threads leave the interpreter, for at most two seconds.
+/// Begins shutdown: waits at most two seconds until every other library thread has left the interpreter.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
     let _ = FINALIZING_THREAD.set(thread::current().id());
     IS_FINALIZING.store(true, Ordering::SeqCst);
     py.detach(|| {
         for _ in 0..EXIT_CHECKS {
-            if ATTACHED_THREADS.load(Ordering::SeqCst) == 0 {
+            if ATTACHED_THREADS.load(Ordering::SeqCst) <= usize::from(IS_ATTACHED.get()) {
                 return;
             }
             thread::sleep(EXIT_CHECK);

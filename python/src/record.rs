@@ -1,7 +1,7 @@
 //! Record classes: frozen Python objects around a value of the core.
 //!
-//! Invariant: a record holds the core's value, or a part of it, and nothing else. An attribute is converted when it is read.
-//! Two records are equal when their classes are the same and their values are equal.
+//! Invariant: a record holds the core's value, or a part of it, and nothing else. An attribute is converted when it is
+//! read. Two records are equal when their classes are the same and their values are equal.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,9 +9,10 @@ use pyo3::{IntoPyObjectExt, basic::CompareOp, prelude::*, types::PyList};
 
 /// Declares a record class. A column is one line: its documentation, its name and the expression that reads it.
 ///
-/// `hash` lists what the hash is made of, `repr` the attributes that `repr` shows. Every record has `==`, `hash`, `repr`,
-/// `copy` and `to_dict`; `nested` after an attribute says that `to_dict` turns the records in it into dicts. The list in
-/// brackets holds further options of `pyclass`. A block after `also` adds methods; it replaces `to_dict`.
+/// `hash` lists the values that the hash is computed from, `repr` the attributes that `repr` shows. Every record has
+/// `==`, `hash`, `repr`, `copy` and `to_dict`; `nested` after an attribute says that `to_dict` turns the records in it
+/// into dicts. The list in brackets holds further options of `pyclass`. A block after `also` adds methods; it replaces
+/// `to_dict`.
 macro_rules! record {
     (
         $(#[$about:meta])*

@@ -20,8 +20,8 @@ impl<'py> RowsArg<'py> {
     /// Reads each mapping by `read`. `name` is the argument's name.
     ///
     /// # Errors
-    /// `TypeError` for a value of a wrong type. The inner result is for the operation to return: `InvalidInput` for an
-    /// unknown key, or what `read` fails with.
+    /// `TypeError` for a value of a wrong type. The operation returns the inner error: `InvalidInput` for an unknown
+    /// key, or the error of `read`.
     pub(crate) fn read<T>(
         self,
         name: &str,

@@ -1,11 +1,12 @@
 //! Runs a future of the core for Python: [`run_sync`] returns its result to `Client`, [`run_async`] returns a coroutine
 //! to `AsyncClient`.
 //!
-//! Invariant: no other module polls or waits for a future of the core, except `background`, which `run_async` uses.
-//! [`Runner::run`] first polls on the calling thread with the GIL held: an answer from memory, or one row by its key, is
-//! ready at once, and taking the GIL back beside a busy thread can cost a thousand times as much as the answer.
-//! [`Runner::run_detached`] releases the GIL from the start: it is for lists, password hashing and backups.
-//! [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
+//! Invariant: only this module, `process::block_on` and `background::Work` poll futures of the core.
+//!
+//! [`Runner::run`] first polls on the calling thread with the GIL held. A read from memory or of one row is often ready
+//! at the first poll. Releasing the GIL and acquiring it again can take a thousand times as long when another thread is
+//! busy. [`Runner::run_detached`] releases the GIL before the first poll; it is for lists, password hashing and
+//! backups. [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
 
 use std::{
     future::Future,
@@ -94,7 +95,8 @@ impl Runner {
         }
     }
 
-    /// Runs an operation that may take long: other threads and event loops go on from the start.
+    /// Runs an operation that may take long. The GIL is released before the first poll, so other threads and event
+    /// loops continue.
     pub(crate) fn run_detached<'py, T, F>(
         &self,
         py: Python<'py>,
@@ -113,9 +115,10 @@ impl Runner {
     }
 }
 
-/// Runs work that opens or closes a client. Such work never runs on the client's own runtime, which does not exist yet or
-/// is about to end, and never with the GIL held.
-pub(crate) fn run_on_own_thread<'py, T, F>(
+/// Runs work that opens or closes a client. In `Async` mode a new thread runs the work; in `Sync` mode the calling
+/// thread runs it without the GIL. The client's own runtime cannot run it: that runtime does not exist yet or is about
+/// to end.
+pub(crate) fn run_open_or_close<'py, T, F>(
     py: Python<'py>,
     mode: Mode,
     method: impl Into<Method>,

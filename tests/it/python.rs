@@ -1,8 +1,9 @@
-//! Builds the Python package and runs pytest, mypy and stubtest on it, in a virtual environment under the target folder.
+//! Builds the Python package and runs pytest, mypy and stubtest on it, in a virtual environment under the target
+//! folder.
 //!
-//! Invariant: the tests import the package with the layout that users install. The extension module is built with this test's
-//! profile and features, so that cargo compiles nothing twice. With `TOWNSQUARE_REQUIRE_ALL=1` maturin also builds the wheel,
-//! and the suite runs against it too.
+//! Invariant: the tests import the package with the layout that users install. The extension module is built with this
+//! test's profile and features, so that cargo compiles nothing twice. With `TOWNSQUARE_REQUIRE_ALL=1` maturin also
+//! builds the wheel, and the suite runs against it too.
 
 use std::{
     env,
@@ -48,8 +49,8 @@ impl CargoBuild {
         CargoBuild { target, output, profile }
     }
 
-    /// Builds the extension module. Selects the whole workspace, so that cargo unifies the features as for this test and
-    /// compiles no dependency again.
+    /// Builds the extension module. Selects the whole workspace, so that cargo unifies the features as for this test
+    /// and compiles no dependency again.
     fn extension_module(&self) -> PathBuf {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         remove_cargo_variables(&mut cargo);
@@ -108,8 +109,8 @@ struct VirtualEnv {
 }
 
 impl VirtualEnv {
-    /// Creates the environment, unless one with the same requirements exists. Returns `None`, which skips the test, without
-    /// Python or a package index.
+    /// Creates the environment, unless one with the same requirements exists. Returns `None`, which skips the test,
+    /// without Python or a package index.
     fn prepare(folder: &Path) -> Option<VirtualEnv> {
         let requirements = workspace().join("tests/python/requirements.txt");
         let wanted = fs::read_to_string(&requirements).expect("tests/python/requirements.txt is there");

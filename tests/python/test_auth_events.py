@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -119,6 +120,24 @@ def test_a_callback_may_unsubscribe_itself(client: Client) -> None:
     assert other.names(2) == ["INITIAL_SESSION", "SIGNED_IN"]
     wait_until(lambda: heard)
     assert heard == ["INITIAL_SESSION"]
+
+
+def test_a_callback_may_unsubscribe_itself_after_it_drops_a_coroutine(client: Client, tmp_path: Path) -> None:
+    other = run(AsyncClient.open(tmp_path / "other"))
+    given: queue.Queue[Subscription] = queue.Queue()
+    unsubscribed = threading.Event()
+
+    def once(event: str, session: Optional[Session]) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            coroutine = other.discovery.stats()
+            del coroutine  # Nothing awaited it: dropping it attaches to the interpreter again.
+        given.get(timeout=20).unsubscribe()
+        unsubscribed.set()
+
+    given.put(client.auth.on_auth_state_change(once))
+    assert unsubscribed.wait(20)
+    run(other.close())
 
 
 def test_many_concurrent_callbacks_may_call_the_library(client: Client) -> None:

@@ -1,6 +1,6 @@
 //! Invented catalogs of any size in the upstream's body format (UPSTREAM 1), for tests and benches.
 //!
-//! Invariant: an app follows from seed and index alone. Without a seed, names and texts never change: the benches'
+//! Invariant: an app depends only on seed and index. Without a seed, names and texts never change, so the benches'
 //! figures are comparable between versions. A row takes about 780 bytes and has tags, category and description as often
 //! as a row of the real catalog.
 

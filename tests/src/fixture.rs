@@ -66,7 +66,7 @@ impl Fixture {
 /// Returns the time at which the tests' clocks start.
 ///
 /// # Panics
-/// Never: the literal is a time.
+/// Never, because the literal is a valid time.
 pub fn start_time() -> Timestamp {
     "2026-01-02T03:04:05.678901Z".parse().expect("a literal time")
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{raw_sql::RawConnection, skip::skip, temp_dir, wait::wait_until};
 
-/// The variable that tells child processes the server, as `port:folder of the socket`.
+/// The environment variable that passes the server to child processes, as `port:folder of the socket`.
 pub const VARIABLE: &str = "TOWNSQUARE_TEST_POSTGRES";
 
 /// The role that owns the test databases; it may also `SET ROLE` to the library's restricted role.
@@ -45,12 +45,12 @@ const TEST_SETTINGS: &[&str] = &["wal_level=logical", "max_connections=500", "fs
 pub struct Server {
     port: u16,
     sockets: PathBuf,
-    /// The system closes its standard input when this process ends.
+    /// Its standard input is a pipe from this process. The system closes the pipe when this process ends.
     _supervisor: Option<Child>,
     _folder: Option<TempDir>,
 }
 
-/// Returns the server of this process; `None` and a skip where PostgreSQL is not installed.
+/// Returns the server of this process. Returns `None` and reports a skip if PostgreSQL is not installed.
 ///
 /// # Panics
 /// When it is installed and does not start.
@@ -71,7 +71,8 @@ pub fn server() -> Option<&'static Server> {
 }
 
 impl Server {
-    /// Starts a server with this TLS certificate and key; `None` and a skip where PostgreSQL is not installed.
+    /// Starts a server with this TLS certificate and key. Returns `None` and reports a skip if PostgreSQL is not
+    /// installed.
     ///
     /// # Panics
     /// When it does not start.
@@ -91,8 +92,8 @@ impl Server {
         Some(server)
     }
 
-    /// Starts a server with PostgreSQL's default settings, whose commits are durable; `None` and a skip where PostgreSQL
-    /// is not installed.
+    /// Starts a server with PostgreSQL's default settings, whose commits are durable. Returns `None` and reports a skip
+    /// if PostgreSQL is not installed.
     ///
     /// # Panics
     /// When it does not start.
@@ -171,7 +172,7 @@ fn binaries() -> Option<PathBuf> {
     named.into_iter().chain(installed).find(|folder| folder.join("initdb").is_file())
 }
 
-/// `more` returns further settings, and may write files to the server's folder.
+/// Starts a server. `more` returns further settings, and may write files to the server's folder.
 fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<String>) -> Server {
     let folder = temp_dir();
     let data = folder.path().join("data");

@@ -1,7 +1,7 @@
 //! A temporary database of either engine with a client on it, so that one test covers both engines.
 //!
-//! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file for
-//! corruption and dangling references.
+//! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file
+//! for corruption and dangling references.
 
 use std::{path::PathBuf, process::Command, thread};
 
@@ -23,7 +23,7 @@ use crate::{
     temp_dir,
 };
 
-/// The variable that tells child processes the database.
+/// The environment variable that passes the database's URL to child processes.
 const URL: &str = "TOWNSQUARE_TEST_DATABASE";
 
 /// A database engine.
@@ -37,9 +37,9 @@ pub enum Engine {
 
 /// A temporary database and a client on it.
 pub struct TestDatabase {
-    /// Its engine.
+    /// The database's engine.
     pub engine: Engine,
-    /// The clock of its clients.
+    /// The clock of the database's clients.
     pub clock: ManualClock,
     /// The client; its caller is anonymous until a sign-in.
     pub client: Client,
@@ -62,7 +62,7 @@ pub struct EmptyDatabase {
 }
 
 impl EmptyDatabase {
-    /// Creates one; `None` and a skip where the engine is not installed.
+    /// Creates a database. Returns `None` and reports a skip if the engine is not installed.
     pub fn on(engine: Engine) -> Option<EmptyDatabase> {
         let location = match engine {
             Engine::Sqlite => Location::File(temp_dir()),
@@ -74,17 +74,17 @@ impl EmptyDatabase {
         Some(EmptyDatabase { engine, location: Some(location) })
     }
 
-    /// Returns its engine.
+    /// Returns the database's engine.
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// Returns its URL.
+    /// Returns the database's URL.
     pub fn url(&self) -> String {
         self.location().url()
     }
 
-    /// Connects to it without the library; creates a missing SQLite file.
+    /// Connects to the database without the library; creates a missing SQLite file.
     pub fn raw(&self) -> RawConnection {
         self.location().raw()
     }
@@ -97,7 +97,7 @@ impl EmptyDatabase {
         self.location().file()
     }
 
-    /// Opens a client on it.
+    /// Opens a client on the database.
     pub fn open(mut self) -> TestDatabase {
         let location = self.location.take().expect("taken once");
         TestDatabase::of(self.engine, location, |config| config)
@@ -146,12 +146,12 @@ impl Location {
 }
 
 impl TestDatabase {
-    /// Creates one; `None` and a skip where the engine is not installed.
+    /// Creates a database and a client on it. Returns `None` and reports a skip if the engine is not installed.
     pub fn on(engine: Engine) -> Option<TestDatabase> {
         TestDatabase::with(engine, |config| config)
     }
 
-    /// Creates one whose client has other options.
+    /// Creates a database and a client on it with these options.
     pub fn with(engine: Engine, options: impl Fn(Config) -> Config) -> Option<TestDatabase> {
         let mut empty = EmptyDatabase::on(engine)?;
         Some(TestDatabase::of(engine, empty.location.take().expect("new"), options))
@@ -177,7 +177,7 @@ impl TestDatabase {
         wait(Client::open(self.config())).expect("a good database opens")
     }
 
-    /// Returns its URL.
+    /// Returns the database's URL.
     pub fn url(&self) -> String {
         self.location.url()
     }
@@ -263,7 +263,7 @@ impl TestDatabase {
     }
 }
 
-/// Makes a command that runs one test of this binary in another process, on this database.
+/// Makes a command that runs one test of this binary in another process, on the database at `url`.
 pub fn child_on(url: &str, test: &str, role: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = child(test, role, variables);
     command.env(URL, url);
@@ -280,7 +280,7 @@ pub fn child_on(url: &str, test: &str, role: &str, variables: &[(&str, &str)]) -
 /// # Panics
 /// In a process without a parent's database.
 pub fn inherited() -> Config {
-    let url = std::env::var(URL).expect("a child of a store");
+    let url = std::env::var(URL).expect("the parent process sets the variable");
     Config::new().database_url(url).catalog_api_key("")
 }
 
@@ -319,12 +319,12 @@ pub fn nested(depth: usize) -> Value {
 /// # Panics
 /// When the call succeeded or failed otherwise.
 #[track_caller]
-pub fn assert_fails<T>(result: Result<T, Error>, kind: ErrorKind, code: Option<&str>, sentence: &str) -> Error {
+pub fn assert_fails<T>(result: Result<T, Error>, kind: ErrorKind, code: Option<&str>, message: &str) -> Error {
     match result {
-        Ok(_) => panic!("succeeded instead of failing with `{sentence}`"),
+        Ok(_) => panic!("succeeded instead of failing with `{message}`"),
         Err(error) => {
-            let (found, message) = ((error.kind(), error.code()), error.to_string());
-            assert_eq!((found, message.as_str()), ((kind, code), sentence), "{error:?}");
+            let (found, found_message) = ((error.kind(), error.code()), error.to_string());
+            assert_eq!((found, found_message.as_str()), ((kind, code), message), "{error:?}");
             error
         }
     }

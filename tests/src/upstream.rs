@@ -143,17 +143,17 @@ impl Upstream {
         }
     }
 
-    /// Returns all requests since the start or the last [`Upstream::clear_requests`].
+    /// Returns the recorded requests: all since the start or the last [`Upstream::clear_requests`].
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().clone()
     }
 
-    /// Counts these requests.
+    /// Counts the recorded requests.
     pub fn request_count(&self) -> usize {
         self.shared.requests.lock().len()
     }
 
-    /// Counts these requests that ask for the first page of a list.
+    /// Counts the recorded requests for the first page of a list.
     pub fn list_count(&self) -> usize {
         self.shared.requests.lock().iter().filter(|request| request.page() == 0).count()
     }

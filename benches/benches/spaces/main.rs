@@ -1,7 +1,8 @@
 //! Cost of the tables on SQLite, compared with rusqlite on the same file with the same durability.
 //!
-//! Reads: one space by id and the first page of public spaces, at three sizes, in Rust and C. Writes: one durable insert
-//! at a time, then 32 concurrent threads. The floor writes to a database of its own that the library created.
+//! Reads: one space by id and the first page of public spaces, at three sizes, in Rust and C. Writes: one durable
+//! insert at a time, then 32 concurrent threads. rusqlite writes to a second database, which the library created with
+//! the same schema.
 
 #![deny(unsafe_code)]
 
@@ -42,9 +43,9 @@ fn reading(criterion: &mut Criterion) {
         let (service, spaces, raw) = (client.as_service(), client.spaces(), raw::reader(&file));
         let c = c::Client::on(&file);
         let mut group = criterion.benchmark_group(format!("sqlite/{size}/get_space"));
-        of_each(&mut group, "Rust", &ids, |id| service.spaces().get_space(id).expect("a space").name.len());
-        of_each(&mut group, "C", &ids, |id| c.get_space(id));
-        of_each(&mut group, "floor: rusqlite", &ids, |id| raw::get_space(&raw, &id).name.len());
+        read_each(&mut group, "Rust", &ids, |id| service.spaces().get_space(id).expect("a space").name.len());
+        read_each(&mut group, "C", &ids, |id| c.get_space(id));
+        read_each(&mut group, "floor: rusqlite", &ids, |id| raw::get_space(&raw, &id).name.len());
         group.finish();
         let mut group = criterion.benchmark_group(format!("sqlite/{size}/get_public_spaces(20)"));
         group.bench_function("Rust", |bencher| bencher.iter(|| spaces.get_public_spaces(20, 0).expect("a page")));
@@ -56,8 +57,8 @@ fn reading(criterion: &mut Criterion) {
     }
 }
 
-/// Asks for one space after the other, far enough apart to share no page.
-fn of_each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, ids: &[Uuid], read: impl Fn(Uuid) -> usize) {
+/// Measures `read` on every seventh space in turn, so that consecutive reads use different database pages.
+fn read_each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, ids: &[Uuid], read: impl Fn(Uuid) -> usize) {
     let mut turn = ids.iter().step_by(7).cycle();
     group.bench_function(name, |bencher| {
         bencher.iter(|| black_box(read(*turn.next().expect("endless"))));
@@ -76,10 +77,10 @@ fn writing(criterion: &mut Criterion) {
     group.bench_function("one/townsquare", |bencher| bencher.iter(insert));
     group.bench_function("one/floor: rusqlite", |bencher| bencher.iter(raw_insert));
     group.bench_function("32 writers, each/townsquare", |bencher| {
-        bencher.iter_custom(|times| together(32, times, insert));
+        bencher.iter_custom(|times| time_on_threads(32, times, insert));
     });
     group.bench_function("32 writers, each/rusqlite behind a mutex", |bencher| {
-        bencher.iter_custom(|times| together(32, times, raw_insert));
+        bencher.iter_custom(|times| time_on_threads(32, times, raw_insert));
     });
     group.finish();
     let id = service.spaces().create_space(NewSpace::named("A space")).expect("a space").id;
@@ -97,7 +98,7 @@ fn writing(criterion: &mut Criterion) {
 }
 
 /// The time that `times` calls take when `threads` share them.
-fn together(threads: u64, times: u64, call: impl Fn() + Sync) -> Duration {
+fn time_on_threads(threads: u64, times: u64, call: impl Fn() + Sync) -> Duration {
     let started = Instant::now();
     thread::scope(|scope| {
         for number in 0..threads {

@@ -139,8 +139,8 @@ impl SessionState {
         Ok(session)
     }
 
-    /// Makes the session of the session file the handle's session, if it has not ended. Takes no session lock: the client
-    /// that is being opened has no other user yet.
+    /// Makes the session of the session file the handle's session, if it has not ended. Takes no session lock, because
+    /// no other code can use the client before it is open.
     pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
         let (Some(file), Some(_)) = (&self.file, self.stored_session()?) else { return Ok(()) };
         let _file_lock = file.lock().await?;
@@ -180,7 +180,7 @@ impl SessionState {
 
     /// Drops every callback; a running one is dropped when it returns.
     pub(super) fn drop_listeners(&self) {
-        // After the lock is released: dropping a callback runs code of the program.
+        // Drop the callbacks after releasing the lock, because their destructors run the embedding program's code.
         let listeners = std::mem::take(&mut self.current.lock().listeners);
         drop(listeners);
     }
@@ -237,8 +237,8 @@ impl SessionState {
         }
     }
 
-    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here on,
-    /// because the session has ended. The caller holds the session lock.
+    /// Becomes anonymous and sends `SIGNED_OUT`. A handle with a fixed caller keeps it; its statements fail from here
+    /// on, because the session has ended. The caller holds the session lock.
     pub(super) fn clear(&self) {
         if let (Some(file), Some(session)) = (&self.file, self.session())
             && let Err(error) = file.remove(&session.refresh_token)
@@ -261,7 +261,7 @@ impl SessionState {
         self.current.lock().session.clone()
     }
 
-    /// Writes a new session to the file and makes it the handle's. Ends it if the file cannot be written.
+    /// Saves a new session and makes it the handle's session. If the session cannot be saved, ends the session.
     async fn adopt(self: &Arc<Self>, session: &Session) -> Result<()> {
         if let Err(error) = self.save(session) {
             if let Err(error) = self.accounts.sessions().sign_out(session).await {
@@ -369,8 +369,8 @@ impl SessionState {
         Ok(self.stored_session()?.filter(is_newer))
     }
 
-    /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not keep
-    /// the handle alive.
+    /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not
+    /// keep the handle alive.
     fn start_refresh_timer(self: &Arc<Self>, session: &Session) {
         let left = session.expires_at.duration_since(self.accounts.clock().now()).unsigned_abs();
         let state = Arc::downgrade(self);

@@ -1,9 +1,10 @@
 //! The full-text search index of the catalog: an immutable in-memory inverted index with prefix and fuzzy matching.
 //!
 //! Invariant: results are sorted by [`Tier`], then by score (BM25F with one byte of impact per posting), then by
-//! document id, which is the trending rank. An index never changes; a refresh builds a new one. The index is our own
-//! because a catalog is small and matches in app names matter most: it answers in a few microseconds, faster than a
-//! general library.
+//! document id, which is the trending rank. An index never changes; a refresh builds a new one.
+//!
+//! The project has its own index because matches in app names rank first and a catalog fits in memory.
+//! benches/README.md compares its speed with FTS5 and tantivy.
 
 mod analyzer;
 mod interner;
@@ -30,7 +31,7 @@ use top_k::{Rank, Tier, TopK};
 
 use crate::{error::Result, large_buffer::large_buffer};
 
-/// The number of distinct terms that nearly every app reaches: sizes the buffer of the build.
+/// A lower estimate of the distinct terms of one app. `build` uses it to size its buffer.
 const MIN_TERMS_PER_APP: usize = 16;
 
 pub(crate) struct SearchIndex {
@@ -48,7 +49,7 @@ impl SearchIndex {
     /// `Unavailable` if the system has too little memory.
     pub(crate) fn build<'a>(documents: impl Iterator<Item = Document<'a>>) -> Result<SearchIndex> {
         let mut analyzer = DocumentAnalyzer::new();
-        // Document ids and posting indexes are u32: 2^32 postings are some hundred million apps.
+        // Document ids and posting indexes are u32. 2^32 postings are enough for about 200 million apps.
         let count = documents.size_hint().0;
         let (mut row_starts, mut pairs) = (vec![0], large_buffer(count * MIN_TERMS_PER_APP)?);
         let mut name_hashes = Vec::new();

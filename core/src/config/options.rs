@@ -27,11 +27,11 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `secret` | `Option<Secret>` | any |
 /// | `seconds` | `Duration` | a number of seconds, also a fraction |
 /// | `u32(least..=most)`, `u64(least..=most)` | `u32`, `u64` | a whole number |
-/// | `flag` | `bool` | `true`, `1`, `false`, `0`; the builder method takes no argument and sets `true` |
+/// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
 ///
-/// The default of `path`, `secret` and `optional_text` is `None`: their entries give the default as a sentence for the documentation,
-/// and `resolved` applies it. `OptionValues::check` refuses a number outside its range.
+/// The default of `path`, `secret` and `optional_text` is `None`. In their entries the default is a description for the documentation.
+/// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
         /// The value of every option.
@@ -93,8 +93,8 @@ macro_rules! options {
     };
 }
 
-/// The parts of `options!` that depend on the kind. A new kind needs an arm wherever the last arm of a part is wrong for
-/// it.
+/// The parts of `options!` that depend on the kind. For a new kind, add an arm to each part whose last arm (the general
+/// case) does not fit the kind.
 macro_rules! option {
     (type path) => { Option<PathBuf> };
     (type text) => { String };
@@ -125,7 +125,6 @@ macro_rules! option {
     (example secret $name:ident $default:literal) => { stringify!($name) };
     (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
-    (example flag $name:ident $default:literal) => { "" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
     (values seconds) => { " seconds" };
@@ -164,14 +163,6 @@ macro_rules! option {
     (store secret $value:ident) => { Some(Secret::new($value)) };
     (store $kind:ident $value:ident) => { $value };
 
-    (builder flag $name:ident $(#[$doc:meta])+) => {
-        $(#[$doc])+
-        #[must_use]
-        pub fn $name(mut self) -> Config {
-            self.options.$name = true;
-            self
-        }
-    };
     (builder $kind:ident $name:ident $(#[$doc:meta])+) => {
         $(#[$doc])+
         #[must_use]
@@ -187,7 +178,7 @@ options! {
     data_dir: path = "$TOWNSQUARE_DATA_DIR, else ./townsquare-data";
     /// Database: sqlite:PATH or postgres://HOST/NAME.
     database_url: secret = "the file townsquare.db in data_dir";
-    /// Whether a commit to SQLite survives a power loss.
+    /// Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal).
     durability: durability = "full";
     /// Time a write to SQLite waits for another process's write lock.
     busy_timeout: seconds = 10;
@@ -224,7 +215,7 @@ options! {
     sign_up_limit: u32(0..=1000000) = 0;
     /// Name of the deployment that identity claims must be for.
     identity_audience: optional_text = "the incarnation id of the database";
-    /// Public spaces show the e-mail addresses of their owners (SPEC 4.5).
+    /// Whether public spaces show the e-mail addresses of their owners.
     expose_owner_email: flag = true;
 }
 

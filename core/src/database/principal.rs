@@ -69,6 +69,8 @@ impl Principal {
         }
     }
 
+    /// Checks the expiry of the access token.
+    ///
     /// # Errors
     /// `Unauthorized` for a user whose access token has expired at `now`.
     pub(crate) fn check_expiry(&self, now: Timestamp) -> Result<()> {

@@ -7,7 +7,8 @@
 //! - `townsquare.name`: a table of the library itself;
 //! - `{spaces.select}`, or another action: the table's policy, as a condition. It is TRUE for the service. For other
 //!   callers it also checks the caller's session, even if the policy allows every row;
-//! - `{spaces.monotonic_updated_at $3}`: `$3`, or a later time where the row's `updated_at` is not before `$3`;
+//! - `{spaces.monotonic_updated_at $3}`: `$3`, or one microsecond after the row's `updated_at` if `$3` is not later
+//!   than it;
 //! - the columns of a record of `model`:
 //!
 //! | template | SQL |
@@ -16,7 +17,8 @@
 //! | `{spaces.row}` | `id, name, …`: every column |
 //! | `{spaces.new}` | `name, description, …`: the columns of the `new` struct |
 //! | `{spaces.new $3}` | `$3 AS name, $4 AS description, …`: their values |
-//! | `{spaces.patch}`, `{spaces.patch $3}` | the same of the `patch` struct |
+//! | `{fidgets.patch}` | `type, config, …`: the columns of the `patch` struct |
+//! | `{fidgets.patch $3}` | `$3 AS type, $4 AS config, …`: their values |
 //! | `{spaces.set $3}` | `name = CASE WHEN $3 THEN $4 ELSE name END, …`: the patch as assignments |
 
 use std::sync::OnceLock;
@@ -43,7 +45,7 @@ pub(super) trait Dialect {
     const SESSION_CHECK: Option<&'static str>;
     /// The parameter `$n`.
     fn parameter(number: usize) -> String;
-    /// `time`; if the column `old` is not before `time`, a microsecond after `old`.
+    /// `time`, or one microsecond after the column `old` if `time` is not later than it.
     fn monotonic_updated_at(time: &str, old: &str) -> String;
     /// The condition that the user has linked one of the identity keys in the column.
     fn holds_key(user: &str, column: &str) -> String;
@@ -102,7 +104,7 @@ impl RenderedSql {
     pub(super) fn for_caller(&self, caller: Caller) -> CallerSql<'_> {
         match (&self.restricted, caller) {
             (Some(sql), Caller::Anonymous | Caller::User(_)) => CallerSql { sql, binds_caller: self.binds_caller },
-            _ => CallerSql { sql: &self.service, binds_caller: false },
+            (None, _) | (_, Caller::Service) => CallerSql { sql: &self.service, binds_caller: false },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A transaction under way, the same for both engines.
+//! A running transaction, with the same methods for both engines.
 
 use std::pin::Pin;
 
@@ -12,7 +12,8 @@ use crate::{error::Result, policy::Caller};
 /// The future that the work of a transaction returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// A transaction that runs statements for one caller. The engine that made it commits it or rolls it back.
+/// A transaction that runs statements for one caller. The engine that began the transaction commits it or
+/// rolls it back.
 pub(crate) struct Transaction<'a> {
     caller: Caller,
     inner: TransactionInner<'a>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{clock::Moment, error::Error};
 
-/// The wait after consecutive failures: doubles with each, and honours the upstream's `Retry-After`.
+/// The wait after consecutive failures. It doubles with each failure and is at least the upstream's `Retry-After`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Backoff {
     until: Option<Moment>,
@@ -25,7 +25,7 @@ impl Backoff {
         self.until = Some(now.after(doubled.max(retry_after)));
     }
 
-    /// Whether the wait has not ended.
+    /// Returns true until the wait ends.
     pub(super) fn is_active(&self, now: Moment) -> bool {
         self.until.is_some_and(|until| now < until)
     }

@@ -23,7 +23,7 @@ pub(super) struct CatalogCache {
     is_closed: AtomicBool,
 }
 
-/// A snapshot with its freshness and use.
+/// A snapshot, the time until which it is fresh, and the further lists that were read from it.
 pub(super) struct CachedCatalog {
     pub(super) snapshot: Snapshot,
     pub(super) fresh_until: Moment,

@@ -1,8 +1,8 @@
-//! Refreshing the catalog: when a refresh starts, who waits for it, and its steps in order.
+//! Refreshing the catalog: when a refresh starts, which callers wait for it, and its steps in order.
 //!
 //! Invariant: at most one [`RefreshTask`] runs per client (single flight). However it ends (success, error, panic,
-//! shutdown), the slot becomes free and every waiting caller wakes up. A task replaces the cached catalog as a whole or
-//! leaves it unchanged and records the error.
+//! shutdown), `RefreshState::running` becomes `None` and every waiting caller wakes up. A task replaces the cached
+//! catalog as a whole or leaves it unchanged and records the error.
 
 use std::{
     collections::HashMap,
@@ -55,10 +55,11 @@ pub(super) struct Refresher {
 #[derive(Default)]
 struct RefreshState {
     running: Option<RefreshTask>,
-    /// The error of the last refresh, and the wait until a read may start the next one.
+    /// The error of the last refresh.
     last_error: Option<Error>,
+    /// The wait until a read may start the next refresh.
     backoff: Backoff,
-    /// The same for each further list that could not be fetched.
+    /// The backoff and the error of each further list whose last fetch failed.
     list_failures: HashMap<ListKey, (Backoff, Error)>,
 }
 
@@ -160,8 +161,8 @@ impl Refresher {
         }
     }
 
-    /// Adds further lists to the catalog in use and waits for them. If another refresh is running, waits for that one
-    /// instead; the caller looks again afterwards.
+    /// Adds further lists to the catalog in use and waits for them. If another refresh is running, waits for that
+    /// refresh instead. Then the caller must check again whether the catalog has the lists.
     pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>) -> Result<()> {
         let (task, has_all) = {
             let mut state = self.state.lock();
@@ -280,11 +281,11 @@ impl Refresher {
         });
         let result = work.await.unwrap_or_else(|error| Err(join_error(error)));
         self.finish(&request.lists, &result);
-        // Sent after the slot is free: a woken caller may start the next refresh.
+        // Sent after `running` is `None`: a woken caller may start the next refresh.
         outcome.send_replace(Some(result));
     }
 
-    /// Frees the slot, and records or clears errors and backoffs.
+    /// Sets `running` to `None`, and records or clears errors and backoffs.
     fn finish(&self, lists: &[ListKey], result: &Result<RefreshOutcome>) {
         let now = self.clock.moment();
         let mut state = self.state.lock();
@@ -445,7 +446,8 @@ impl Refresher {
         self.upstream.fetch(key, list, &self.catalog_thread).await
     }
 
-    /// Compares an order with the default order (`ranked` apps), and a network's apps with their previous number.
+    /// Refuses collapsed lists. An order is compared with the default order, which has `ranked` apps. A network's list
+    /// is compared with its previous length.
     fn refuse_collapsed_lists(&self, lists: &[(ListKey, FetchedList)], ranked: usize) -> Result<()> {
         let current = self.cache.current();
         for (key, list) in lists {

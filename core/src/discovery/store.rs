@@ -1,4 +1,5 @@
-//! The catalog in the database: the fallback if the upstream fails, and shared by all processes on it (DESIGN 6).
+//! The catalog in the database (DESIGN 6): all processes on the database share it, and it is the fallback if the
+//! upstream fails.
 //!
 //! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
 //! short transactions, then the header in one, then deletes the parts of older generations in short transactions. An
@@ -186,7 +187,7 @@ impl CatalogStore {
 }
 
 impl StoredCatalog {
-    /// The number of apps in its default order.
+    /// The number of apps in the default order.
     pub(super) fn ranked(&self) -> usize {
         serde_json::from_str::<CatalogHeader>(&self.header).map_or(0, |header| header.ranked)
     }

@@ -1,7 +1,7 @@
 //! The `record!` macro: one declaration of a table's columns, from which everything else about them is generated.
 //!
-//! Invariant: this module knows no database and no rule of validation. It states what it needs of them as traits
-//! ([`ReadColumn`], [`Validate`]), which `database` and `validate` implement.
+//! Invariant: this module knows no database and no rule of validation. It declares traits for reading columns and for
+//! validation ([`ReadColumn`], [`Validate`]), which `database` and `validate` implement.
 
 use std::ops::RangeFrom;
 
@@ -66,7 +66,8 @@ pub(crate) fn read_next<T, R: ReadColumn<T>>(row: &R, columns: &mut RangeFrom<us
 /// - `as "type"`: the SQL name, where it is not the field's.
 /// - The type says how NULL is read: `Option<T>` as `None`, `T = default_if_null` as `T::default()`, `T` as an error.
 /// - `new: T`: the `new` struct has this column too, with this type.
-/// - `patch: Change<T>`: the `patch` struct has this column too. `= value` is what [`Change::Keep`] inserts, if not NULL.
+/// - `patch: Change<T>`: the `patch` struct has this column too.
+/// - `patch: Change<T> = value`: an insert writes `value` for [`Change::Keep`]; without `= value` it writes NULL.
 ///
 /// [`Change::Keep`]: super::Change::Keep
 macro_rules! record {
@@ -197,7 +198,7 @@ macro_rules! record {
             #[allow(dead_code, reason = "a record with a `new` struct is inserted from that")]
             pub(crate) fn insert_values<V>(self, first: impl IntoIterator<Item = V>) -> Vec<V>
             where
-                V: From<bool> $($(+ From<Option<$patch>>)?)*
+                $($(V: From<Option<$patch>>,)?)*
             {
                 let mut values: Vec<V> = first.into_iter().collect();
                 $($(

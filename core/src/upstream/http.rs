@@ -111,12 +111,12 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     if leads_away || attempt.previous().len() > MAX_REDIRECTS { attempt.stop() } else { attempt.follow() }
 }
 
-/// TLS by rustls and ring with the operating system's root certificates. For an `http:` upstream, which does not use
-/// it, without any: it must work on a machine without certificates.
+/// The TLS configuration: rustls and ring with the operating system's root certificates. An `http:` upstream uses no
+/// TLS; its configuration has no certificates, so it works on a machine without them.
 fn tls_config(is_used: bool) -> Result<rustls::ClientConfig> {
     use rustls_platform_verifier::BuilderVerifierExt;
     let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);
-    // Not installed as the process default: that is for the host program to choose.
+    // This provider is not installed as the process default, because the host program chooses the default.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(failed)?;

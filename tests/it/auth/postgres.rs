@@ -1,5 +1,5 @@
-//! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the library's
-//! callers.
+//! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the
+//! library's callers.
 
 mod random_rows;
 mod roles;

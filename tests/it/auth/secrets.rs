@@ -1,7 +1,7 @@
 //! Secrets: no log line, error, `Debug` output or table contains a password, token or key.
 //!
-//! A process of its own runs every auth operation with marked secrets and captures its log; the test then searches for the
-//! marks.
+//! A process of its own runs every auth operation with marked secrets and captures its log; the test then searches for
+//! the marks.
 
 use std::{
     error::Error as _,

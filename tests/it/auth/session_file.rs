@@ -16,7 +16,7 @@ const ANN: &str = "ann@town.example";
 const BOB: &str = "bob@town.example";
 
 fn open(db: &TestDatabase, folder: &TempDir) -> Client {
-    wait(Client::open(db.config().data_dir(folder.path()).persist_session())).expect("opens")
+    wait(Client::open(db.config().data_dir(folder.path()).persist_session(true))).expect("opens")
 }
 
 fn file(folder: &TempDir) -> std::path::PathBuf {
@@ -174,7 +174,7 @@ const FOLDER: &str = "TOWNSQUARE_TEST_SESSION_FOLDER";
 /// Two processes refresh the session of one file. Each refresh spends a token, and a spent token ends the session.
 fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
     let open = |config: townsquare::Config, folder: &Path| {
-        wait(Client::open(config.data_dir(folder).persist_session())).expect("opens")
+        wait(Client::open(config.data_dir(folder).persist_session(true))).expect("opens")
     };
     if role().is_some() {
         let folder = env::var(FOLDER).expect("the parent names it");

@@ -5,7 +5,7 @@ use std::fs;
 use townsquare::{ErrorKind, config::OPTIONS};
 use townsquare_tests::paths::workspace;
 
-/// What cbindgen reads in ffi/src.
+/// The declarations that cbindgen reads in ffi/src.
 pub(super) fn bindings() -> cbindgen::Bindings {
     let ffi = workspace().join("ffi");
     let mut config = cbindgen::Config::from_file(ffi.join("cbindgen.toml")).expect("ffi/cbindgen.toml is valid");

@@ -11,7 +11,7 @@ use super::toolchain::{
     compile, run, text,
 };
 
-/// What a program finds in its folder.
+/// The files that a program finds in its folder.
 #[derive(Clone, Copy)]
 enum Folder {
     Empty,

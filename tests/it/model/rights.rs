@@ -2,7 +2,7 @@
 
 use townsquare::Uuid;
 
-/// Who calls.
+/// The caller of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Principal {
     Anonymous,

@@ -35,16 +35,18 @@ on_both_engines! {
                 let (good, lost) = (NewSpace::named(&name), NewSpace::named(&name).owned_by(Uuid::from_u128(9)));
                 match (number + round) % 4 {
                     0 => {
-                        let error = wait(db.service.spaces().create_space(lost)).expect_err("nobody's");
+                        let error = wait(db.service.spaces().create_space(lost)).expect_err("the owner is missing");
                         assert_eq!(error.kind(), ErrorKind::ReferenceMissing);
                     }
                     1 => {
-                        let error = wait(db.service.spaces().create_spaces(vec![good, lost])).expect_err("one is lost");
+                        let created = wait(db.service.spaces().create_spaces(vec![good, lost]));
+                        let error = created.expect_err("one owner is missing");
                         assert_eq!(error.kind(), ErrorKind::ReferenceMissing);
                     }
                     2 => {
                         let many = vec![NewFidget::of_type(&name), NewFidget::default()];
-                        let error = wait(db.service.fidgets().create_fidgets(space.id, many)).expect_err("one is bare");
+                        let created = wait(db.service.fidgets().create_fidgets(space.id, many));
+                        let error = created.expect_err("one type is missing");
                         assert_eq!(error.kind(), ErrorKind::FieldMissing);
                     }
                     _ => drop(wait(db.service.spaces().create_space(good)).expect("created")),
@@ -102,7 +104,7 @@ on_both_engines! {
         let moved = wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list");
         assert!(
             moved.iter().all(|fidget| fidget.position == moved[0].position),
-            "one drag was the last, with all of it"
+            "the last save set every position"
         );
     }
 
@@ -135,7 +137,7 @@ on_both_engines! {
         let after = wait(db.service.spaces().create_space(NewSpace::named("after"))).expect("the client goes on");
         wait(db.service.spaces().delete_space(after.id)).expect("deleted");
         for row in db.raw.rows("SELECT count(*) FROM spaces GROUP BY name") {
-            assert_eq!(row, [Some("3".to_owned())], "a write is whole");
+            assert_eq!(row, [Some("3".to_owned())], "all three spaces of a write exist");
         }
     }
 }

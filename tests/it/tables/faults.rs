@@ -92,7 +92,7 @@ fn a_full_disk_loses_no_acknowledged_write() {
         output.is_ok_and(|output| output.status.success())
     };
     let Some(flags) = ["-m", "-rm"].into_iter().find(may) else {
-        // The limit on the file's size, in the test above, is what can be had without the right to mount.
+        // Without the right to mount, only the test above runs, which limits the file's size.
         return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
     };
     let part = child_with_limits(&format!("{mount} || exit 9"), &folder.path().join("full.db"), "fill");

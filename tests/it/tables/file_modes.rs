@@ -55,7 +55,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn open(folder: &Path) -> Client {
-    wait(Client::open(Config::new().data_dir(folder).persist_session().catalog_api_key(""))).expect("opens")
+    wait(Client::open(Config::new().data_dir(folder).persist_session(true).catalog_api_key(""))).expect("opens")
 }
 
 /// Opens a client in `folder`, uses every file, and checks their modes.

@@ -1,4 +1,4 @@
-//! Items that may not stand in the code (DESIGN 2, STYLE 4), where clippy.toml and the lint table cannot say it.
+//! Items that the code must not use (DESIGN 2, STYLE 4) and that clippy.toml and the lint table cannot ban.
 
 use super::{
     assert_tidy,
@@ -32,7 +32,7 @@ const BANS: &[Ban] = &[
         rule: "only ffi has unsafe code (DESIGN 2)",
         items: &["unsafe", "#[unsafe]", "allow(unsafe_code)"],
         folders: &["core/src", "tests/src", "tests/it", "benches"],
-        // They call the C functions, to measure them.
+        // These benches call the C functions to measure them.
         except: &["benches/benches/discovery_reads/", "benches/benches/spaces/"],
     },
 ];
@@ -73,7 +73,7 @@ fn every_crate_without_unsafe_forbids_it_at_its_root() {
     assert_tidy("#![forbid(unsafe_code)] (DESIGN 2)", &missing);
 }
 
-/// tests/clippy.toml says the same of the integration tests.
+/// tests/clippy.toml bans sleeping in the integration tests.
 #[test]
 fn unit_tests_do_not_sleep() {
     let sleeps = |path: &str, text: &str| -> Vec<String> {

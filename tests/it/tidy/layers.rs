@@ -1,4 +1,5 @@
-//! The layers of DESIGN 2: a module of core uses only modules of lower rows.
+//! The layers of core (DESIGN 2): a module uses only modules of rows with a smaller number in [`ROWS`]. These rows are
+//! higher up in the README's table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +18,8 @@ const ROWS: &[&[&str]] = &[
     &["blocking", "shared", "http"],
 ];
 
-/// Accepted uses within a row: from, to, reason.
-const AGREED: &[(&str, &str, &str)] = &[
+/// Allowed uses of a module in the same or a later row: from, to, reason.
+const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("large_buffer", "error", "an allocation that fails is an Error"),
     ("callbacks", "threads", "callbacks run on a pool"),
     ("catalog_thread", "threads", "every thread is started by `threads`"),
@@ -28,14 +29,11 @@ const AGREED: &[(&str, &str, &str)] = &[
     ("client", "runtime", "a client owns its runtime"),
 ];
 
-/// Accepted circles between two files of a crate: both modules, reason.
-const AGREED_CIRCLES: &[(&str, &str, &str)] = &[];
-
 /// The modules of a crate, one per file, with what they use.
 pub(super) struct Modules {
-    /// Files by module path, such as `discovery::refresh`; lib.rs is missing.
+    /// Files by module path, such as `discovery::refresh`, without lib.rs.
     files: BTreeMap<String, Source>,
-    /// The path behind each name that lib.rs re-exports from the crate.
+    /// The path of each item that lib.rs re-exports, by its name.
     exports: BTreeMap<String, String>,
 }
 
@@ -108,24 +106,22 @@ impl Modules {
     }
 
     /// Returns the pairs of files that use each other and are not parent and child.
-    fn circles(&self) -> Vec<String> {
+    fn cycles(&self) -> Vec<String> {
         let mut uses = BTreeSet::new();
         for module in self.files.keys() {
             let used = self.uses(module);
             let files = used.iter().filter_map(|path| self.file_of(path)).filter(|file| file != module);
             uses.extend(files.map(|file| (module.as_str(), file)));
         }
-        let is_circle = |(from, to): &&(&str, &str)| {
+        let is_cycle = |(from, to): &&(&str, &str)| {
             from < to && uses.contains(&(*to, *from)) && !is_below(from, to) && !is_below(to, from)
         };
-        let agreed =
-            |(from, to): &&(&str, &str)| !AGREED_CIRCLES.iter().any(|(one, other, _)| (one, other) == (from, to));
-        uses.iter().filter(is_circle).filter(agreed).map(|(from, to)| format!("{from} and {to}")).collect()
+        uses.iter().filter(is_cycle).map(|(from, to)| format!("{from} and {to}")).collect()
     }
 }
 
-/// Accepted items in rows 0 and 1: file, item, reason.
-const AGREED_ASYNC: &[(&str, &str, &str)] = &[
+/// Exceptions to the test that rows 0 and 1 have no async code: file, item, reason.
+const ALLOWED_ASYNC: &[(&str, &str, &str)] = &[
     ("core/src/error.rs", "async", "operation() runs a future under its name"),
     ("core/src/error.rs", "await", "operation() runs a future under its name"),
 ];
@@ -145,8 +141,8 @@ fn violations(core: &Modules) -> Vec<String> {
         for used in core.uses(module) {
             let to = used.split("::").next().unwrap_or_default();
             let (Some(from_row), Some(to_row)) = (row_of(from), row_of(to)) else { continue };
-            let is_agreed = AGREED.iter().any(|(one, other, _)| (*one, *other) == (from, to));
-            if from != to && to_row >= from_row && !is_agreed {
+            let is_allowed = ALLOWED_USES.iter().any(|(one, other, _)| (*one, *other) == (from, to));
+            if from != to && to_row >= from_row && !is_allowed {
                 complaints.push(format!("{}: {from} (row {from_row}) uses {used} (row {to_row})", source.path));
             }
         }
@@ -206,14 +202,14 @@ fn no_two_files_of_a_crate_use_each_other() {
         ("b.rs", ""),
         ("b/c.rs", "fn f() { crate::a::g() }"),
     ]);
-    assert_eq!(bad.circles(), ["a and b::c"]);
+    assert_eq!(bad.cycles(), ["a and b::c"]);
     let good =
         sample(&[("lib.rs", ""), ("a.rs", "use self::b::X;"), ("a/b.rs", "use super::Y;"), ("c.rs", "use crate::a;")]);
-    assert_eq!(good.circles(), Vec::<String>::new());
-    let circles = ["core/src", "ffi/src", "python/src"].map(|folder| {
-        Modules::read(folder).circles().into_iter().map(|circle| format!("{folder}: {circle}")).collect::<Vec<_>>()
+    assert_eq!(good.cycles(), Vec::<String>::new());
+    let cycles = ["core/src", "ffi/src", "python/src"].map(|folder| {
+        Modules::read(folder).cycles().into_iter().map(|cycle| format!("{folder}: {cycle}")).collect::<Vec<_>>()
     });
-    assert_tidy("two files that use each other", &circles.concat());
+    assert_tidy("two files that use each other", &cycles.concat());
 }
 
 #[test]
@@ -233,8 +229,8 @@ fn rows_0_and_1_do_no_io_and_no_async() {
     let check = |path: &str, text: &str| -> Vec<String> {
         let module = path.strip_prefix("core/src/").and_then(|path| path.split(['/', '.']).next()).unwrap_or_default();
         let is_pure = row_of(module).is_some_and(|row| row <= 1);
-        let is_agreed = |what: &str| AGREED_ASYNC.iter().any(|(file, item, _)| (*file, *item) == (path, what));
-        let is_impure = |what: &str| impure.iter().any(|item| is_below(what, item)) && !is_agreed(what);
+        let is_allowed = |what: &str| ALLOWED_ASYNC.iter().any(|(file, item, _)| (*file, *item) == (path, what));
+        let is_impure = |what: &str| impure.iter().any(|item| is_below(what, item)) && !is_allowed(what);
         if is_pure { banned(path, text, is_impure) } else { Vec::new() }
     };
     assert_eq!(check("core/src/catalog/page.rs", "use std::fs;").len(), 1);

@@ -41,9 +41,9 @@ fn walk(root: &Path, at: &Path, endings: &[&str], into: &mut Vec<Source>) {
 /// A path such as `std::fs::read`, or a marker such as `unsafe`, `async`, `.await`, `#[from]`, `Box<dyn Error>`.
 pub(super) struct Item {
     pub(super) line: usize,
-    /// Whether it stands behind `#[cfg(test)]`.
+    /// Whether the item is inside `#[cfg(test)]`.
     pub(super) in_test: bool,
-    /// The inline modules around it.
+    /// The inline modules around the item.
     pub(super) modules: Vec<String>,
     pub(super) what: String,
 }

@@ -1,10 +1,10 @@
 //! `MaxScore` evaluation of a query of several words: documents with all words, then documents with some.
 //!
-//! Invariant: the result equals that of scoring every document, unless the budget runs out; then it is the best of
-//! the documents with the greatest impacts. Posting lists are in impact order. The group with the fewest postings is
-//! the driver: its postings are scanned, and the forward index gives the scores of the other groups for each
-//! document. A scan stops at the first posting that cannot enter the top k even with the maximal score of every other
-//! group.
+//! Invariant: the result equals that of scoring every document, unless the budget runs out; then it contains only
+//! documents from the postings scanned so far, which have the greatest impacts. Posting lists are in impact order. The
+//! group with the fewest postings is the driver: its postings are scanned, and the forward index gives the scores of
+//! the other groups for each document. A scan stops at the first posting that cannot enter the top k even with the
+//! maximal score of every other group.
 
 use std::{hint::black_box, ops::Range};
 
@@ -15,12 +15,14 @@ use super::query::{Expansion, TermGroup};
 use super::term_dictionary::TermId;
 use super::top_k::{ExpansionWeight, Rank, Tier, TopK};
 
-/// The most postings that one search scans for documents with all words, and for documents with some.
+/// Approximate limits of the postings that `scan_with_others` scans, per search: for documents with all words, and for
+/// documents with some.
 const ALL_WORDS_BUDGET: usize = 1 << 16;
 const SOME_WORDS_BUDGET: usize = 1 << 12;
 /// The number of documents prefetched at a time: about as many as the CPU can load in parallel.
 const BATCH: usize = 16;
 
+/// The evaluation of one query: its term groups with the upper bounds of their scores.
 pub(super) struct MaxScore<'a> {
     postings: &'a Postings,
     /// By number of postings, fewest first.
@@ -36,10 +38,11 @@ struct ScoredGroup {
     postings: Vec<(Range<PostingIndex>, ExpansionWeight)>,
     /// The maximal score.
     max_score: u32,
-    /// The blocks of all its postings.
+    /// The blocks (fixed-size runs of the posting array; see `postings`) that contain the group's postings.
     blocks: BlockSet,
-    /// The blocks that may hold a score above `max_weak_score`.
+    /// The blocks whose score may exceed `max_weak_score`.
     strong_blocks: BlockSet,
+    /// The maximal score in the blocks outside `strong_blocks`.
     max_weak_score: u32,
 }
 
@@ -76,7 +79,7 @@ impl MaxScore<'_> {
         for driver in 0..self.groups.len() {
             let mut max_other = self.max_score_after(driver);
             if driver == 0 && self.is_complete {
-                // At least one of the other groups is missing.
+                // A document with all words has been offered before, so here at least one other group does not match.
                 max_other -= self.groups[1..].iter().map(|group| group.max_score).min().unwrap_or_default();
             }
             match max_other {

@@ -1,9 +1,9 @@
 //! A future that enters a tokio runtime whenever it is polled or dropped.
 //!
 //! Invariant: the future is polled and dropped inside one runtime, where it finds sockets and timers, so its caller
-//! needs no runtime. A task of a multi-threaded runtime uses its own: the answer then wakes the task without waking
-//! another thread first, which is half of the cost of a read. Every other caller uses the client's runtime, because a
-//! blocked thread or another kind of executor may stop the runtime that it is in from running.
+//! needs no runtime. A task of a multi-threaded runtime uses that runtime: the answer then wakes the task without
+//! waking another thread first. Waking another thread is half of the cost of a read. Every other caller uses the
+//! client's runtime, because the caller may block the only thread of its own runtime.
 
 use std::{
     pin::Pin,
@@ -28,7 +28,7 @@ pub(super) struct InRuntime<F> {
     selector: RuntimeSelector,
     /// `None` before the first poll.
     runtime: Option<Handle>,
-    /// `None` only while it is dropped.
+    /// `None` only while this value is dropped.
     future: Option<Pin<Box<F>>>,
 }
 

@@ -14,9 +14,10 @@ pub(super) const RESTRICTED_ROLE: &str = "townsquare_caller";
 /// Which roles statements run under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RoleMode {
-    /// The service's under the login role, those of other callers under [`RESTRICTED_ROLE`].
+    /// Statements of the service run under the login role, statements of other callers under [`RESTRICTED_ROLE`].
     Restricted,
-    /// All under the login role. Row-level security is forced on it, and only a setting lifts it for the service.
+    /// All statements run under the login role. Row-level security is forced on that role, and only a setting lifts it
+    /// for the service.
     LoginOnly,
 }
 
@@ -43,7 +44,8 @@ const CAPABILITIES: &str = "SELECT login.rolsuper OR login.rolbypassrls AS login
     LEFT JOIN pg_catalog.pg_roles AS restricted ON restricted.rolname = 'townsquare_caller'
     WHERE login.rolname = current_user";
 
-/// Returns the role mode of this connection. Creates the restricted role if it is missing and the login role may.
+/// Returns the role mode of this connection. Creates the restricted role if it is missing and the login
+/// role may create roles.
 ///
 /// # Errors
 /// `Config` if row-level security would hold in neither mode.

@@ -154,8 +154,8 @@ fn configure(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqli
     ))
 }
 
-/// Switches to WAL and returns the journal mode. Retries until `busy_timeout` has passed: unlike other statements this
-/// one does not wait for a lock, which another client that opens the file holds.
+/// Switches to WAL and returns the journal mode. Retries until `busy_timeout` has passed, because SQLite does not wait
+/// for a lock in this statement, and another client may hold the lock while it opens the file.
 fn switch_to_wal(connection: &rusqlite::Connection, busy_timeout: Duration) -> rusqlite::Result<String> {
     let clock = Clock::default();
     let deadline = clock.moment().after(busy_timeout);

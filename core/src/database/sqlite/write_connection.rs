@@ -41,7 +41,8 @@ impl WriteConnection {
         }
     }
 
-    /// True if no transaction is open. Within a group commit: SQLite has rolled the transaction back by itself.
+    /// True if no transaction is open. During a group commit this means that SQLite has rolled the transaction back by
+    /// itself.
     pub(super) fn is_rolled_back(&self) -> bool {
         self.connection.0.is_autocommit()
     }

@@ -18,9 +18,9 @@ use crate::{
 
 pub(super) struct TransactionJob<T, W> {
     principal: Arc<Principal>,
-    /// `None` once it has run.
+    /// The work of the transaction; `None` once the job has run.
     work: Option<W>,
-    /// What `work` returned; `None` if it has not run or panicked.
+    /// What `work` returned; `None` if `work` has not run or has panicked.
     result: Option<Result<T>>,
     sender: oneshot::Sender<Result<T>>,
 }
