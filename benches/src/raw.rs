@@ -80,12 +80,29 @@ pub fn get_public_spaces(connection: &Connection) -> Vec<RawSpace> {
         FROM spaces LEFT JOIN users ON users.id = spaces.owner_id WHERE spaces.is_public = true
         ORDER BY spaces.created_at DESC, spaces.id LIMIT ?1 OFFSET ?2";
     let mut statement = connection.prepare_cached(sql).expect("prepares");
-    let rows = statement.query_map([20, 0], |row| {
-        let owner = row.get_ref(7)?.as_str_or_null()?.map(uuid);
-        let owner = owner.map(|id| Ok::<_, rusqlite::Error>((id, row.get(8)?))).transpose()?;
-        Ok(RawSpace { owner, ..space(row)? })
-    });
+    let rows = statement.query_map([20, 0], public_space);
     rows.expect("runs").map(|row| row.expect("a row")).collect()
+}
+
+/// The floor of `get_public_spaces_after(20, …)`.
+///
+/// # Panics
+/// When the table is gone.
+pub fn get_public_spaces_after(connection: &Connection, created_at: Timestamp, id: &Uuid) -> Vec<RawSpace> {
+    let sql = "SELECT spaces.id, spaces.name, spaces.description, spaces.owner_id, spaces.is_public, spaces.created_at,
+            spaces.updated_at, users.id, users.email
+        FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
+        WHERE spaces.is_public = true AND spaces.created_at <= ?1 AND (spaces.created_at < ?1 OR spaces.id > ?2)
+        ORDER BY spaces.created_at DESC, spaces.id LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql).expect("prepares");
+    let rows = statement.query_map(params![format!("{created_at:.6}"), id.to_string(), 20], public_space);
+    rows.expect("runs").map(|row| row.expect("a row")).collect()
+}
+
+fn public_space(row: &Row<'_>) -> rusqlite::Result<RawSpace> {
+    let owner = row.get_ref(7)?.as_str_or_null()?.map(uuid);
+    let owner = owner.map(|id| Ok::<_, rusqlite::Error>((id, row.get(8)?))).transpose()?;
+    Ok(RawSpace { owner, ..space(row)? })
 }
 
 fn space(row: &Row<'_>) -> rusqlite::Result<RawSpace> {

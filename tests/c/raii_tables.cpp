@@ -207,17 +207,17 @@ void pages(const Client &client, const Client &service) {
     CHECK(after_id.size() == 1 && after_id[0].id() == all[2].id());
     CHECK(throws(TSQ_INVALID_INPUT, "Get public spaces failed: after names no public space: 00000000-0000-4000-8000-000000000000",
                  [&] { return client.spaces().get_public_spaces_after(1, "00000000-0000-4000-8000-000000000000"); }));
-    const Spaces spaces = client.spaces();
+    const townsquare::Spaces rows = client.spaces();
     for (const std::uint32_t size : {1u, 2u, 5u, 100u}) {
         std::size_t seen = 0;
-        for (const Space &space : spaces.iter_public_spaces(size)) {
+        for (const Space &space : rows.iter_public_spaces(size)) {
             CHECK(seen < all.size() && space.id() == all[seen].id());
             seen++;
         }
         CHECK(seen == all.size());
     }
     CHECK(throws(TSQ_INVALID_INPUT, "Get public spaces failed: limit is 1 to 1000, not 0",
-                 [&] { return *spaces.iter_public_spaces(0).begin(); }));
+                 [&] { return *rows.iter_public_spaces(0).begin(); }));
 }
 
 }  // namespace
@@ -246,7 +246,8 @@ int main(int argc, char **argv) {
     other.close();
     CHECK(other.is_closed() && !service.is_closed() && !client.is_closed());
     CHECK(throws(TSQ_CLOSED, "Get space failed: The handle is closed", [&] { return other.spaces().get_space(kept->id()); }));
-    CHECK(service.spaces().get_space(kept->id())->name() == "Kept");
+    const Owned<Space> again = service.spaces().get_space(kept->id());
+    CHECK(again->name() == "Kept");
     client.close();
     CHECK(client.is_closed() && service.is_closed());
     CHECK(throws(TSQ_CLOSED, "Get space failed: The client is closed", [&] { return client.spaces().get_space(kept->id()); }));

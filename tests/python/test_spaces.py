@@ -334,7 +334,7 @@ def test_pages_after_a_space(client: Client, service: Client) -> None:
     made = service.spaces.create_spaces([{"name": str(number), "is_public": True} for number in range(25)])
     everything = client.spaces.get_public_spaces(1000)
     assert {space.id for space in everything} == {space.id for space in made}
-    page, seen = client.spaces.get_public_spaces(4), []
+    page, seen = client.spaces.get_public_spaces(4), list[PublicSpace]()
     while page:
         seen += page
         service.spaces.create_space("newer", is_public=True)

@@ -1,8 +1,8 @@
 //! Cost of the tables on SQLite, compared with rusqlite on the same file with the same durability.
 //!
-//! Reads: one space by id and the first page of public spaces, at three sizes, in Rust and C. Writes: one durable
-//! insert at a time, then 32 concurrent threads. rusqlite writes to a second database, which the library created with
-//! the same schema.
+//! Reads: one space by id, the first page of public spaces, and a page after nine tenths of them, at three sizes, in
+//! Rust and C. Writes: one durable insert at a time, then 32 concurrent threads, then one durable update. rusqlite
+//! writes to a second database, which the library created with the same schema.
 
 #![deny(unsafe_code)]
 
@@ -51,6 +51,14 @@ fn reading(criterion: &mut Criterion) {
         group.bench_function("Rust", |bencher| bencher.iter(|| spaces.get_public_spaces(20, 0).expect("a page")));
         group.bench_function("C", |bencher| bencher.iter(|| c.get_public_spaces(20)));
         group.bench_function("floor: rusqlite", |bencher| bencher.iter(|| raw::get_public_spaces(&raw)));
+        let before = u64::try_from(size / 10 * 9).expect("a size");
+        let after = spaces.get_public_spaces(1, before).expect("a deep page").pop().expect("a space");
+        group.bench_function("Rust, after nine tenths", |bencher| {
+            bencher.iter(|| spaces.get_public_spaces_after(20, &after).expect("a page"));
+        });
+        group.bench_function("floor: rusqlite, after nine tenths", |bencher| {
+            bencher.iter(|| raw::get_public_spaces_after(&raw, after.created_at, &after.id));
+        });
         group.finish();
         drop(c);
         client.close();
