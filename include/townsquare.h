@@ -90,7 +90,7 @@
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
  * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
- * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ * inside the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed or that it did not return.
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
  * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
@@ -157,12 +157,19 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a thread
+ * or memory that the system does not have.
+ *
+ * A client does not survive fork(): open it in the child. On ELF systems (Linux, BSD) the shared library stays loaded after
+ * dlclose, which is therefore safe at any time; on Windows do not unload it after it was used.
  *
  *
  * SIGNALS AND exit()
  *
- * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
+ * The library installs no signal handlers. Its threads block all signals but those of their own faults (SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGTRAP, SIGSYS). So a host may block signals before or after tsq_client_open and wait for them with sigwait
+ * or signalfd, and handlers of the host run on threads of the host only. A thread or process that a callback starts inherits
+ * the blocked signals: unblock them there if it needs them. Do not call its functions in a signal handler. A signal does not interrupt a blocking
  * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
  * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
  *
@@ -217,22 +224,22 @@
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
  *
- *   data_dir                folder of the database; default $TOWNSQUARE_DATA_DIR, else ./townsquare-data
- *   database_url            sqlite:PATH or postgres://…; default the file townsquare.db in data_dir
- *   durability              full (default) or normal: whether a SQLite commit survives power loss
- *   busy_timeout            seconds to wait for another process's write lock; default 10
- *   catalog_url             upstream base URL, or file:///… for a catalog kept by hand; default https://api.neynar.com
- *   catalog_api_key         key of the upstream; default $CATALOG_API_KEY; empty: no discovery
- *   catalog_key_header      header that carries the key; default x-api-key
- *   refresh_interval        seconds a fetched catalog counts as fresh; default 900
- *   catalog_timeout         seconds for one upstream request; default 10
- *   catalog_refresh_timeout seconds for fetching one whole list; default 30
- *   catalog_page_size       rows asked for in one page, 1 to 100; default 100
- *   catalog_max_pages       pages fetched for one list at the most; default 100
- *   catalog_max_page_bytes  largest page or catalog file read, in bytes; default 33554432 (32 MiB)
- *   catalog_tries           tries for one page, 1 to 10; default 3
- *   persist_session         true or false (default): whether the signed-in user's session is kept in data_dir
- *   expose_owner_email      true (default) or false: whether public spaces show their owners' e-mail addresses
+ *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+ *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
+ *   durability              Whether a commit to SQLite survives a power loss. Default: full (full or normal).
+ *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
+ *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
+ *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
+ *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
+ *   refresh_interval        Time for which a fetched catalog counts as fresh. Default: 900 seconds.
+ *   catalog_timeout         Time limit of one upstream request, body included. Default: 10 seconds.
+ *   catalog_refresh_timeout Time limit for fetching one whole list, retries and waits included. Default: 30 seconds.
+ *   catalog_page_size       Number of rows requested in one page. Default: 100 (1 to 100).
+ *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
+ *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
+ *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
+ *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user that runs in one process at a time. Default: false (true or false).
+ *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
  *
  *
  * VERSIONS
