@@ -7,12 +7,15 @@ use std::{
 
 use townsquare::{
     Client, ErrorKind,
+    blocking::wait,
     discovery::{CatalogSource, DiscoveryStats, Selection, Timeframe},
 };
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, ids, start_time},
+    on_both_engines,
     subprocess::{assert_passed, child, name_of, role},
+    test_database::Engine,
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
     wait::until,
 };
@@ -195,6 +198,32 @@ async fn an_unchanged_catalog_is_not_stored_again() {
     three.close().await;
     let changed = stored_generation(&fixture);
     assert!(changed != first && changed.is_some_and(|(_, parts)| parts == 1));
+}
+
+on_both_engines! {
+    fn each_fetch_has_a_larger_lease_token_and_an_unchanged_catalog_keeps_its_generation(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(APPS).rows());
+        let prefix = match db.engine {
+            Engine::Sqlite => "townsquare_",
+            Engine::Postgres => "townsquare.",
+        };
+        let generation = || db.raw.value(&format!("SELECT generation FROM {prefix}catalog"));
+        let mut generations = Vec::new();
+        for fetches in 1..=3 {
+            let client = wait(Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens");
+            assert!(wait(count(&client)) >= APPS);
+            assert_eq!(stats(&client).source, CatalogSource::Upstream);
+            wait(client.close());
+            assert_eq!(db.raw.value(&format!("SELECT token FROM {prefix}leases")), fetches.to_string());
+            generations.push(generation());
+            db.clock.advance(FIFTEEN_MINUTES * 2);
+            if fetches == 2 {
+                upstream.serve(Catalog::of(APPS + 1).rows());
+            }
+        }
+        assert!(generations[0] == generations[1] && generations[1] != generations[2], "{generations:?}");
+        assert_eq!(db.raw.count(&format!("{prefix}catalog_parts")), 1, "parts of older generations are deleted");
+    }
 }
 
 #[tokio::test]
