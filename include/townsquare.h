@@ -90,7 +90,7 @@
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
  * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
- * inside the library becomes TSQ_INTERNAL. The library cannot detect a pointer that was freed or that it did not return.
+ * inside the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed or that it did not return.
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
  * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
@@ -157,12 +157,19 @@
  * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
  * undefined. Let it return first.
  *
- * A client does not survive fork(): open it in the child. Do not unload the library (dlclose) after it was used.
+ * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a thread
+ * or memory that the system does not have.
+ *
+ * A client does not survive fork(): open it in the child. On ELF systems (Linux, BSD) the shared library stays loaded after
+ * dlclose, which is therefore safe at any time; on Windows do not unload it after it was used.
  *
  *
  * SIGNALS AND exit()
  *
- * The library installs no signal handlers. Do not call its functions in a signal handler. A signal does not interrupt a blocking
+ * The library installs no signal handlers. Its threads block all signals but those of their own faults (SIGSEGV, SIGBUS,
+ * SIGFPE, SIGILL, SIGTRAP, SIGSYS). So a host may block signals before or after tsq_client_open and wait for them with sigwait
+ * or signalfd, and handlers of the host run on threads of the host only. A thread or process that a callback starts inherits
+ * the blocked signals: unblock them there if it needs them. Do not call its functions in a signal handler. A signal does not interrupt a blocking
  * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
  * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
  *

@@ -198,3 +198,82 @@ def test_many_threads_write_and_read_one_database(service: Client) -> None:
         assert all(pool.map(work, range(64)))
     assert sorted(each.config["n"] for each in service.fidgets.get_space_fidgets(space.id)) == list(range(64))
     assert [len(each.fidgets) for each in [service.spaces.get_space_with_fidgets(space.id)]] == [64]
+
+
+WAITING = """
+import os, signal, sys, townsquare
+client = townsquare.Client.open(sys.argv[1], catalog_url=sys.argv[2])
+client.discovery.search_mini_apps("chess")
+client.auth.sign_up("ada@town.example", "correct horse")
+subscription = client.auth.on_auth_state_change(lambda event, session: None)
+signal.alarm(60)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+for _ in range(20):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.sigwait([signal.SIGTERM]) == signal.SIGTERM
+client.close()
+print("alive")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwait"), reason="no signal masks on this system")
+def test_a_program_that_masks_a_signal_after_open_receives_it(tmp_path: Path, catalog: str) -> None:
+    child = run_python(WAITING, tmp_path / "data", catalog)
+    assert (child.returncode, child.stdout, child.stderr) == (0, "alive\n", "")
+
+
+LIMITED = """
+import asyncio, os, resource, sys, tempfile, time, townsquare
+if os.geteuid() == 0:
+    os.setuid(54_322)  # a user without other processes; the limit does not bind root
+folder = tempfile.mkdtemp()
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+async def use_async():
+    async with await townsquare.AsyncClient.open(folder + "/town") as client:
+        await client.as_service()
+before = threads()
+hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+outcomes = []
+for more in range(15):
+    resource.setrlimit(resource.RLIMIT_NPROC, (before + more, hard))
+    start = time.monotonic()
+    for use in (lambda: townsquare.Client.open(folder + "/town").close(), lambda: asyncio.run(use_async())):
+        try:
+            use()
+            outcomes.append("works")
+        except townsquare.UnavailableError as error:
+            assert "thread" in str(error), error
+            outcomes.append("refused")
+    assert time.monotonic() - start < 15
+    while threads() > before:
+        time.sleep(0.005)
+print(outcomes[0], outcomes[1], outcomes[-2], outcomes[-1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or os.geteuid() != 0, reason="only root may become another user")
+def test_open_with_too_few_threads_is_unavailable(tmp_path: Path) -> None:
+    child = run_python(LIMITED, timeout=120)
+    assert (child.stdout, child.stderr) == ("refused refused works works\n", "")
+
+
+PANICKING = """
+from townsquare import _native
+if not hasattr(_native, "_panic"):
+    print("release build")
+else:
+    try:
+        _native._panic()
+    except BaseException as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_panic_prints_nothing() -> None:
+    child = run_python(PANICKING)
+    if child.stdout == "release build\n":
+        pytest.skip("the extension module is a release build")
+    assert (child.returncode, child.stdout, child.stderr) == (0, "PanicException on purpose\n", "")

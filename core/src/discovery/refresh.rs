@@ -25,7 +25,7 @@ use super::{
     backoff::Backoff,
     cache::{CachedCatalog, CatalogCache},
     collapse::refuse_collapse,
-    store::{CatalogStore, StoredCatalog},
+    store::{CatalogStore, Lease, StoredCatalog},
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, DiscoveryStats, FetchedList, ListKey, Snapshot, Timeframe},
@@ -340,27 +340,38 @@ impl Refresher {
     /// Takes a fresh catalog that another process stored, or acquires the lease and fetches one from the source.
     async fn refresh_as_leaseholder(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
         if !self.upstream.is_remote() {
-            return self.fetch_catalog(request).await;
+            return self.fetch_catalog(request, None).await;
         }
-        let mut has_lease = false;
+        let mut lease = None;
         while !request.from_source.load(Ordering::Acquire) {
+            // Looks again after it took the lease: the holder before may have stored a catalog in between.
             if let Some(data) = self.newer_stored_catalog().await {
+                self.release(lease).await;
                 let fresh_until = self.clock.moment().after(self.remaining_freshness(data.header.fetched_at));
                 self.install(data, CatalogSource::Database, fresh_until).await?;
                 return Ok(RefreshOutcome { is_fetched: false, fallback_error: None });
             }
-            // If the database cannot be written, every process fetches for itself.
-            has_lease = self.store.take_lease(self.lease).await.unwrap_or(true);
-            if has_lease {
+            if lease.is_some() {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            match self.store.take_lease(self.lease).await {
+                Ok(Some(taken)) => lease = Some(taken),
+                Ok(None) => tokio::time::sleep(Duration::from_millis(100)).await,
+                // If the database cannot be written, every process fetches for itself.
+                Err(_) => break,
+            }
         }
-        let result = self.fetch_catalog(request).await;
-        if has_lease && let Err(error) = self.store.end_lease().await {
+        let result = self.fetch_catalog(request, lease).await;
+        self.release(lease).await;
+        result
+    }
+
+    async fn release(&self, lease: Option<Lease>) {
+        if let Some(lease) = lease
+            && let Err(error) = self.store.end_lease(lease).await
+        {
             tracing::warn!(%error, "the catalog lease could not be released");
         }
-        result
     }
 
     /// The stored catalog, if it is newer than the one in use and still fresh.
@@ -380,7 +391,7 @@ impl Refresher {
     }
 
     /// Fetches the default order and every further list in use, installs the catalog and saves it.
-    async fn fetch_catalog(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+    async fn fetch_catalog(&self, request: &RefreshRequest, lease: Option<Lease>) -> Result<RefreshOutcome> {
         let (started, fetched_at) = (self.clock.moment(), self.clock.now());
         let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;
         let before = match self.cache.current() {
@@ -400,7 +411,7 @@ impl Refresher {
         data.add_lists(further);
         let fresh_until = started.after(self.interval);
         let catalog = self.install(data, self.upstream.source(), fresh_until).await?;
-        self.save(catalog.snapshot.data()).await;
+        self.save(catalog.snapshot.data(), lease).await;
         Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
     }
 
@@ -415,7 +426,7 @@ impl Refresher {
         data.add_lists(further);
         let catalog = self.install(data, current.snapshot.source(), current.fresh_until).await?;
         catalog.inherit_reads(&current);
-        self.save(catalog.snapshot.data()).await;
+        self.save(catalog.snapshot.data(), None).await;
         Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
     }
 
@@ -471,8 +482,8 @@ impl Refresher {
     }
 
     /// Saves the catalog. A failure is only logged: the catalog in memory is in use.
-    async fn save(&self, data: &CatalogData) {
-        if let Err(error) = self.store.save(data).await {
+    async fn save(&self, data: &CatalogData, lease: Option<Lease>) {
+        if let Err(error) = self.store.save(data, lease).await {
             tracing::warn!(%error, "the catalog could not be saved in the database");
         }
     }

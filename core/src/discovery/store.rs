@@ -2,19 +2,27 @@
 //! upstream fails.
 //!
 //! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
-//! short transactions, then the header in one, then deletes the parts of older generations in short transactions. An
-//! older catalog never replaces a newer one.
+//! short transactions, then the header in one, then deletes the parts of older generations in short transactions. If the
+//! records are those of the stored generation, it writes the header only. An older catalog never replaces a newer one. The
+//! holder of a lease cannot save after another process has taken the lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
     catalog::{CatalogData, CatalogHeader, MiniAppRecord},
     catalog_thread::CatalogThread,
     clock::{Clock, later},
-    database::{Row, Scope, Statement},
+    database::{Row, Scope, Statement, Value},
     error::{Error, ErrorKind, Result},
 };
 
@@ -27,6 +35,29 @@ pub(super) struct CatalogStore {
     catalog_thread: Arc<CatalogThread>,
     /// Identifies this client as the holder of a lease.
     holder: Uuid,
+    /// True after a stored catalog could not be read: the next save writes all of it.
+    is_damaged: AtomicBool,
+}
+
+/// The right to fetch and save the catalog until it ends or another process takes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lease {
+    /// The fencing token: each holder gets a larger one.
+    token: i64,
+    length: Duration,
+}
+
+/// A catalog's header as it is stored. Libraries before this field ignore it.
+#[derive(Serialize, Deserialize)]
+struct StoredHeader<H> {
+    #[serde(flatten)]
+    header: H,
+    /// [`hash_records`] of the records.
+    #[serde(default)]
+    records_hash: String,
+    /// When the stored records were fetched again and had not changed. Their own times are older.
+    #[serde(default)]
+    unchanged_at: Option<Timestamp>,
 }
 
 /// A row of the catalog table: everything but the records.
@@ -58,19 +89,27 @@ static WRITE_HEADER: Statement = Statement::new(
     WHERE catalog.fetched_at <= excluded.fetched_at OR catalog.fetched_at > $6
     RETURNING source",
 );
+/// Replaces the header of a stored generation unless a newer one is stored.
+static WRITE_HEADER_OF_GENERATION: Statement = Statement::new(
+    "UPDATE townsquare.catalog SET fetched_at = $4, header = $5
+    WHERE source = $1 AND generation = $2 AND parts = $3 AND (fetched_at <= $4 OR fetched_at > $6)
+    AND parts = (SELECT count(*) FROM townsquare.catalog_parts WHERE generation = $2)
+    RETURNING source",
+);
 static LAST_PART: Statement = Statement::new("SELECT max(part) FROM townsquare.catalog_parts WHERE source = $1");
 static DELETE_UNUSED_PARTS: Statement = Statement::new(
     "DELETE FROM townsquare.catalog_parts WHERE source = $1 AND part >= $2 AND part < $3
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
 );
 static TAKE_LEASE: Statement = Statement::new(
-    "INSERT INTO townsquare.leases AS leases (name, holder, held_until) VALUES ($1, $2, $3)
-    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+    "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
     WHERE leases.held_until <= $4 OR leases.holder = excluded.holder
-    RETURNING name",
+    RETURNING token",
 );
-static END_LEASE: Statement =
-    Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2 RETURNING name");
+/// Extends or ends the lease of one token. The row stays, so that tokens never repeat.
+static SET_LEASE_END: Statement =
+    Statement::new("UPDATE townsquare.leases SET held_until = $3 WHERE name = $1 AND token = $2 RETURNING name");
 
 impl CatalogStore {
     pub(super) fn new(
@@ -79,7 +118,8 @@ impl CatalogStore {
         clock: Clock,
         catalog_thread: Arc<CatalogThread>,
     ) -> CatalogStore {
-        CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4() }
+        let is_damaged = AtomicBool::new(false);
+        CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4(), is_damaged }
     }
 
     /// The stored catalog without its records.
@@ -93,6 +133,12 @@ impl CatalogStore {
 
     /// Reads the stored catalog; `None` if there is none.
     pub(super) async fn load(&self) -> Result<Option<CatalogData>> {
+        let loaded = self.load_parts().await;
+        self.is_damaged.store(loaded.is_err(), Ordering::Release);
+        loaded
+    }
+
+    async fn load_parts(&self) -> Result<Option<CatalogData>> {
         // Another process may replace the catalog while its parts are read: then read the new one.
         for _ in 0..3 {
             let Some(stored) = self.find().await? else { return Ok(None) };
@@ -105,7 +151,7 @@ impl CatalogStore {
 
     /// Reads the records; `None` if a part is missing.
     async fn read_parts(&self, stored: StoredCatalog) -> Result<Option<CatalogData>> {
-        let header: CatalogHeader =
+        let StoredHeader::<CatalogHeader> { header, unchanged_at, .. } =
             serde_json::from_str(&stored.header).map_err(|_| invalid("its header cannot be parsed"))?;
         let mut records: Vec<MiniAppRecord> = Vec::new();
         for part in 0..stored.parts {
@@ -115,11 +161,40 @@ impl CatalogStore {
             let part = self.catalog_thread.run(move || serde_json::from_str::<Vec<MiniAppRecord>>(&text)).await?;
             records.extend(part.map_err(|_| invalid("a part cannot be parsed"))?);
         }
+        if let Some(at) = unchanged_at {
+            records.iter_mut().for_each(|record| record.fetched_again(at));
+        }
         CatalogData::restore(header, records).map(Some).ok_or_else(|| invalid("a list names a record that is missing"))
     }
 
     /// Stores a catalog, unless a newer one is stored.
-    pub(super) async fn save(&self, data: &CatalogData) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Unavailable` if another process has taken `lease` meanwhile; those of the database.
+    pub(super) async fn save(&self, data: &CatalogData, lease: Option<Lease>) -> Result<()> {
+        let records = data.records.clone();
+        let hash = self.catalog_thread.run(move || hash_records(&records)).await?;
+        if !self.save_unchanged(data, &hash, lease).await? {
+            self.save_all(data, &hash, lease).await?;
+            self.is_damaged.store(false, Ordering::Release);
+        }
+        self.delete_unused_parts().await
+    }
+
+    /// Stores the header alone, if the records are those of the stored generation. Returns false if they are not.
+    async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<Lease>) -> Result<bool> {
+        // A header that cannot be read is replaced.
+        let Ok(Some(stored)) = self.find().await else { return Ok(false) };
+        let is_unchanged = serde_json::from_str::<StoredHeader<CatalogHeader>>(&stored.header)
+            .is_ok_and(|old| old.records_hash == hash);
+        if !is_unchanged || self.is_damaged.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let values = self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at))?;
+        self.write_header(&WRITE_HEADER_OF_GENERATION, values, lease).await
+    }
+
+    async fn save_all(&self, data: &CatalogData, hash: &str, lease: Option<Lease>) -> Result<()> {
         let generation = Uuid::new_v4().to_string();
         let mut parts = 0i64;
         for records in data.records.chunks(PART_RECORDS) {
@@ -139,18 +214,53 @@ impl CatalogStore {
             write.await?;
             parts += 1;
         }
-        let header = serde_json::to_string(&data.header)
+        let values = self.header_values(data, generation, parts, hash, None)?;
+        self.write_header(&WRITE_HEADER, values, lease).await.map(drop)
+    }
+
+    /// The values of [`WRITE_HEADER`] and [`WRITE_HEADER_OF_GENERATION`].
+    fn header_values(
+        &self,
+        data: &CatalogData,
+        generation: String,
+        parts: i64,
+        hash: &str,
+        unchanged_at: Option<Timestamp>,
+    ) -> Result<Vec<Value<'static>>> {
+        let header = StoredHeader { header: &data.header, records_hash: hash.to_owned(), unchanged_at };
+        let header = serde_json::to_string(&header)
             .map_err(|error| internal("The catalog's header cannot be serialized").caused_by(error))?;
-        let values = vec![
+        Ok(vec![
             self.source.to_string().into(),
             generation.into(),
             parts.into(),
             data.header.fetched_at.into(),
             header.into(),
             self.clock.now().into(),
-        ];
-        self.database.execute(&WRITE_HEADER, values, |row| row.get::<String>(0)).await?;
-        self.delete_unused_parts().await
+        ])
+    }
+
+    /// Runs a statement that writes the header, and extends the lease in the same transaction. Returns whether the
+    /// statement changed the header.
+    async fn write_header(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        lease: Option<Lease>,
+    ) -> Result<bool> {
+        let renewal = lease.map(|lease| self.lease_values(lease, later(self.clock.now(), lease.length)));
+        let write = self.database.write(move |transaction| {
+            Box::pin(async move {
+                if let Some(values) = renewal {
+                    let renewed =
+                        transaction.fetch_optional(&SET_LEASE_END, &values, |row| row.get::<String>(0)).await?;
+                    renewed.ok_or_else(lease_is_lost)?;
+                }
+                let written = transaction.fetch_optional(statement, &values, |row| row.get::<String>(0)).await?;
+                Ok(written.is_some())
+            })
+        });
+        write.await
     }
 
     /// Deletes the parts that no header names, some per transaction, so that other writers need not wait long.
@@ -171,18 +281,24 @@ impl CatalogStore {
         Ok(())
     }
 
-    /// Acquires the lease on the next fetch; false if another process holds it.
-    pub(super) async fn take_lease(&self, length: Duration) -> Result<bool> {
+    /// Acquires the lease on the next fetch; `None` if another process holds it.
+    pub(super) async fn take_lease(&self, length: Duration) -> Result<Option<Lease>> {
         let now = self.clock.now();
         let (name, holder) = (self.source.to_string(), self.holder.to_string());
         let values = vec![name.into(), holder.into(), later(now, length).into(), now.into()];
-        Ok(self.database.execute(&TAKE_LEASE, values, |row| row.get::<String>(0)).await?.is_some())
+        let token = self.database.execute(&TAKE_LEASE, values, |row| row.get(0)).await?;
+        Ok(token.map(|token| Lease { token, length }))
     }
 
-    /// Releases the lease.
-    pub(super) async fn end_lease(&self) -> Result<()> {
-        let values = vec![self.source.to_string().into(), self.holder.to_string().into()];
-        self.database.execute(&END_LEASE, values, |row| row.get::<String>(0)).await.map(drop)
+    /// Releases the lease. Does nothing if another process has taken it.
+    pub(super) async fn end_lease(&self, lease: Lease) -> Result<()> {
+        let values = self.lease_values(lease, Timestamp::UNIX_EPOCH);
+        self.database.execute(&SET_LEASE_END, values, |row| row.get::<String>(0)).await.map(drop)
+    }
+
+    /// The values of [`SET_LEASE_END`].
+    fn lease_values(&self, lease: Lease, end: Timestamp) -> Vec<Value<'static>> {
+        vec![self.source.to_string().into(), lease.token.into(), end.into()]
     }
 }
 
@@ -191,6 +307,17 @@ impl StoredCatalog {
     pub(super) fn ranked(&self) -> usize {
         serde_json::from_str::<CatalogHeader>(&self.header).map_or(0, |header| header.ranked)
     }
+}
+
+/// A hash of the records and their order, without the times of their fetch.
+fn hash_records(records: &[MiniAppRecord]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    records.iter().for_each(|record| record.hash_content(&mut hasher));
+    hasher.finalize().to_hex().to_string()
+}
+
+fn lease_is_lost() -> Error {
+    Error::unavailable("Another process has taken over the refresh of the catalog")
 }
 
 fn invalid(why: &str) -> Error {

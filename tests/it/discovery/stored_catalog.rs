@@ -1,15 +1,21 @@
 //! The catalog stored in the database and shared by its clients (SPEC 1.3; DESIGN 6).
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use townsquare::{
     Client, ErrorKind,
+    blocking::wait,
     discovery::{CatalogSource, DiscoveryStats, Selection, Timeframe},
 };
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, ids, start_time},
+    on_both_engines,
     subprocess::{assert_passed, child, name_of, role},
+    test_database::Engine,
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
     wait::until,
 };
@@ -156,6 +162,100 @@ async fn a_stale_stored_catalog_is_used_while_the_upstream_is_down() {
     fixture.clock.advance(FIFTEEN_MINUTES);
     let renewed = two.discovery().refresh().await.expect("recovers");
     assert_eq!((renewed.source, renewed.last_error, renewed.is_stale), (CatalogSource::Upstream, None, false));
+}
+
+/// The generation of the stored catalog, and the number of parts of all generations.
+fn stored_generation(fixture: &Fixture) -> Option<(String, i64)> {
+    let connection = rusqlite::Connection::open(fixture.folder.path().join("data/townsquare.db")).expect("SQLite");
+    let sql = "SELECT generation, (SELECT count(*) FROM townsquare_catalog_parts) FROM townsquare_catalog";
+    connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).ok()
+}
+
+#[tokio::test]
+async fn an_unchanged_catalog_is_not_stored_again() {
+    let fixture = Fixture::of(Catalog::of(APPS).rows());
+    let one = fixture.open().await;
+    count(&one).await;
+    one.close().await;
+    let first = stored_generation(&fixture);
+    assert!(first.as_ref().is_some_and(|(_, parts)| *parts == 1), "{first:?}");
+    fixture.clock.advance(FIFTEEN_MINUTES * 2);
+    let later = fixture.clock.clock().now();
+    let two = fixture.open().await;
+    let theirs = two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
+    assert_eq!((stats(&two).source, fixture.upstream.list_count()), (CatalogSource::Upstream, 2));
+    two.close().await;
+    assert_eq!(stored_generation(&fixture), first, "only the header was written");
+    // The header is new: the next client finds the catalog fresh, with the time of the second fetch in every record.
+    let three = fixture.open().await;
+    let listed = three.discovery().get_trending_mini_apps(Timeframe::Hours24, 1000).await.expect("a list");
+    assert_eq!((stats(&three).source, stats(&three).fetched_at), (CatalogSource::Database, Some(later)));
+    assert_eq!(&listed[..], &theirs[..]);
+    assert!(listed.iter().all(|app| app.last_fetched() == later));
+    // A changed catalog is stored.
+    fixture.upstream.serve(Catalog::of(APPS + 1).rows());
+    three.discovery().refresh().await.expect("refreshed");
+    three.close().await;
+    let changed = stored_generation(&fixture);
+    assert!(changed != first && changed.is_some_and(|(_, parts)| parts == 1));
+}
+
+on_both_engines! {
+    fn each_fetch_has_a_larger_lease_token_and_an_unchanged_catalog_keeps_its_generation(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(APPS).rows());
+        let prefix = match db.engine {
+            Engine::Sqlite => "townsquare_",
+            Engine::Postgres => "townsquare.",
+        };
+        let generation = || db.raw.value(&format!("SELECT generation FROM {prefix}catalog"));
+        let mut generations = Vec::new();
+        for fetches in 1..=3 {
+            let client = wait(Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens");
+            assert!(wait(count(&client)) >= APPS);
+            assert_eq!(stats(&client).source, CatalogSource::Upstream);
+            wait(client.close());
+            assert_eq!(db.raw.value(&format!("SELECT token FROM {prefix}leases")), fetches.to_string());
+            generations.push(generation());
+            db.clock.advance(FIFTEEN_MINUTES * 2);
+            if fetches == 2 {
+                upstream.serve(Catalog::of(APPS + 1).rows());
+            }
+        }
+        assert!(generations[0] == generations[1] && generations[1] != generations[2], "{generations:?}");
+        assert_eq!(db.raw.count(&format!("{prefix}catalog_parts")), 1, "parts of older generations are deleted");
+    }
+}
+
+#[tokio::test]
+async fn a_client_whose_lease_was_taken_does_not_save() {
+    // One page, so one request for each fetch.
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let (first_gate, second_gate) = (Gate::closed(), Gate::closed());
+    let (held_first, held_second) = (first_gate.clone(), second_gate.clone());
+    let is_later = AtomicBool::new(false);
+    fixture.upstream.reply_with(move |_| {
+        let is_first = !is_later.swap(true, Ordering::Relaxed);
+        Reply::Behind(if is_first { held_first.clone() } else { held_second.clone() })
+    });
+    let (one, two) = (fixture.open().await, fixture.open().await);
+    let start = |client: &Client| {
+        let client = client.clone();
+        tokio::spawn(async move { count(&client).await })
+    };
+    let first = start(&one);
+    until("the first client fetches", || fixture.upstream.request_count() == 1).await;
+    // Its lease ends before its fetch does, so the second client takes the lease.
+    fixture.clock.advance(Duration::from_secs(60));
+    let second = start(&two);
+    until("the second client fetches", || fixture.upstream.request_count() == 2).await;
+    first_gate.open();
+    assert_eq!(first.await.expect("no panic"), 60, "the first client uses what it fetched");
+    one.close().await;
+    assert_eq!(stored_generation(&fixture), None, "but the second client holds the lease");
+    second_gate.open();
+    assert_eq!(second.await.expect("no panic"), 60);
+    two.close().await;
+    assert!(stored_generation(&fixture).is_some(), "the second client saved");
 }
 
 #[tokio::test]

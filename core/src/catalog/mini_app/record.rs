@@ -25,6 +25,16 @@ macro_rules! example {
 }
 
 impl MiniAppRecord {
+    /// Adds the record to a hash, without the time of its fetch.
+    pub(crate) fn hash_content(&self, hasher: &mut blake3::Hasher) {
+        hasher.update(&(self.encoded.len() as u64).to_le_bytes()).update(self.encoded.as_bytes());
+    }
+
+    /// Sets the time of the fetch, unless it is later already.
+    pub(crate) fn fetched_again(&mut self, at: Timestamp) {
+        self.last_fetched = self.last_fetched.max(at.as_microsecond());
+    }
+
     /// The id: the normalised home URL without its scheme.
     #[doc = example!("println!(\"{}\", app.id()); // rodeo.club/app")]
     pub fn id(&self) -> &str {
