@@ -146,8 +146,9 @@ class Nasty:
 def test_a_value_that_is_not_json_is_an_invalid_input(service: Client, space: Space, value: Any, complaint: str) -> None:
     for within in (value, [value], {"a": [1, {"b": value}]}):
         for name in ("config", "position"):
+            column: dict[str, Any] = {name: within}
             with pytest.raises(InvalidInputError) as caught:
-                service.fidgets.create_fidget(space.id, "x", **{name: within})
+                service.fidgets.create_fidget(space.id, "x", **column)
             assert str(caught.value).startswith(f"Create fidget failed: {name} {complaint}")
             assert (caught.value.operation, caught.value.kind) == ("create_fidget", "invalid_input")
     assert service.fidgets.get_space_fidgets(space.id) == []

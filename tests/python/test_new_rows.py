@@ -111,11 +111,11 @@ def test_a_flag_cannot_be_none(service: Client) -> None:
     with pytest.raises(TypeError, match=r"spaces\[0\].is_public"):
         service.spaces.create_spaces([{"name": "x", "is_public": None}])
     assert service.spaces.get_space(space.id) == space
-    assert service.spaces.update_space(space.id, is_public=...).is_public
+    assert service.spaces.update_space(space.id, is_public=...).is_public  # type: ignore[arg-type]
 
 
 def test_sizes_are_limited_by_options(tmp_path: Path) -> None:
-    options = {"max_text_size": 10, "max_json_size": 20, "max_bulk_rows": 2}
+    options: dict[str, Any] = {"max_text_size": 10, "max_json_size": 20, "max_bulk_rows": 2}
     with Client.open(tmp_path / "town", catalog_api_key="", **options) as client:
         service = client.as_service()
         space = service.spaces.create_space("x" * 10)
