@@ -39,40 +39,41 @@
  *     return failed;
  * }
  *
- * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config townsquare.
+ * `cargo cinstall -p townsquare-ffi` installs the headers, the libraries and townsquare.pc: link with pkg-config
+ * townsquare.
  *
  *
- * OWNERSHIP, in four words
+ * OWNERSHIP, in four terms
  *
  *   borrows         the function reads the argument during the call and keeps no pointer to it
  *   takes           the function frees the argument; do not use it again
  *   returns owned   the result is yours; free it with the _free function of its type
  *   returns a view  the result belongs to the value it was read from and lives as long as that value
  *
- * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of an
- * app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed. Results
- * never change. Every _free function allows NULL.
+ * Functions that read one field (tsq_mini_app_name, tsq_error_code, ...) borrow their receiver and return a view: views of
+ * an app live as long as its list. Results do not depend on the client: they may be read after it was closed and freed.
+ * Results never change. Every _free function allows NULL.
  *
  *
  * RECORDS: tsq_space, tsq_fidget, tsq_user, tsq_session, tsq_community_config, ...
  *
- * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a record
- * owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its members point at
- * lives as long as the record.
+ * A record is a struct that shows a row or a result: space->name. Only the library creates records. A call returns a
+ * record owned, through a tsq_space **; a list and other records show it as a view, a const tsq_space *. All that its
+ * members point at lives as long as the record.
  *
- * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them, and do
- * not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it; optional
- * records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members that say "as
- * JSON" are JSON as text. The _json functions return a whole record as JSON.
+ * Records only grow at their end: a later version may add members. So do not copy records by value, do not create them,
+ * and do not make arrays of them. Optional texts are absent ({NULL, 0}); an optional number has a bool has_... beside it;
+ * optional records and lists are NULL. Ids are UUIDs as text. Times are microseconds since 1970-01-01T00:00:00Z. Members
+ * that say "as JSON" are JSON as text. The _json functions return a whole record as JSON.
  *
  * A mini app is not a record: the library stores apps in a packed form, and tsq_mini_app_... functions read its fields.
  *
  *
  * INPUTS: tsq_new_space, tsq_space_patch, tsq_selection, ...
  *
- * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++), then
- * fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A bool is
- * read as a byte: any non-zero byte is true. Inputs change only with a new major version.
+ * An input is a struct of yours, borrowed for the call with everything that it points at. Zero it ({0} in C, {} in C++),
+ * then fill it in. In a patch each column has a tsq_change beside its value: TSQ_KEEP, which is 0, TSQ_CLEAR or TSQ_SET. A
+ * bool is read as a byte: any non-zero byte is true. Inputs change only with a new major version.
  *
  *     tsq_space_patch patch = {0};
  *     patch.description.change = TSQ_CLEAR;
@@ -83,85 +84,114 @@
  *
  * ERRORS
  *
- * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last argument is a
- * tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to NULL after TSQ_OK,
- * else to an error that you own. Free an error before you pass its variable again. Outputs are set too: to a handle after TSQ_OK
- * (to NULL where a function says so), to NULL after a failure.
+ * Functions that can fail return a tsq_status: TSQ_OK is 0, any other value is the kind of the failure. Their last
+ * argument is a tsq_error **err. It may be NULL: then the call makes no error object. Otherwise every call sets *err: to
+ * NULL after TSQ_OK, else to an error that you own. Free an error before you pass its variable again. Outputs are set too:
+ * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
  * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
+ * tsq_error_row tells which item of a list failed, tsq_error_column which column has no value.
  * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
  * inside the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed or that it did not return.
  *
- * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the caller
- * fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with TSQ_FORBIDDEN, for
- * every caller. A call for the service or for holders of a key (tsq_auth_delete_user, tsq_communities_save_...) fails with
- * TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with TSQ_FORBIDDEN for a user. A wrong password,
- * an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
+ * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
+ * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
+ * TSQ_FORBIDDEN, for every caller. A call for the service or for holders of a key (tsq_auth_delete_user,
+ * tsq_communities_save_...) fails with TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with
+ * TSQ_FORBIDDEN for a user. A wrong password, an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
  *
  *
  * TEXT AND JSON
  *
- * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so. TSQ_STR("literal")
- * makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s". {NULL, 0} is the absent
- * text: as an argument "not given", as a result NULL.
+ * tsq_str is a pointer and a length, UTF-8, in and out. It is not NUL-terminated unless a function says so.
+ * TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s".
+ * {NULL, 0} is the absent text: as an argument "not given", as a result NULL.
  *
  * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
- * space is gone. Integers from -2^63 to 2^64-1 are exact; other numbers are the nearest double. Numbers beyond a double's range
- * are refused. The absent text is SQL's NULL; the text null is the JSON value null.
+ * space is gone. A number that would not come back equal is refused with TSQ_INVALID_INPUT: an integer outside -2^63 to 2^64-1,
+ * and a number with a fraction or an exponent that no double holds (1e400, 0.10000000000000000001; 1.10 equals 1.1). The absent text is SQL's NULL; the text null is the JSON value null.
  *
  *
  * SIZE LIMITS
  *
  *   limit arguments             1 to 1,000
  *   nesting of JSON             100 levels; no NUL character in any text or key
- *   text columns                no NUL character; no length limit of the library
+ *   text                        no NUL character; option max_text_size, 1 MiB
+ *   JSON without white space    option max_json_size, 4 MiB
+ *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions)
  *   community id                50 characters
  *   e-mail address              254 bytes
  *   password                    8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
  *
- * Other values have the limits of the database only: SQLite allows 1,000,000,000 bytes for a row, PostgreSQL 1 GB for a value.
- * Check lengths in the host before it stores texts of strangers.
+ * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
  *
+ * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was lost:
+ * with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS, whoever owns
+ * the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to row.
+ *
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
  * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ *
+ * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
+ *
+ *     tsq_space_list *page = NULL;
+ *     do {
+ *         size_t len = tsq_space_list_len(page);
+ *         const tsq_space *last = len > 0 ? tsq_space_list_at(page, len - 1) : NULL;
+ *         tsq_space_list *next = NULL;
+ *         if (tsq_spaces_get_public_spaces_after(client, 100, last, &next, &err) != TSQ_OK) break;
+ *         tsq_space_list_free(page);
+ *         page = next;
+ *         for (size_t i = 0; i < tsq_space_list_len(page); i++) printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
+ *     } while (tsq_space_list_len(page) == 100);
+ *     tsq_space_list_free(page);
+ *
+ * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
+ * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of one.
  *
  *
  * SIGN-IN: tsq_auth_
  *
- * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users calls
- * tsq_auth_sign_in on a handle of tsq_client_as_service, which keeps its caller, hands out the tokens of the session, and
- * answers each request on a handle of tsq_client_as_user. Calls for a session that has ended, in this or another process, fail
- * with TSQ_UNAUTHORIZED.
+ * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users signs
+ * users in on a tsq_client_as_service handle, whose caller does not change. It gives each user the session's tokens. It
+ * answers each request on a tsq_client_as_user handle. Calls for a session that has ended, in this or another process,
+ * fail with TSQ_UNAUTHORIZED.
  *
- * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session and its
- * JSON contain the tokens: a program with a token acts as the user.
+ * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session
+ * and its JSON contain the tokens: a program with a token acts as the user.
  *
  *
  * DISCOVERY WITHOUT BLOCKING
  *
- * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout. tsq_discovery_preload
- * loads it in the background and calls back. Afterwards calls answer from memory and refresh in the background; the first call
- * for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is none until a catalog is loaded.
+ * The first discovery call on a client waits for the catalog, up to the option catalog_refresh_timeout.
+ * tsq_discovery_preload loads it in the background and calls back. Afterwards calls answer from memory and refresh in the
+ * background; the first call for another timeframe may wait for its order. tsq_discovery_get_stats never waits: source is
+ * none until a catalog is loaded.
  *
  *
  * THREADS
  *
- * Every function may be called from any thread, and any number of threads may use a handle at the same time. Only the function
- * that frees a handle needs it for itself. Calls block until they have their answer and need no event loop.
+ * Every function may be called from any thread, and any number of threads may use a handle at the same time. No other
+ * thread may use a handle while it is freed. Calls block until they have their answer and need no event loop.
  *
- * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the behaviour is
- * undefined. Let it return first.
+ * A thread must not be cancelled (pthread_cancel) or leave by longjmp while it is in a function of the library: the
+ * behaviour is undefined. Let it return first.
  *
- * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a thread
- * or memory that the system does not have.
+ * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a
+ * thread or memory that the system does not have.
  *
- * A client does not survive fork(): open it in the child. On ELF systems (Linux, BSD) the shared library stays loaded after
- * dlclose, which is therefore safe at any time; on Windows do not unload it after it was used.
+ * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
+ * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
+ * TSQ_CONFIG. Other files open. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
+ * tsq_client_free only forgets the handle; do not read with it.
+ *
+ * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
+ * Windows do not unload it after it was used.
  *
  *
  * SIGNALS AND exit()
@@ -173,60 +203,69 @@
  * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
  * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
  *
- * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not wait
- * for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks first.
+ * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not
+ * wait for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks
+ * first.
  *
  *
  * CALLBACKS
  *
  * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
  * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
- * and others, and free handles. Views that it receives live until it returns. It must not close a client: tsq_client_close
- * inside a callback or a destroy fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
+ * and others, free handles, and close handles of tsq_client_as_user and tsq_client_as_service. Views that it receives live
+ * until it returns. It must not close an opened client: tsq_client_close inside a callback or a destroy then fails with
+ * TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
- * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe returned,
- * the callback is not running and never runs again. tsq_client_free does not wait for a running callback: unsubscribe first
- * when the callback uses data that ends with the client. In every case, also when the subscribing call fails, user_data is
- * destroyed exactly once, when no callback uses it any more.
+ * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
+ * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
+ * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
+ * fails, user_data is destroyed exactly once, when no callback uses it any more.
  *
  *
  * LOG
  *
  * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
- * tsq_set_log sets a callback for log events of the process: failures that no caller is told, such as a background refresh that
- * failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and it must not call
- * the library.
+ * tsq_set_log sets a callback for log events of the process: failures that no function returns, such as a background
+ * refresh that failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and
+ * it must not call the library.
  *
  *
  * FILES AND PATHS
  *
  * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory. The folder and the database get the modes that the process's umask
- * allows; the session file has 0600. SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together, on a local disk.
+ * absolute paths when the host changes its working directory.
+ *
+ * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
+ * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
+ * others may read it.
+ *
+ * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
+ * on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has it open.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
- * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It must
- * not open the library's database in the same process while a client has it open: closing any descriptor of the file drops the
- * library's POSIX locks, which can corrupt the database. Other processes may open it.
+ * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It
+ * must not open the library's database in the same process while a client has it open: closing any descriptor of the file
+ * drops the library's POSIX locks, which can corrupt the database. Other processes may open it.
  *
  *
  * RACE DETECTORS
  *
- * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not see
- * in it. ffi/races in the source has suppressions for their false reports:
+ * The library synchronises its threads with atomic instructions and futex calls, which Helgrind and ThreadSanitizer do not
+ * see in it. ffi/races in the source has suppressions for their false reports:
  *
  *   valgrind --tool=helgrind --suppressions=helgrind.supp --history-level=none --check-stack-refs=no PROGRAM
  *   cc -fsanitize=thread ...;  TSAN_OPTIONS="suppressions=tsan.supp ignore_noninstrumented_modules=1" PROGRAM
  *
- * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports the
- * host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr, text.len) before.
+ * They hide reports with a function of the library in their stack, so also races inside callbacks. Helgrind still reports
+ * the host's first reads of texts that a thread of the library wrote: call VALGRIND_HG_DISABLE_CHECKING(text.ptr,
+ * text.len) before.
  *
  *
  * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
  *
  *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
  *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
- *   durability              Whether a commit to SQLite survives a power loss. Default: full (full or normal).
+ *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
  *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
@@ -239,15 +278,18 @@
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
+ *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
+ *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
+ *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
- *   expose_owner_email      Public spaces show the e-mail addresses of their owners (SPEC 4.5). Default: true (true or false).
+ *   expose_owner_email      Whether public spaces show the e-mail addresses of their owners. Default: true (true or false).
  *
  *
  * VERSIONS
  *
- * TSQ_VERSION is the version of this header, tsq_version() that of the library. Up to 1.0 their second numbers must be equal.
- * From 1.0 on, functions, status numbers and members at the end of records are only added.
+ * TSQ_VERSION is the version of this header, tsq_version() that of the library. Before 1.0, their minor versions must be
+ * equal. From 1.0 on, functions, status numbers and members at the end of records are only added.
  */
 
 #ifndef TOWNSQUARE_H
@@ -295,7 +337,7 @@ typedef enum {
     TSQ_FORBIDDEN = 8,
     /// Too many attempts; `tsq_error_retry_after_ms` says how long to wait.
     TSQ_RATE_LIMITED = 9,
-    /// A file or body is over its size limit.
+    /// A text, a JSON value, a list of rows, a file or a body is over its size limit.
     TSQ_TOO_LARGE = 10,
     /// The database, the upstream or the disk does not answer, or there is no catalog yet. A later try may succeed.
     TSQ_UNAVAILABLE = 11,
@@ -309,9 +351,9 @@ typedef enum {
 
 /// How severe a log event is.
 typedef enum {
-    /// An operation failed in a way that its caller is not told.
+    /// An operation failed, and no function returns the failure.
     TSQ_LOG_ERROR = 1,
-    /// The library goes on with less, for instance with an old catalog.
+    /// The library continues with limits, for example with an old catalog.
     TSQ_LOG_WARN = 2,
     /// Information.
     TSQ_LOG_INFO = 3,
@@ -607,6 +649,9 @@ typedef struct {
     tsq_str owner_id;
     /// Whether every caller may see it; any non-zero byte is true.
     bool is_public;
+    /// The id (a UUID), so that the call can be repeated: it returns the caller's space of this id if the content is the
+    /// same. Absent: a random id.
+    tsq_str id;
 } tsq_new_space;
 
 /// A change of a text or of JSON (as text).
@@ -633,7 +678,7 @@ typedef struct {
     tsq_str_change name;
     /// Description.
     tsq_str_change description;
-    /// Whether every caller may see it.
+    /// Whether every caller may see it; cannot be cleared.
     tsq_bool_change is_public;
 } tsq_space_patch;
 
@@ -647,6 +692,9 @@ typedef struct {
     tsq_str config;
     /// Position, as JSON; may be absent.
     tsq_str position;
+    /// The id (a UUID), so that the call can be repeated: it returns the space's fidget of this id if the content is the
+    /// same. Absent: a random id.
+    tsq_str id;
 } tsq_new_fidget;
 
 /// A new position of a fidget.
@@ -768,9 +816,9 @@ typedef struct {
     tsq_str_change ui_config;
     /// Public keys whose holders may edit the navigation.
     tsq_strs_change admin_identity_public_keys;
-    /// Whether every caller may read it; true in a new row.
+    /// Whether every caller may read it; true in a new row; cannot be cleared.
     tsq_bool_change is_published;
-    /// Whether it may have a domain of its own; false in a new row.
+    /// Whether it may have a domain of its own; false in a new row; cannot be cleared.
     tsq_bool_change custom_domain_authorized;
     /// E-mail address of the administrator.
     tsq_str_change admin_email;
@@ -860,6 +908,19 @@ bool tsq_error_status(const tsq_error *error,
 bool tsq_error_retry_after_ms(const tsq_error *error,
                               uint64_t *out);
 
+/// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
+/// false and writes 0.
+///
+/// Borrows `error`; `out` may be NULL.
+bool tsq_error_row(const tsq_error *error,
+                   size_t *out);
+
+/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
+/// failures.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+tsq_str tsq_error_column(const tsq_error *error);
+
 /// Whether the same call with the same arguments may succeed later. False for NULL.
 ///
 /// Borrows `error`.
@@ -923,14 +984,16 @@ tsq_status tsq_client_open(const tsq_config *config,
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
+/// forked while its parent had the shared client open.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
 ///
-/// Borrows `client`, whose caller does not change; returns owned in `out`. Closing either handle closes both.
+/// Borrows `client`, whose caller does not change; returns owned in `out`. `tsq_client_close` on the new handle closes that
+/// handle only.
 tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
@@ -938,15 +1001,16 @@ tsq_status tsq_client_as_service(const tsq_client *client,
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
-/// Borrows all; returns owned in `out`. Closing either handle closes both. Fails with `TSQ_UNAUTHORIZED` for a token
-/// that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. When the session ends
-/// later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
+/// Borrows all; returns owned in `out`. `tsq_client_close` on the new handle closes that handle only. Fails with
+/// `TSQ_UNAUTHORIZED` for a token that is unknown or expired or whose session has ended; `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`. When the session ends later, every call on the handle fails with `TSQ_UNAUTHORIZED`.
 tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_str access_token,
                               tsq_client **out,
                               tsq_error **err);
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Writers go on meanwhile.
+/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
+/// write meanwhile.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_CLOSED`.
@@ -966,12 +1030,16 @@ tsq_status tsq_restore(tsq_str source,
 /// Closes the client for all its handles: cancels reads, finishes accepted writes, ends the library's threads. It waits
 /// for running callbacks. Later calls fail with `TSQ_CLOSED`; results stay valid. Closing again does nothing.
 ///
-/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` inside a callback or a `destroy`, because it would wait for its own
-/// caller; the client then stays open.
+/// A handle of `tsq_client_as_user` or `tsq_client_as_service` closes alone: later calls on it fail with `TSQ_CLOSED`, its
+/// subscriptions end, and calls that run complete. The client and its other handles go on. This waits for nothing and is
+/// allowed inside a callback.
+///
+/// Borrows `client`. Fails with `TSQ_INVALID_INPUT` for an opened client inside a callback or a `destroy`, because it
+/// would wait for its own caller; the client then stays open.
 tsq_status tsq_client_close(const tsq_client *client,
                             tsq_error **err);
 
-/// Whether the client is closed. True for NULL.
+/// Whether the handle or its client is closed. True for NULL.
 ///
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);
@@ -1220,7 +1288,7 @@ tsq_str tsq_auth_event_name(int32_t event);
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
 
-/// Frees the handle; the subscription goes on. Takes `subscription`; NULL is allowed.
+/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
 void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
@@ -1501,7 +1569,7 @@ void tsq_space_list_free(tsq_space_list *list);
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
 /// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -1509,11 +1577,12 @@ tsq_status tsq_spaces_create_space(const tsq_client *client,
 
 /// Creates spaces in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_spaces_create_space`, for the first item that fails.
+/// Borrows all (`spaces` is an array of `spaces_len`); returns the rows, in the order of `spaces`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_spaces_create_space`, for the first item that
+/// fails: `tsq_error_row` is its index.
 tsq_status tsq_spaces_create_spaces(const tsq_client *client,
-                                    const tsq_new_space *items,
-                                    size_t items_len,
+                                    const tsq_new_space *spaces,
+                                    size_t spaces_len,
                                     tsq_space_list **out,
                                     tsq_error **err);
 
@@ -1526,7 +1595,8 @@ tsq_status tsq_spaces_get_space(const tsq_client *client, tsq_str id, tsq_space 
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller
-/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// owns no space with this id, `TSQ_FIELD_MISSING` when the name is cleared, `TSQ_INVALID_INPUT` (also when `is_public`
+/// is cleared), `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_update_space(const tsq_client *client,
                                    tsq_str id,
                                    const tsq_space_patch *patch,
@@ -1550,7 +1620,8 @@ tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false.
+/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
+/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -1559,6 +1630,32 @@ tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
                                         uint64_t offset,
                                         tsq_space_list **out,
                                         tsq_error **err);
+
+/// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
+/// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
+/// page.
+///
+/// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
+/// another call must be public now.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000 and for a space
+/// from another call that is not public, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces_after(const tsq_client *client,
+                                              uint32_t limit,
+                                              const tsq_space *after,
+                                              tsq_space_list **out,
+                                              tsq_error **err);
+
+/// Lists the public spaces that follow the public space with this id, like `tsq_spaces_get_public_spaces_after`: for a
+/// position that came from outside, such as a parameter of a request.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for an id that names no public space and for a
+/// limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_spaces_get_public_spaces_after_id(const tsq_client *client,
+                                                 uint32_t limit,
+                                                 tsq_str after,
+                                                 tsq_space_list **out,
+                                                 tsq_error **err);
 
 /// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///
@@ -1573,7 +1670,8 @@ tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a kind,
 /// `TSQ_REFERENCE_MISSING` for an unknown space (as the service), `TSQ_FORBIDDEN` for a space that the caller does not
-/// own, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100), `TSQ_CLOSED`.
+/// own, `TSQ_ALREADY_EXISTS` for an id that another fidget has, `TSQ_INVALID_INPUT` (also for JSON nested deeper than 100),
+/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
                                      tsq_str space_id,
                                      const tsq_new_fidget *fidget,
@@ -1582,12 +1680,13 @@ tsq_status tsq_fidgets_create_fidget(const tsq_client *client,
 
 /// Creates fidgets in a space in one transaction: all or none.
 ///
-/// Borrows all (`items` is an array of `items_len`); returns the rows, in the order of `items`, owned in `out`, which
-/// may be NULL. Fails like `tsq_fidgets_create_fidget`, for the first item that fails.
+/// Borrows all (`fidgets` is an array of `fidgets_len`); returns the rows, in the order of `fidgets`, owned in `out`, which
+/// may be NULL. `created_at` increases in this order. Fails like `tsq_fidgets_create_fidget`, for the first item that
+/// fails: `tsq_error_row` is its index.
 tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
                                       tsq_str space_id,
-                                      const tsq_new_fidget *items,
-                                      size_t items_len,
+                                      const tsq_new_fidget *fidgets,
+                                      size_t fidgets_len,
                                       tsq_fidget_list **out,
                                       tsq_error **err);
 
@@ -1595,7 +1694,7 @@ tsq_status tsq_fidgets_create_fidgets(const tsq_client *client,
 ///
 /// Borrows all (`positions` is an array of `positions_len`); returns the moved fidgets, oldest first, owned in `out`,
 /// which may be NULL. Fails with `TSQ_NOT_FOUND` when the caller does not own the space or a fidget is not in it;
-/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_CLOSED`.
+/// `TSQ_INVALID_INPUT`, also when a fidget appears twice; `TSQ_TOO_LARGE`; `TSQ_CLOSED`.
 tsq_status tsq_fidgets_save_positions(const tsq_client *client,
                                       tsq_str space_id,
                                       const tsq_position *positions,
@@ -1612,7 +1711,8 @@ tsq_status tsq_fidgets_get_fidget(const tsq_client *client, tsq_str id, tsq_fidg
 /// Changes the columns that `patch` sets or clears. A zeroed patch changes nothing, not even `updated_at`.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` when no space of
-/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// the caller contains the fidget, `TSQ_FIELD_MISSING` when the kind is cleared, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`,
+/// `TSQ_CLOSED`.
 tsq_status tsq_fidgets_update_fidget(const tsq_client *client,
                                      tsq_str id,
                                      const tsq_fidget_patch *patch,
@@ -1664,8 +1764,8 @@ void tsq_space_registration_free(tsq_space_registration *registration);
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
-/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters),
-/// `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters and when a bool is
+/// cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
 tsq_status tsq_communities_save_community_config(const tsq_client *client,
                                                  tsq_str community_id,
                                                  const tsq_community_patch *patch,
