@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <pthread.h>
 #include <time.h>
 
 #include "check.h"
@@ -19,7 +20,12 @@ static void load(const char *name, void *function) {
     memcpy(function, &symbol, sizeof symbol);
 }
 
-static void unload_after_use(const char *path, const char *folder, int closes) {
+static const char *path;
+static const char *folder;
+static int closes;
+
+/* On a thread that ends: the thread-local values of a living thread keep a library in memory. */
+static void *use_a_client(void *unused) {
     tsq_config *(*config_new)(void);
     tsq_status (*config_set)(tsq_config *, tsq_str, tsq_str, tsq_error **);
     void (*config_free)(tsq_config *);
@@ -32,8 +38,7 @@ static void unload_after_use(const char *path, const char *folder, int closes) {
     tsq_str value;
     value.ptr = folder;
     value.len = strlen(folder);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CHECK(library != NULL);
+    (void)unused;
     load("tsq_config_new", &config_new);
     load("tsq_config_set", &config_set);
     load("tsq_config_free", &config_free);
@@ -48,7 +53,22 @@ static void unload_after_use(const char *path, const char *folder, int closes) {
         CHECK(client_close(client, NULL) == TSQ_OK);
     }
     client_free(client);
+    return NULL;
+}
+
+static void unload_after_use(void) {
+    pthread_t thread;
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library != NULL);
+    CHECK(pthread_create(&thread, NULL, use_a_client, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
     CHECK(dlclose(library) == 0);
+    /* Finds the library only if it is still in memory. */
+    library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    CHECK(library != NULL);
+    if (library != NULL) {
+        CHECK(dlclose(library) == 0);
+    }
 }
 
 static int events;
@@ -60,7 +80,7 @@ static void count_panics(const tsq_log_event *event, void *user_data) {
 }
 
 /* Returns 77 for a release build, which has no function that panics. */
-static int log_a_panic(const char *path) {
+static int log_a_panic(void) {
     tsq_status (*set_log)(tsq_log_callback, void *, tsq_destroy, tsq_error **);
     tsq_status (*test_panic)(tsq_error **);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -84,11 +104,14 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s unload|panic LIBRARY FOLDER\n", argv[0]);
         return 2;
     }
+    path = argv[2];
+    folder = argv[3];
     if (strcmp(argv[1], "panic") == 0) {
-        return log_a_panic(argv[2]);
+        return log_a_panic();
     }
     for (int round = 0; round < 4; round++) {
-        unload_after_use(argv[2], argv[3], round % 2);
+        closes = round % 2 == 0;
+        unload_after_use();
     }
     nanosleep(&a_little, NULL);
     return checks_done("loading");

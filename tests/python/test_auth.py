@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import traceback
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -397,7 +398,7 @@ def test_a_verification_token_verifies_an_address_once(client: Client, service: 
 
 def test_only_the_service_finds_users_sets_passwords_and_makes_tokens(client: Client, service: Client) -> None:
     user = client.auth.sign_up(EMAIL, PASSWORD)
-    calls = {
+    calls: dict[str, Callable[[townsquare.Auth], Any]] = {
         "Find user": lambda auth: auth.find_user(EMAIL),
         "Set password": lambda auth: auth.set_password(user.id, "another password"),
         "Create recovery token": lambda auth: auth.create_recovery_token(EMAIL),
