@@ -89,8 +89,8 @@ fn refuse_inherited() -> Result<()> {
             Ok(())
         }
         _ => Err(Error::config(
-            "The shared client was opened before a fork and belongs to the parent process: start workers before opening \
-             it, or spawn them",
+            "The shared client was opened before a fork and belongs to the parent process: start workers before opening, \
+             or spawn them",
         )
         .with_operation(Operation::Open)),
     }

@@ -50,8 +50,7 @@ impl Drop for ProcessClient {
 pub(crate) fn opened_before_fork() -> Failure {
     Failure::new(
         ErrorKind::Closed,
-        "The client was opened before a fork and belongs to the parent process: start workers before opening a client, or \
-         spawn them",
+        "The client was opened before a fork and belongs to the parent process: start workers before opening, or spawn them",
     )
 }
 

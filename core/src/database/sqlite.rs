@@ -125,8 +125,8 @@ impl Sqlite {
         }
         Err(Error::new(
             ErrorKind::Closed,
-            "The client was opened before a fork and belongs to the parent process: start workers before opening a \
-             client, or spawn them",
+            "The client was opened before a fork and belongs to the parent process: start workers before opening, \
+             or spawn them",
         ))
     }
 

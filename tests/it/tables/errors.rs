@@ -142,9 +142,10 @@ on_both_engines! {
     }
 
     fn a_closed_client_fails_as_closed(db: &TestDatabase) {
-        let client = db.another().as_service();
+        let other = db.another();
+        let client = other.as_service();
         let space = db.space();
-        wait(client.close());
+        wait(other.close());
         let results = [
             ("Get space", wait(client.spaces().get_space(space.id)).map(drop)),
             ("Create space", wait(client.spaces().create_space(NewSpace::named("x"))).map(drop)),

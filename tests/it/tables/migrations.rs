@@ -94,7 +94,7 @@ on_both_engines! {
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of auth go first, because they reference users.
-        let own = ["mailed_tokens", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
+        let own = ["mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
         for table in own {
             db.raw.run(&match db.engine {
                 Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),

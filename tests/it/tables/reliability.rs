@@ -349,7 +349,8 @@ on_engine! { Sqlite in sqlite;
     }
 
     fn close_is_not_held_up_by_writers_behind_a_foreign_lock(db: &TestDatabase) {
-        let client = wait(Client::open(db.config().busy_timeout(PATIENT))).expect("opens").as_service();
+        let opened = wait(Client::open(db.config().busy_timeout(PATIENT))).expect("opens");
+        let client = opened.as_service();
         db.raw.run("BEGIN IMMEDIATE");
         let submitted = AtomicUsize::new(0);
         let closing = thread::scope(|scope| {
@@ -361,7 +362,7 @@ on_engine! { Sqlite in sqlite;
             });
             wait_until("every writer has begun", || submitted.load(Ordering::SeqCst) == 12);
             let start = Instant::now();
-            wait(client.close());
+            wait(opened.close());
             let closing = start.elapsed();
             for writer in writers {
                 assert_kind(ErrorKind::Closed, writer.join().expect("no panic"));

@@ -86,7 +86,7 @@ fn file_id(file: &Path) -> std::io::Result<FileId> {
 fn forked(file: &Path) -> Error {
     Error::config(format!(
         "{} was open in the parent process when it forked this one, and SQLite does not survive that: start workers \
-         before opening the database, or spawn them",
+         before opening, or spawn them",
         file.display()
     ))
 }
