@@ -2,12 +2,6 @@
  * the common subset.
  *
  * tables CATALOG FOLDER: FOLDER/town contains a database with one user, ADA; the catalog is not read. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "rows.h"
 
 /* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
@@ -573,38 +567,6 @@ static void closing_a_handle_of_another_caller_closes_it_alone(tsq_client *clien
     tsq_space_free(kept);
 }
 
-/* The child exits by _exit: it has none of the parent's threads. */
-static void the_shared_client_is_refused_in_a_forked_child(void) {
-    tsq_client *shared = NULL;
-    tsq_client *none = NULL;
-    char text[4096];
-    int status = -1;
-    pid_t child;
-    tsq_config *config = tsq_config_new();
-    snprintf(text, sizeof text, "%s/shared", folder);
-    WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
-    WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
-    WORKS(tsq_client_shared(config, &shared, &err));
-    child = fork();
-    if (child == 0) {
-        tsq_status found = tsq_client_shared(NULL, &none, &err);
-        _exit(found == TSQ_CONFIG && none == NULL && has(tsq_error_text(err), "start workers before opening, or spawn") ? 0 : 1);
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    WORKS(tsq_client_shared(NULL, &none, &err));
-    tsq_client_free(none);
-    WORKS(tsq_client_close(shared, &err));
-    tsq_client_free(shared);
-    /* After it was closed, a child may open a shared client of its own. */
-    child = fork();
-    if (child == 0) {
-        tsq_status found = tsq_client_shared(config, &none, &err);
-        _exit(found == TSQ_OK && tsq_client_close(none, &err) == TSQ_OK ? 0 : 1);
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    tsq_config_free(config);
-}
-
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: %s CATALOG FOLDER\n", argv[0]);
@@ -628,6 +590,5 @@ int main(int argc, char **argv) {
     a_backup_is_restored(client);
     pages_after_a_space_are_stable(client, service);
     closing_a_handle_of_another_caller_closes_it_alone(client, service);
-    the_shared_client_is_refused_in_a_forked_child();
     return checks_done("tables");
 }
