@@ -97,6 +97,8 @@ impl Client {
     /// ```
     pub async fn open(config: Config) -> Result<Client> {
         operation(Operation::Open, async {
+            #[cfg(feature = "sqlite")]
+            crate::database::refuse_forked_child()?;
             let resolved = config.resolve()?;
             let runtime = Arc::new(Runtime::start()?);
             let handle = runtime.tokio().clone();

@@ -21,7 +21,7 @@ use std::{path::Path, sync::Arc};
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::restore;
+pub(crate) use self::sqlite::{refuse_forked_child, restore};
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},

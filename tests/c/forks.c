@@ -65,20 +65,13 @@ static int in_child(void (*body)(void)) {
 
 /* In a child of a process that has `town` and the shared client open. */
 static void child_of_an_open_client(void) {
-    tsq_client *client = NULL, *own;
+    tsq_client *client = NULL;
     tsq_new_space made;
     tsq_config *config = config_of("town");
     FAILS(tsq_client_open(config, &client, &err), TSQ_CONFIG, client, "start workers before opening");
     FAILS(tsq_client_open(config, &client, &err), TSQ_CONFIG, client, "spawn");
     tsq_config_free(config);
     FAILS(tsq_client_shared(NULL, &client, &err), TSQ_CONFIG, client, "start workers before opening");
-
-    /* A file that nobody had open at the fork works. */
-    own = open_client("child");
-    write_space(own, "of the child");
-    CHECK(count_spaces(own) == 1);
-    WORKS(tsq_client_close(own, &err));
-    tsq_client_free(own);
 
     /* The parent's handles: nothing is written, nothing hangs. */
     memset(&made, 0, sizeof made);

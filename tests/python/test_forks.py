@@ -62,7 +62,6 @@ def child():
     refused(townsquare.shared, townsquare.ConfigError, "start workers before opening")
     refused(lambda: service.spaces.create_space("lost"), townsquare.ClosedError, "start workers before opening")
     refused(client.spaces.get_public_spaces, townsquare.ClosedError, "spawn")
-    write(folder + "/child", "by the child")
 
 in_child(child)
 service.spaces.create_space("by the parent, again", is_public=True)

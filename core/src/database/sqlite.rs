@@ -25,7 +25,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-pub(crate) use self::backup::restore;
+pub(crate) use self::{backup::restore, fork_guard::refuse_forked_child};
 use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
 use super::{
     options::OpenOptions,
