@@ -187,7 +187,7 @@
  *
  * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
  * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
- * TSQ_CONFIG. Other files open. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
+ * TSQ_CONFIG. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
  * tsq_client_free only forgets the handle; do not read with it.
  *
  * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
