@@ -168,6 +168,8 @@ assert len(client.discovery.get_trending_mini_apps()) == 4
 assert [space.name for space in client.spaces.get_public_spaces()] == ["kept"]
 assert townsquare.shared() is shared
 shared.close()
+client.close()
+asyncio.run(aclient.close())
 # A shared client that was closed before the fork stands in no child's way.
 child = os.fork()
 if child == 0:
