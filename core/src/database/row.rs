@@ -6,7 +6,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use jiff::Timestamp;
+#[cfg(feature = "sqlite")]
+use jiff::{civil::DateTime, tz::TimeZone};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
