@@ -26,6 +26,7 @@ use crate::{
     error::{Error, ErrorKind, Operation, Result, operation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
+    storage::Storage,
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -61,6 +62,7 @@ struct CallerServices {
     communities: Communities,
     spaces: Spaces,
     fidgets: Fidgets,
+    storage: Storage,
     discovery: Discovery,
     /// True for handles of `as_user` and `as_service`.
     is_derived: bool,
@@ -152,6 +154,7 @@ impl Client {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope, clock(), limits),
+            storage: Storage::new(),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -261,6 +264,21 @@ impl Client {
     /// ```
     pub fn fidgets(&self) -> &Fidgets {
         &self.0.fidgets
+    }
+
+    /// Files.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// client.storage().upload("assets", "notes/hello.txt", "hello", UploadOptions::new()).await?;
+    /// assert_eq!(client.storage().download("assets", "notes/hello.txt").await?, "hello");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn storage(&self) -> &Storage {
+        &self.0.storage
     }
 
     /// The mini app directory.

@@ -57,6 +57,7 @@
 //! | list and search mini apps | [`Client::discovery`], module [`discovery`] |
 //! | sign up, sign in, manage sessions | [`Client::auth`], module [`auth`] |
 //! | read and change spaces and fidgets | [`Client::spaces`], [`Client::fidgets`], module [`spaces`] |
+//! | read and write files | [`Client::storage`], module [`storage`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | handle errors | [`Error`], module [`error`] |
 #![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
@@ -128,6 +129,7 @@ pub mod auth;
 pub mod communities;
 pub mod discovery;
 pub mod spaces;
+pub mod storage;
 
 // The client over the services, and its other forms.
 mod client;

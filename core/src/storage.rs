@@ -1,0 +1,435 @@
+//! The service for files: bytes with their row, under the policies of their bucket (SPEC 2.8, 4.4, 5.5, 7).
+//!
+//! Invariant: every statement names the policy that it runs under. A file that the caller may not see is treated as
+//! missing. A download gives one version of the file, whole.
+
+mod handler;
+mod reader;
+mod writer;
+
+use std::{fmt, ops::Range, path::Path, time::Duration};
+
+use bytes::Bytes;
+use tokio::io::AsyncRead;
+use uuid::Uuid;
+
+pub use self::{
+    handler::{FileResponse, RequestBody, ResponseBody},
+    reader::FileReader,
+    writer::FileWriter,
+};
+use crate::error::Result;
+pub use crate::model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
+
+/// Operations on files, under the policies of the client's caller.
+#[derive(Clone)]
+pub struct Storage {}
+
+impl Storage {
+    pub(crate) fn new() -> Storage {
+        Storage {}
+    }
+
+    /// Stores a file (SPEC 4.4): the bytes are durable when the call returns.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) for a malformed path, option or, with `verify`, signature; `Unauthorized` (401) for an
+    /// anonymous caller and `Forbidden` (403) for a user whom the policy refuses; `NotFound` (404) for an unknown
+    /// bucket; `TooLarge` (413) over `max_file_size`; `AlreadyExists` (409) without `upsert` if the file exists, and if a
+    /// file and a folder would share a name; `Conflict` (412) if `if_match` names another version.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// let file = client.storage().upload("assets", "images/cat.png", vec![0; 10], UploadOptions::new())?;
+    /// assert_eq!((file.size, file.content_type.as_str()), (10, "image/png"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upload(
+        &self,
+        bucket: &str,
+        path: &str,
+        data: impl Into<Bytes>,
+        options: UploadOptions,
+    ) -> Result<FileInfo> {
+        let _ = (bucket, path, data.into(), options);
+        todo!()
+    }
+
+    /// Stores a file if the caller is the user `user_id` (SPEC 4.4, 5.5). The service may name any user.
+    ///
+    /// # Errors
+    /// `Unauthorized` or `Forbidden` with the message `Unauthorized file upload` for another user. Else as
+    /// [`upload`](Storage::upload).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, user: townsquare::Uuid) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// let path = format!("{user}/homebase");
+    /// client.storage().secure_upload("private", &path, "{}", user, UploadOptions::new())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn secure_upload(
+        &self,
+        bucket: &str,
+        path: &str,
+        data: impl Into<Bytes>,
+        user_id: Uuid,
+        options: UploadOptions,
+    ) -> Result<FileInfo> {
+        let _ = (bucket, path, data.into(), user_id, options);
+        todo!()
+    }
+
+    /// Stores the file `source` of the host, streamed: memory does not grow with the file. Calls `progress` with the
+    /// number of bytes that were read and the size of the source.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if `source` cannot be read. Else as [`upload`](Storage::upload).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// let show = |done, total| println!("{done} of {total}");
+    /// client.storage().upload_from("assets", "videos/tour.mp4", "tour.mp4", UploadOptions::new(), show)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upload_from(
+        &self,
+        bucket: &str,
+        path: &str,
+        source: impl AsRef<Path>,
+        options: UploadOptions,
+        progress: impl FnMut(u64, u64) + Send,
+    ) -> Result<FileInfo> {
+        let _ = (bucket, path, source.as_ref(), options, progress);
+        todo!()
+    }
+
+    /// Stores what `reader` gives until its end, streamed.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if the reader fails. Else as [`upload`](Storage::upload).
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client, file: impl tokio::io::AsyncRead + Send) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// client.storage().upload_reader("assets", "videos/tour.mp4", file, UploadOptions::new()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn upload_reader(
+        &self,
+        bucket: &str,
+        path: &str,
+        reader: impl AsyncRead + Send,
+        options: UploadOptions,
+    ) -> Result<FileInfo> {
+        let _ = (bucket, path, reader, options);
+        todo!()
+    }
+
+    /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
+    ///
+    /// # Errors
+    /// As [`upload`](Storage::upload), except for those that depend on the bytes.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// let mut writer = client.storage().writer("assets", "notes/a.txt", UploadOptions::new()).await?;
+    /// writer.write("one line\n").await?;
+    /// let file = writer.finish().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
+        let _ = (bucket, path, options);
+        todo!()
+    }
+
+    /// Returns the bytes of a file (SPEC 4.4).
+    ///
+    /// # Errors
+    /// `NotFound` (404) if the file does not exist or the caller may not see it.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let bytes = client.storage().download("assets", "images/cat.png")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
+        let _ = (bucket, path);
+        todo!()
+    }
+
+    /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if the start is after the end or beyond the file. Else as [`download`](Storage::download).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let first = client.storage().download_range("assets", "images/cat.png", 0..8)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
+        let _ = (bucket, path, range);
+        todo!()
+    }
+
+    /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
+    /// a failure it is as before. Calls `progress` with the number of bytes that were written and the size.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if `target` cannot be written. Else as [`download`](Storage::download).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// client.storage().download_to("assets", "videos/tour.mp4", "tour.mp4", |_, _| {})?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn download_to(
+        &self,
+        bucket: &str,
+        path: &str,
+        target: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64) + Send,
+    ) -> Result<FileInfo> {
+        let _ = (bucket, path, target.as_ref(), progress);
+        todo!()
+    }
+
+    /// Opens a file for reading. The reader gives one version of the file from beginning to end, also while others
+    /// overwrite or delete it.
+    ///
+    /// # Errors
+    /// As [`download`](Storage::download).
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// let mut reader = client.storage().reader("assets", "videos/tour.mp4").await?;
+    /// while let Some(chunk) = reader.next_chunk().await? {
+    ///     println!("{} bytes", chunk.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
+        let _ = (bucket, path);
+        todo!()
+    }
+
+    /// Removes a file (SPEC 4.4).
+    ///
+    /// # Errors
+    /// `NotFound` (404) if the file does not exist or the caller may not see it; `Unauthorized` (401) or `Forbidden`
+    /// (403) if the caller may not delete it.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// client.storage().delete("assets", "images/cat.png")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn delete(&self, bucket: &str, path: &str) -> Result<()> {
+        let _ = (bucket, path);
+        todo!()
+    }
+
+    /// Returns what is known about a file.
+    ///
+    /// # Errors
+    /// As [`download`](Storage::download).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// println!("{} bytes", client.storage().stat("assets", "images/cat.png")?.size);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
+        let _ = (bucket, path);
+        todo!()
+    }
+
+    /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form).
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) for a limit outside 1 to 1,000; `NotFound` (404) for an unknown bucket.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::ListFiles;
+    ///
+    /// for file in client.storage().list("assets", ListFiles::with_prefix("images/").limit(20))? {
+    ///     println!("{}", file.path);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
+        let _ = (bucket, files);
+        todo!()
+    }
+
+    /// Copies a file within its bucket. The copy has the source's type, cache control and metadata, and the caller as its
+    /// owner.
+    ///
+    /// # Errors
+    /// `NotFound` (404) if the source does not exist or the caller may not see it. Else, for the target, as
+    /// [`upload`](Storage::upload).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::Overwrite;
+    ///
+    /// client.storage().copy("assets", "images/cat.png", "images/cat-2.png", Overwrite::Refuse)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn copy(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
+        let _ = (bucket, source, target, overwrite);
+        todo!()
+    }
+
+    /// Moves a file within its bucket. The file keeps its owner, type, cache control and metadata. `move` in Python and C.
+    ///
+    /// # Errors
+    /// As [`copy`](Storage::copy) and [`delete`](Storage::delete).
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::Overwrite;
+    ///
+    /// client.storage().move_file("assets", "images/cat.png", "images/tom.png", Overwrite::Replace)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn move_file(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
+        let _ = (bucket, source, target, overwrite);
+        todo!()
+    }
+
+    /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
+    /// the caller and ends after `expires_in`, with the caller's right, or with
+    /// [`rotate_url_key`](Storage::rotate_url_key).
+    ///
+    /// # Errors
+    /// As [`download`](Storage::download) for `Get` and as [`upload`](Storage::upload) for `Put`: a URL is only for what
+    /// the caller may do. `InvalidInput` (400) for a time of 0 or over 7 days.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use std::time::Duration;
+    /// use townsquare::storage::UrlMethod;
+    ///
+    /// let hour = Duration::from_secs(3_600);
+    /// let url = client.storage().signed_url("assets", "images/cat.png", UrlMethod::Get, hour)?;
+    /// assert!(url.starts_with("/assets/images/cat.png?"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn signed_url(
+        &self,
+        bucket: &str,
+        path: &str,
+        method: UrlMethod,
+        expires_in: Duration,
+    ) -> Result<String> {
+        let _ = (bucket, path, method, expires_in);
+        todo!()
+    }
+
+    /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
+    ///
+    /// # Errors
+    /// `Unauthorized` or `Forbidden` for every other caller.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// client.as_service().storage().rotate_url_key()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn rotate_url_key(&self) -> Result<()> {
+        todo!()
+    }
+
+    /// Answers an HTTP request for `/BUCKET/PATH`: GET, HEAD, PUT and DELETE. `target` is the request target; the header
+    /// `Authorization: Bearer` names the caller, never the session of this handle. Failures of a request are responses.
+    ///
+    /// # Errors
+    /// `Closed` if the client is closed.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// let response = client.storage().handle_file("GET", "/assets/images/cat.png", &[], "").await?;
+    /// assert_eq!(response.status, 404);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn handle_file(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+        body: impl Into<RequestBody>,
+    ) -> Result<FileResponse> {
+        let _ = (method, target, headers, body.into());
+        todo!()
+    }
+
+    /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8). Returns the number of
+    /// files. Calls `progress` with the number of files that were written and the number of all. Only the service may.
+    ///
+    /// # Errors
+    /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder
+    /// or cannot be written.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let count = client.as_service().storage().export_files("exported", |_, _| {})?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn export_files(&self, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send) -> Result<u64> {
+        let _ = (target.as_ref(), progress);
+        todo!()
+    }
+
+    /// Finishes what a crash left unfinished, removes objects without a row and rows without an object, and reports files
+    /// whose bytes are not of the row's size. Only the service may. [`Client::open`](crate::Client::open) finishes
+    /// unfinished writes too, without looking for orphans.
+    ///
+    /// # Errors
+    /// `Unauthorized` or `Forbidden` for every other caller.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let report = client.as_service().storage().repair()?;
+    /// assert!(report.mismatched.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn repair(&self) -> Result<RepairReport> {
+        todo!()
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage").finish_non_exhaustive()
+    }
+}
