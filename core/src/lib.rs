@@ -113,6 +113,7 @@ mod catalog;
 pub mod config;
 mod policy;
 mod signed_json;
+mod storage_path;
 mod validate;
 
 // One outside system each: the database, the upstream API, threads, and those of callbacks and of the catalog.
