@@ -12,7 +12,7 @@ use super::{
 const ROWS: &[&[&str]] = &[
     &["error", "model", "clock", "large_buffer"],
     &["config", "policy", "validate", "signed_json", "catalog"],
-    &["threads", "callbacks", "catalog_thread", "database", "upstream"],
+    &["threads", "callbacks", "catalog_thread", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "auth"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
@@ -24,6 +24,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("callbacks", "threads", "callbacks run on a pool"),
     ("catalog_thread", "threads", "every thread is started by `threads`"),
     ("database", "threads", "every thread is started by `threads`"),
+    ("objects", "threads", "files are read and written on the blocking pool"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
     ("client", "runtime", "a client owns its runtime"),
