@@ -1,0 +1,99 @@
+//! Signed URLs: they act for their signer without a session, until they end.
+//!
+//! Invariant: the signer's right is judged when a URL is used, by the same policies as a call of the signer. So a URL dies
+//! with the right and with the user, not with the session that signed it. A new key ends every URL.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Storage, handler::Refusal};
+use crate::{
+    database::{CurrentPrincipal, Principal, Statement},
+    error::{Error, ErrorKind, Result},
+    http_file::{Signer, Target, UrlKey, UrlToken},
+    model::UrlMethod,
+    policy::Caller,
+    storage_path::FilePath,
+};
+
+/// The longest time for which a URL may be signed.
+const MAX_TIME: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+static GET_KEY: Statement = Statement::new("SELECT url_key FROM townsquare.database");
+
+static SET_KEY: Statement = Statement::new("UPDATE townsquare.database SET url_key = $1 RETURNING url_key");
+
+static USER_EXISTS: Statement = Statement::new("SELECT users.id FROM users WHERE users.id = $1");
+
+impl Storage {
+    pub(super) async fn sign_url(
+        &self,
+        bucket: &str,
+        path: &str,
+        method: UrlMethod,
+        expires_in: Duration,
+    ) -> Result<String> {
+        if expires_in.is_zero() || expires_in > MAX_TIME {
+            return Err(Error::file(400, "a signed URL is for more than 0 seconds and at most 7 days"));
+        }
+        let path = FilePath::parse(path)?;
+        match method {
+            UrlMethod::Get => drop(self.stat(bucket, path.as_str()).await?),
+            UrlMethod::Put => self.check_write(bucket, &path).await?,
+        }
+        let signer = match self.scope().caller() {
+            Caller::Anonymous => Signer::Anonymous,
+            Caller::User(id) => Signer::User(id),
+            Caller::Service => Signer::Service,
+        };
+        let token = UrlToken { method, signer, expires_at: self.end(expires_in)? };
+        Ok(self.url_key().await?.sign(bucket, path.as_str(), token))
+    }
+
+    /// Replaces the key of signed URLs.
+    pub(super) async fn replace_url_key(&self) -> Result<()> {
+        match self.scope().caller() {
+            Caller::Service => {}
+            Caller::Anonymous => return Err(Error::file(401, "only the service may replace the key of signed URLs")),
+            Caller::User(_) => return Err(Error::file(403, "only the service may replace the key of signed URLs")),
+        }
+        let key = UrlKey::random_hex()?;
+        let replaced = self.scope().execute(&SET_KEY, vec![key.into()], |row| row.get::<String>(0)).await?;
+        replaced.map(drop).ok_or_else(Error::not_found)
+    }
+
+    /// The principal that a signed URL acts for.
+    pub(super) async fn signer(&self, target: &Target, method: UrlMethod) -> Result<CurrentPrincipal, Refusal> {
+        let token = self.url_key().await?.verify(target, self.clock().now());
+        let Some(token) = token.filter(|token| token.method == method) else {
+            return Err(Refusal::invalid_token());
+        };
+        let principal = match token.signer {
+            Signer::Anonymous => Principal::Anonymous,
+            Signer::Service => Principal::Service,
+            Signer::User(id) => {
+                let user = self.service().fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<uuid::Uuid>(0));
+                match user.await? {
+                    Some(id) => Principal::Vouched(id),
+                    None => return Err(Refusal::invalid_token()),
+                }
+            }
+        };
+        Ok(CurrentPrincipal::new(principal))
+    }
+
+    async fn url_key(&self) -> Result<UrlKey> {
+        let text = self.service().fetch_one(&GET_KEY, &[], |row| row.get::<String>(0)).await?;
+        let key = UrlKey::from_hex(&text);
+        key.ok_or_else(|| Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed"))
+    }
+
+    /// The end of a URL that is signed now: whole seconds, and not before `expires_in` is over.
+    fn end(&self, expires_in: Duration) -> Result<Timestamp> {
+        let end = self.clock().now().checked_add(expires_in).ok();
+        let round_up = |end: Timestamp| end.as_second() + i64::from(end.subsec_nanosecond() > 0);
+        let end = end.and_then(|end| Timestamp::from_second(round_up(end)).ok());
+        end.ok_or_else(|| Error::file(400, "the end of the signed URL is out of range"))
+    }
+}
