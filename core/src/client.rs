@@ -26,7 +26,7 @@ use crate::{
     error::{Error, ErrorKind, Operation, Result, operation},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::Storage,
+    storage::{BearerResolver, Storage},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -150,11 +150,12 @@ impl Client {
     fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
+        let bearer = bearer_resolver(&core.accounts);
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
-            fidgets: Fidgets::new(scope, clock(), limits),
-            storage: Storage::new(),
+            fidgets: Fidgets::new(scope.clone(), clock(), limits),
+            storage: Storage::new(scope, clock(), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -417,6 +418,15 @@ impl Drop for Client {
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
     }
+}
+
+/// Finds the principals of the access tokens in HTTP requests.
+fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
+    let accounts = Arc::clone(accounts);
+    BearerResolver::new(move |access_token| {
+        let accounts = Arc::clone(&accounts);
+        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+    })
 }
 
 impl CallerServices {

@@ -5,6 +5,7 @@
 
 mod handler;
 mod reader;
+mod signed_url;
 mod writer;
 
 use std::{fmt, ops::Range, path::Path, time::Duration};
@@ -13,12 +14,17 @@ use bytes::Bytes;
 use tokio::io::AsyncRead;
 use uuid::Uuid;
 
+pub(crate) use self::handler::BearerResolver;
 pub use self::{
     handler::{FileResponse, RequestBody, ResponseBody},
     reader::FileReader,
     writer::FileWriter,
 };
-use crate::error::Result;
+use crate::{
+    clock::Clock,
+    database::{CurrentPrincipal, Principal, Scope},
+    error::{Operation, Result, WithOperation as _, operation},
+};
 pub use crate::{
     model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
     signed_file::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file},
@@ -27,11 +33,38 @@ pub use crate::{
 
 /// Operations on files, under the policies of the client's caller.
 #[derive(Clone)]
-pub struct Storage {}
+pub struct Storage {
+    scope: Scope,
+    clock: Clock,
+    bearer: BearerResolver,
+}
 
 impl Storage {
-    pub(crate) fn new() -> Storage {
-        Storage {}
+    pub(crate) fn new(scope: Scope, clock: Clock, bearer: BearerResolver) -> Storage {
+        Storage { scope, clock, bearer }
+    }
+
+    /// The same storage for another principal.
+    fn for_principal(&self, principal: CurrentPrincipal) -> Storage {
+        Storage { scope: self.scope.for_principal(principal), ..self.clone() }
+    }
+
+    fn service(&self) -> Scope {
+        self.scope.for_principal(CurrentPrincipal::new(Principal::Service))
+    }
+
+    /// The access of a bucket: `spaces`, `private` or `public`.
+    ///
+    /// # Errors
+    /// `NotFound` (404) for an unknown bucket.
+    #[allow(clippy::unused_self, reason = "declared buckets are of the client")]
+    fn access(&self, bucket: &str) -> Result<&'static str> {
+        match bucket {
+            "spaces" => Ok("spaces"),
+            "private" => Ok("private"),
+            "assets" => Ok("public"),
+            _ => Err(crate::error::Error::file(404, "there is no such bucket")),
+        }
     }
 
     /// Stores a file (SPEC 4.4): the bytes are durable when the call returns.
@@ -352,8 +385,7 @@ impl Storage {
         method: UrlMethod,
         expires_in: Duration,
     ) -> Result<String> {
-        let _ = (bucket, path, method, expires_in);
-        todo!()
+        operation(Operation::SignUrl, self.sign_url(bucket, path, method, expires_in)).await
     }
 
     /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
@@ -368,7 +400,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
-        todo!()
+        operation(Operation::RotateUrlKey, self.replace_url_key()).await
     }
 
     /// Answers an HTTP request for `/BUCKET/PATH`: GET, HEAD, PUT and DELETE. `target` is the request target; the header
@@ -391,8 +423,8 @@ impl Storage {
         headers: &[(String, String)],
         body: impl Into<RequestBody>,
     ) -> Result<FileResponse> {
-        let _ = (method, target, headers, body.into());
-        todo!()
+        self.scope.check_open().with_operation(Operation::HandleFile)?;
+        Ok(self.respond(method, target, headers, body.into()).await)
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8). Returns the number of

@@ -11,7 +11,8 @@ use std::fmt;
 
 pub use self::body::{RequestBody, ResponseBody};
 pub(crate) use self::credentials::BearerResolver;
-use self::{credentials::RequestCaller, refusal::Refusal};
+use self::credentials::RequestCaller;
+pub(super) use self::refusal::Refusal;
 use super::{FileReader, Storage, UploadOptions};
 use crate::{
     error::{Error, ErrorKind, Result},

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use uuid::Uuid;
 
 use super::{Storage, handler::Refusal};
 use crate::{
@@ -26,7 +28,38 @@ static SET_KEY: Statement = Statement::new("UPDATE townsquare.database SET url_k
 
 static USER_EXISTS: Statement = Statement::new("SELECT users.id FROM users WHERE users.id = $1");
 
+/// Whether the caller may write a file: an existing one by the policy of its row, a new one by that of the row that it
+/// would get.
+static MAY_WRITE: Statement = Statement::new(
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2)
+     THEN EXISTS (SELECT 1 FROM townsquare.files AS files
+         WHERE files.bucket = $1 AND files.path = $2 AND {files.update})
+     ELSE EXISTS (SELECT 1 FROM (SELECT $3 AS access, $4 AS space_id, $5 AS first_segment, $6 AS owner_id) AS files
+         WHERE {files.insert}) END",
+);
+
 impl Storage {
+    /// Refuses a path that the caller may not write.
+    async fn check_write(&self, bucket: &str, path: &FilePath) -> Result<()> {
+        let access = self.access(bucket)?;
+        let caller = self.scope.caller();
+        let space_id = Uuid::try_parse(path.first_segment()).ok().filter(|_| access == "spaces");
+        let values = [
+            bucket.into(),
+            path.as_str().into(),
+            access.into(),
+            space_id.into(),
+            path.first_segment().into(),
+            caller.id().into(),
+        ];
+        let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
+        match caller {
+            _ if may_write => Ok(()),
+            Caller::Anonymous => Err(Error::file(401, "anonymous callers may not write this path")),
+            Caller::User(_) | Caller::Service => Err(Error::file(403, "the caller may not write this path")),
+        }
+    }
+
     pub(super) async fn sign_url(
         &self,
         bucket: &str,
@@ -42,7 +75,7 @@ impl Storage {
             UrlMethod::Get => drop(self.stat(bucket, path.as_str()).await?),
             UrlMethod::Put => self.check_write(bucket, &path).await?,
         }
-        let signer = match self.scope().caller() {
+        let signer = match self.scope.caller() {
             Caller::Anonymous => Signer::Anonymous,
             Caller::User(id) => Signer::User(id),
             Caller::Service => Signer::Service,
@@ -53,19 +86,21 @@ impl Storage {
 
     /// Replaces the key of signed URLs.
     pub(super) async fn replace_url_key(&self) -> Result<()> {
-        match self.scope().caller() {
+        match self.scope.caller() {
             Caller::Service => {}
             Caller::Anonymous => return Err(Error::file(401, "only the service may replace the key of signed URLs")),
             Caller::User(_) => return Err(Error::file(403, "only the service may replace the key of signed URLs")),
         }
-        let key = UrlKey::random_hex()?;
-        let replaced = self.scope().execute(&SET_KEY, vec![key.into()], |row| row.get::<String>(0)).await?;
+        let mut key = [0; 32];
+        let filled = SystemRandom::new().fill(&mut key);
+        filled.map_err(|_| Error::new(ErrorKind::Internal, "the operating system has no random bytes"))?;
+        let replaced = self.scope.execute(&SET_KEY, vec![hex::encode(key).into()], |row| row.get::<String>(0)).await?;
         replaced.map(drop).ok_or_else(Error::not_found)
     }
 
     /// The principal that a signed URL acts for.
     pub(super) async fn signer(&self, target: &Target, method: UrlMethod) -> Result<CurrentPrincipal, Refusal> {
-        let token = self.url_key().await?.verify(target, self.clock().now());
+        let token = self.url_key().await?.verify(target, self.clock.now());
         let Some(token) = token.filter(|token| token.method == method) else {
             return Err(Refusal::invalid_token());
         };
@@ -73,8 +108,8 @@ impl Storage {
             Signer::Anonymous => Principal::Anonymous,
             Signer::Service => Principal::Service,
             Signer::User(id) => {
-                let user = self.service().fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<uuid::Uuid>(0));
-                match user.await? {
+                let user = self.service().fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<Uuid>(0)).await?;
+                match user {
                     Some(id) => Principal::Vouched(id),
                     None => return Err(Refusal::invalid_token()),
                 }
@@ -91,7 +126,7 @@ impl Storage {
 
     /// The end of a URL that is signed now: whole seconds, and not before `expires_in` is over.
     fn end(&self, expires_in: Duration) -> Result<Timestamp> {
-        let end = self.clock().now().checked_add(expires_in).ok();
+        let end = self.clock.now().checked_add(expires_in).ok();
         let round_up = |end: Timestamp| end.as_second() + i64::from(end.subsec_nanosecond() > 0);
         let end = end.and_then(|end| Timestamp::from_second(round_up(end)).ok());
         end.ok_or_else(|| Error::file(400, "the end of the signed URL is out of range"))

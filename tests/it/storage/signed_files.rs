@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use townsquare::storage::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file};
-use townsquare_tests::{paths::shared_data, skip};
+use townsquare_tests::{paths::shared_data, skip::skip};
 
 #[test]
 fn signed_files_of_another_program_verify_and_are_made_alike() {
     let Some(path) = shared_data("signed-file-vectors.json") else {
-        skip!("signed-file-vectors.json is not beside the workspace");
+        return skip("signed-file-vectors.json is not beside the workspace");
     };
     let vectors: Value = serde_json::from_slice(&std::fs::read(path).expect("the file")).expect("JSON");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();

@@ -67,7 +67,7 @@ impl Storage {
         };
         let token = credentials.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let Some((_, token)) = token else { return Err(Refusal::invalid_token()) };
-        let BearerResolver(resolve) = self.bearer_resolver();
+        let BearerResolver(resolve) = &self.bearer;
         resolve(token.trim().to_owned()).await.map_err(|error| match error.kind() {
             ErrorKind::Unauthorized => Refusal::invalid_token(),
             _ => error.into(),
@@ -78,7 +78,11 @@ impl Storage {
 impl RequestCaller {
     /// Who may cache a file of a bucket.
     pub(super) fn cache_access(&self, bucket: &str) -> Access {
-        if self.is_signed || !self.storage.is_public(bucket) { Access::Private } else { Access::Public }
+        if self.is_signed || !matches!(self.storage.access(bucket), Ok("spaces" | "public")) {
+            Access::Private
+        } else {
+            Access::Public
+        }
     }
 }
 

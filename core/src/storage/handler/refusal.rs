@@ -29,7 +29,7 @@ impl Refusal {
     }
 
     /// The refusal of a request whose token is not valid (RFC 6750, 3.1).
-    pub(super) fn invalid_token() -> Refusal {
+    pub(in crate::storage) fn invalid_token() -> Refusal {
         let mut refusal = Refusal::from(Error::file(401, "the access token or the signature is not valid"));
         refusal.headers = vec![("www-authenticate", "Bearer error=\"invalid_token\"".to_owned())];
         refusal
