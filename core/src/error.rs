@@ -106,6 +106,10 @@ error_kinds! {
     Config, "config";
     /// A fault of the library or of its database.
     Internal, "internal";
+    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    Conflict, "conflict";
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    CursorExpired, "cursor_expired";
 }
 
 /// Declares the operations: variant, name of the method, and the words before ` failed: `.
@@ -189,6 +193,23 @@ operations! {
     VerifyEmail, "verify_email", "Verify email";
     FindUser, "find_user", "Find user";
     SetPassword, "set_password", "Set password";
+    Upload, "upload", "Upload";
+    UploadFrom, "upload_from", "Upload";
+    SecureUpload, "secure_upload", "Upload";
+    OpenWriter, "writer", "Upload";
+    Download, "download", "Download";
+    DownloadTo, "download_to", "Download";
+    OpenReader, "reader", "Download";
+    DeleteFile, "delete", "Delete";
+    StatFile, "stat", "Get file";
+    ListFiles, "list", "List files";
+    CopyFile, "copy", "Copy";
+    MoveFile, "move", "Move";
+    SignUrl, "signed_url", "Sign URL";
+    RotateUrlKey, "rotate_url_key", "Rotate URL key";
+    HandleFile, "handle_file", "Handle file";
+    ExportFiles, "export_files", "Export files";
+    Repair, "repair", "Repair";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
 }
@@ -206,6 +227,24 @@ pub const DATABASE_ERRORS: [(&str, ErrorKind, &str); 4] = [
     ("23502", ErrorKind::FieldMissing, "Required field is missing"),
     ("42P01", ErrorKind::TableMissing, "Database table not found"),
 ];
+
+/// The table of file store errors in SPEC 7: status, kind, message.
+///
+/// ```
+/// use townsquare::{ErrorKind, error::FILE_ERRORS};
+///
+/// assert!(FILE_ERRORS.contains(&(404, ErrorKind::NotFound, "File not found")));
+/// ```
+pub const FILE_ERRORS: [(u16, ErrorKind, &str); 5] = [
+    (400, ErrorKind::InvalidInput, "Invalid file or request"),
+    (401, ErrorKind::Unauthorized, "Unauthorized file access"),
+    (403, ErrorKind::Forbidden, "Forbidden file access"),
+    (404, ErrorKind::NotFound, "File not found"),
+    (413, ErrorKind::TooLarge, "File too large"),
+];
+
+/// The message of `secure_upload` for a user other than the caller (SPEC 5.5).
+const UNAUTHORIZED_UPLOAD: &str = "Unauthorized file upload";
 
 /// SQLSTATE `transaction_resolution_unknown`.
 const OUTCOME_UNKNOWN: &str = "08007";
@@ -295,6 +334,26 @@ impl Error {
             None => Error::new(kind, format!("Database error: {message}")),
         };
         error.with(|inner| inner.code = Some(code))
+    }
+
+    /// A failure of the file store, with the message of SPEC 7. A status in [`FILE_ERRORS`] decides kind and message,
+    /// and `reason` becomes the source. Every other status has the message `Storage error: <reason>`.
+    pub(crate) fn file(status: impl Into<Option<u16>>, reason: impl Into<Cow<'static, str>>) -> Error {
+        let Some(status) = status.into() else {
+            return Error::new(ErrorKind::Internal, "Unknown storage error").caused_by(Reason(reason.into()));
+        };
+        let known = FILE_ERRORS.iter().find(|row| row.0 == status);
+        let error = match known {
+            Some(&(_, kind, message)) => Error::new(kind, message).caused_by(Reason(reason.into())),
+            None => Error::new(kind_of_status(status), format!("Storage error: {}", reason.into())),
+        };
+        error.with(|inner| inner.status = Some(status))
+    }
+
+    /// The error of `secure_upload` for a user other than the caller. Its message stands without prefix (SPEC 5.5).
+    pub(crate) fn unauthorized_upload(is_anonymous: bool) -> Error {
+        let (kind, status) = if is_anonymous { (ErrorKind::Unauthorized, 401) } else { (ErrorKind::Forbidden, 403) };
+        Error::new(kind, UNAUTHORIZED_UPLOAD).with(|inner| inner.status = Some(status))
     }
 
     /// Sets the operation, unless it is already set.
@@ -434,10 +493,35 @@ impl<T> WithOperation for Result<T> {
     }
 }
 
+/// The kind of a file store error whose status is not in [`FILE_ERRORS`].
+fn kind_of_status(status: u16) -> ErrorKind {
+    match status {
+        409 => ErrorKind::AlreadyExists,
+        412 => ErrorKind::Conflict,
+        416 => ErrorKind::InvalidInput,
+        429 => ErrorKind::RateLimited,
+        408 | 502..=504 | 507 => ErrorKind::Unavailable,
+        _ => ErrorKind::Internal,
+    }
+}
+
+/// The reason of a file store error, as its source.
+#[derive(Debug)]
+struct Reason(Cow<'static, str>);
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Reason {}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(operation) = self.0.operation {
-            f.write_str(operation.prefix())?;
+        match self.0.operation {
+            Some(operation) if self.0.message != UNAUTHORIZED_UPLOAD => f.write_str(operation.prefix())?,
+            _ => {}
         }
         f.write_str(&self.0.message)
     }
@@ -486,6 +570,30 @@ mod tests {
         assert_eq!(other.to_string(), "Database error: check failed");
         let none = Error::database(None::<&str>, ErrorKind::Internal, "message of the driver");
         assert_eq!(none.to_string(), "Unknown database error");
+    }
+
+    #[test]
+    fn file_errors_have_the_messages_of_spec_7() {
+        for (status, kind, message) in FILE_ERRORS {
+            let error = Error::file(status, "the reason");
+            assert_eq!((error.kind(), error.message(), error.status()), (kind, message, Some(status)));
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            assert_eq!(source.as_deref(), Some("the reason"));
+        }
+        for (status, kind) in [(409, ErrorKind::AlreadyExists), (412, ErrorKind::Conflict), (500, ErrorKind::Internal)]
+        {
+            let error = Error::file(status, "the reason");
+            assert_eq!((error.kind(), error.message()), (kind, "Storage error: the reason"));
+            assert_eq!(error.status(), Some(status));
+        }
+        assert_eq!(Error::file(None, "the reason").message(), "Unknown storage error");
+    }
+
+    #[test]
+    fn the_error_of_secure_upload_has_no_prefix() {
+        let error = Error::unauthorized_upload(false).with_operation(Operation::SecureUpload);
+        assert_eq!((error.to_string().as_str(), error.status()), ("Unauthorized file upload", Some(403)));
+        assert_eq!(Error::unauthorized_upload(true).kind(), ErrorKind::Unauthorized);
     }
 
     #[test]
