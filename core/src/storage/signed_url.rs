@@ -28,6 +28,11 @@ static SET_KEY: Statement = Statement::new("UPDATE townsquare.database SET url_k
 
 static USER_EXISTS: Statement = Statement::new("SELECT users.id FROM users WHERE users.id = $1");
 
+/// Whether the caller may read a file.
+static MAY_READ: Statement = Statement::new(
+    "SELECT TRUE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.select}",
+);
+
 /// Whether the caller may write a file: an existing one by the policy of its row, a new one by that of the row that it
 /// would get.
 static MAY_WRITE: Statement = Statement::new(
@@ -39,11 +44,21 @@ static MAY_WRITE: Statement = Statement::new(
 );
 
 impl Storage {
+    /// Refuses a file that does not exist or that the caller may not see.
+    async fn check_read(&self, bucket: &str, path: &FilePath) -> Result<()> {
+        self.access(bucket)?;
+        let values = [bucket.into(), path.as_str().into()];
+        let found = self.scope.fetch_optional(&MAY_READ, &values, |_| Ok(())).await?;
+        found.ok_or_else(|| Error::file(404, "there is no such file, or the caller may not see it"))
+    }
+
     /// Refuses a path that the caller may not write.
     async fn check_write(&self, bucket: &str, path: &FilePath) -> Result<()> {
         let access = self.access(bucket)?;
         let caller = self.scope.caller();
-        let space_id = Uuid::try_parse(path.first_segment()).ok().filter(|_| access == "spaces");
+        // Only the canonical form of a space's id names the space.
+        let is_space = |id: &Uuid| access == "spaces" && id.hyphenated().to_string() == path.first_segment();
+        let space_id = Uuid::try_parse(path.first_segment()).ok().filter(is_space);
         let values = [
             bucket.into(),
             path.as_str().into(),
@@ -72,7 +87,7 @@ impl Storage {
         }
         let path = FilePath::parse(path)?;
         match method {
-            UrlMethod::Get => drop(self.stat(bucket, path.as_str()).await?),
+            UrlMethod::Get => self.check_read(bucket, &path).await?,
             UrlMethod::Put => self.check_write(bucket, &path).await?,
         }
         let signer = match self.scope.caller() {
