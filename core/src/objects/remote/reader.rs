@@ -124,6 +124,10 @@ impl RemoteReader {
             }
             error => error.into_error(),
         })?;
+        // Some servers ignore `If-Match`.
+        if found.meta.e_tag != self.etag {
+            return Err(Error::file(503, "the object changed while it was read"));
+        }
         Ok(found.into_stream())
     }
 }
