@@ -114,8 +114,17 @@ async fn respond(
             let _ = std::fs::remove_file(file(request.uri().path()));
         }
     }
+    let is_removal = *request.method() == Method::DELETE;
+    let removed = folder.join(percent_decoded(request.uri().path().trim_start_matches('/')));
     match service.call(request.map(Body::from)).await {
-        Ok(response) => response,
+        Ok(response) => {
+            if is_removal {
+                // S3 has no folders; s3s-fs keeps the empty ones.
+                let above_key = removed.ancestors().skip(1).take_while(|above| above.parent() != Some(folder));
+                let _ = above_key.into_iter().try_for_each(std::fs::remove_dir);
+            }
+            response
+        }
         Err(error) => {
             let mut response = Response::new(Body::from(format!("{error:?}")));
             *response.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
