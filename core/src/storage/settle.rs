@@ -107,9 +107,9 @@ impl StorageCore {
     /// row replaces any other version.
     pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
         let key = key.clone();
-        let work = self.service.write(move |transaction| {
-            Box::pin(async move { finish(transaction, &key, &intent, is_forced).await })
-        });
+        let work = self
+            .service
+            .write(move |transaction| Box::pin(async move { finish(transaction, &key, &intent, is_forced).await }));
         work.await
     }
 
