@@ -196,6 +196,8 @@ impl RequestCaller {
             Ok(bytes) => return self.storage.upload(bucket, path, bytes, options).await,
             Err(body) => body,
         };
+        let length = request.header("content-length")?.and_then(|length| length.parse().ok());
+        self.storage.core.check_size(length.unwrap_or_default())?;
         let mut writer = self.storage.writer(bucket, path, options).await?;
         loop {
             match body.next_chunk().await {
@@ -210,10 +212,13 @@ impl RequestCaller {
     }
 
     async fn delete(&self, request: &Request<'_>) -> Result<FileResponse, Refusal> {
-        if !request.conditions.is_empty() {
-            self.stored_file(request).await?;
-        }
-        self.storage.delete(&request.target.bucket, &request.target.path).await?;
+        let Target { bucket, path, .. } = &request.target;
+        // The version that the conditions were compared with, so that no other write comes between.
+        let version = match request.conditions.is_empty() {
+            true => None,
+            false => self.stored_file(request).await?.map(|old| old.etag),
+        };
+        self.storage.delete_version(bucket, path, version.as_deref()).await?;
         Ok(response(204, Vec::new(), ResponseBody::empty()))
     }
 

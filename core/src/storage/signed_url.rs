@@ -9,14 +9,19 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use uuid::Uuid;
 
-use super::{Storage, handler::Refusal};
+use super::{
+    Storage,
+    buckets::Target as FileTarget,
+    handler::Refusal,
+    put::{Refusal as WriteRefusal, check_values},
+    read::missing,
+};
 use crate::{
     database::{CurrentPrincipal, Principal, Statement},
     error::{Error, ErrorKind, Result},
     http_file::{Signer, Target, UrlKey, UrlToken},
     model::UrlMethod,
     policy::Caller,
-    storage_path::FilePath,
 };
 
 /// The longest time for which a URL may be signed.
@@ -45,34 +50,19 @@ static MAY_WRITE: Statement = Statement::new(
 
 impl Storage {
     /// Refuses a file that does not exist or that the caller may not see.
-    async fn check_read(&self, bucket: &str, path: &FilePath) -> Result<()> {
-        self.access(bucket)?;
-        let values = [bucket.into(), path.as_str().into()];
-        let found = self.scope.fetch_optional(&MAY_READ, &values, |_| Ok(())).await?;
-        found.ok_or_else(|| Error::file(404, "there is no such file, or the caller may not see it"))
+    async fn check_may_read(&self, target: &FileTarget) -> Result<()> {
+        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
+        self.scope.fetch_optional(&MAY_READ, &values, |_| Ok(())).await?.ok_or_else(missing)
     }
 
     /// Refuses a path that the caller may not write.
-    async fn check_write(&self, bucket: &str, path: &FilePath) -> Result<()> {
-        let access = self.access(bucket)?;
+    async fn check_may_write(&self, target: &FileTarget) -> Result<()> {
         let caller = self.scope.caller();
-        // Only the canonical form of a space's id names the space.
-        let is_space = |id: &Uuid| access == "spaces" && id.hyphenated().to_string() == path.first_segment();
-        let space_id = Uuid::try_parse(path.first_segment()).ok().filter(is_space);
-        let values = [
-            bucket.into(),
-            path.as_str().into(),
-            access.into(),
-            space_id.into(),
-            path.first_segment().into(),
-            caller.id().into(),
-        ];
+        let [access, space_id, first_segment, owner_id] = check_values(target, caller.id());
+        let (bucket, path) = (target.bucket.as_str().into(), target.path.as_str().into());
+        let values = [bucket, path, access, space_id, first_segment, owner_id];
         let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
-        match caller {
-            _ if may_write => Ok(()),
-            Caller::Anonymous => Err(Error::file(401, "anonymous callers may not write this path")),
-            Caller::User(_) | Caller::Service => Err(Error::file(403, "the caller may not write this path")),
-        }
+        if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller)) }
     }
 
     pub(super) async fn sign_url(
@@ -85,10 +75,10 @@ impl Storage {
         if expires_in.is_zero() || expires_in > MAX_TIME {
             return Err(Error::file(400, "a signed URL is for more than 0 seconds and at most 7 days"));
         }
-        let path = FilePath::parse(path)?;
+        let target = self.core.buckets.target(bucket, path)?;
         match method {
-            UrlMethod::Get => self.check_read(bucket, &path).await?,
-            UrlMethod::Put => self.check_write(bucket, &path).await?,
+            UrlMethod::Get => self.check_may_read(&target).await?,
+            UrlMethod::Put => self.check_may_write(&target).await?,
         }
         let signer = match self.scope.caller() {
             Caller::Anonymous => Signer::Anonymous,
@@ -96,7 +86,7 @@ impl Storage {
             Caller::Service => Signer::Service,
         };
         let token = UrlToken { method, signer, expires_at: self.end(expires_in)? };
-        Ok(self.url_key().await?.sign(bucket, path.as_str(), token))
+        Ok(self.url_key().await?.sign(bucket, path, token))
     }
 
     /// Replaces the key of signed URLs.
@@ -115,7 +105,7 @@ impl Storage {
 
     /// The principal that a signed URL acts for.
     pub(super) async fn signer(&self, target: &Target, method: UrlMethod) -> Result<CurrentPrincipal, Refusal> {
-        let token = self.url_key().await?.verify(target, self.clock.now());
+        let token = self.url_key().await?.verify(target, self.core.clock.now());
         let Some(token) = token.filter(|token| token.method == method) else {
             return Err(Refusal::invalid_token());
         };
@@ -123,7 +113,8 @@ impl Storage {
             Signer::Anonymous => Principal::Anonymous,
             Signer::Service => Principal::Service,
             Signer::User(id) => {
-                let user = self.service().fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<Uuid>(0)).await?;
+                let user =
+                    self.core.service.fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<Uuid>(0)).await?;
                 match user {
                     Some(id) => Principal::Vouched(id),
                     None => return Err(Refusal::invalid_token()),
@@ -134,14 +125,14 @@ impl Storage {
     }
 
     async fn url_key(&self) -> Result<UrlKey> {
-        let text = self.service().fetch_one(&GET_KEY, &[], |row| row.get::<String>(0)).await?;
+        let text = self.core.service.fetch_one(&GET_KEY, &[], |row| row.get::<String>(0)).await?;
         let key = UrlKey::from_hex(&text);
         key.ok_or_else(|| Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed"))
     }
 
     /// The end of a URL that is signed now: whole seconds, and not before `expires_in` is over.
     fn end(&self, expires_in: Duration) -> Result<Timestamp> {
-        let end = self.clock.now().checked_add(expires_in).ok();
+        let end = self.core.clock.now().checked_add(expires_in).ok();
         let round_up = |end: Timestamp| end.as_second() + i64::from(end.subsec_nanosecond() > 0);
         let end = end.and_then(|end| Timestamp::from_second(round_up(end)).ok());
         end.ok_or_else(|| Error::file(400, "the end of the signed URL is out of range"))

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     http_file::{Access, Target, header},
     model::UrlMethod,
-    storage::Storage,
+    storage::{Storage, buckets::BucketAccess},
 };
 
 /// Finds the principal of an access token. The client provides it, because sessions belong to another service.
@@ -78,11 +78,11 @@ impl Storage {
 impl RequestCaller {
     /// Who may cache a file of a bucket.
     pub(super) fn cache_access(&self, bucket: &str) -> Access {
-        if self.is_signed || !matches!(self.storage.access(bucket), Ok("spaces" | "public")) {
-            Access::Private
-        } else {
-            Access::Public
-        }
+        let is_public = match self.storage.core.buckets.access(bucket) {
+            Ok(BucketAccess::Spaces | BucketAccess::Public) => true,
+            Ok(BucketAccess::Private) | Err(_) => false,
+        };
+        if is_public && !self.is_signed { Access::Public } else { Access::Private }
     }
 }
 
