@@ -148,7 +148,7 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
             }
         })
         .await
@@ -190,7 +190,7 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values.clone(), read).await,
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
             }
         })
         .await
@@ -237,7 +237,7 @@ impl Scope {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.write(&principal, work).await,
+            Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work)).await,
         }
     }
 
