@@ -858,8 +858,6 @@ extern "C" {
 /// Borrows `text`; returns a view that lives as long as `text`.
 tsq_str tsq_str_from(const char *text);
 
-extern int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
-
 /// The version of the loaded library (`0.1.0`); `TSQ_VERSION` is the version of the header.
 ///
 /// Returns a view that lives for ever.

@@ -11,6 +11,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// A function of POSIX; it is no part of the API.
 /// cbindgen:ignore
+#[allow(unused_doc_comments, reason = "cbindgen reads them")]
 #[cfg(unix)]
 unsafe extern "C" {
     fn pthread_atfork(
