@@ -65,7 +65,8 @@ pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blockin
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
-/// for unusable options, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
+/// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
+/// `TSQ_INTERNAL` when the database does not open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_open(
     config: *const tsq_config,
@@ -81,8 +82,8 @@ pub unsafe extern "C" fn tsq_client_open(
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
-/// forked while its parent had the shared client open.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
+/// parent had the shared client open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
     config: *const tsq_config,

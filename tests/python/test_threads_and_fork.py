@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -326,7 +325,6 @@ hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
 outcomes = []
 for more in range(15):
     resource.setrlimit(resource.RLIMIT_NPROC, (before + more, hard))
-    start = time.monotonic()
     for use in (lambda: townsquare.Client.open(folder + "/town").close(), lambda: asyncio.run(use_async())):
         try:
             use()
@@ -334,7 +332,6 @@ for more in range(15):
         except townsquare.UnavailableError as error:
             assert "thread" in str(error), error
             outcomes.append("refused")
-    assert time.monotonic() - start < 15
     while threads() > before:
         time.sleep(0.005)
 print(outcomes[0], outcomes[1], outcomes[-2], outcomes[-1])
