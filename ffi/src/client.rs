@@ -204,10 +204,9 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool {
     // SAFETY: `client` is NULL or live, by the manual.
-    answer(|| {
-        unsafe { handle::borrow(client) }
-            .is_none_or(|handle| handle.forks != forks::count() || handle.client.inner().is_closed())
-    })
+    let handle = unsafe { handle::borrow(client) };
+    let is_closed = |handle: &ProcessClient| handle.forks != forks::count() || handle.client.inner().is_closed();
+    answer(|| handle.is_none_or(is_closed))
 }
 
 /// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is
