@@ -1,6 +1,6 @@
 //! Counts the forks that led to this process, so that a child can tell the handles of its parent.
 //!
-//! Invariant: a call reads one atomic number; it makes no system call. `getpid` costs 0.1 to 0.4 us, a point read 2 us.
+//! Invariant: a call reads one atomic number; it makes no system call.
 
 use std::sync::{
     Once,
