@@ -89,10 +89,11 @@
  * NULL after TSQ_OK, else to an error that you own. Free an error before you pass its variable again. Outputs are set too:
  * to a handle after TSQ_OK (to NULL where a function says so), to NULL after a failure.
  *
- * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the argument.
- * tsq_error_row tells which item of a list failed, tsq_error_column which column has no value.
- * Functions that cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic
- * inside the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed or that it did not return.
+ * A NULL handle, text that is not UTF-8 and a number out of range fail with TSQ_INVALID_INPUT; the message names the
+ * argument. tsq_error_row tells which item of a list failed, tsq_error_column which column has no value. Functions that
+ * cannot fail answer a NULL receiver and an index beyond the end with 0, false, NULL or the absent text. A panic inside
+ * the library becomes TSQ_INTERNAL and a log event; it prints nothing. The library cannot detect a pointer that was freed
+ * or that it did not return.
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
  * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
@@ -107,9 +108,10 @@
  * TSQ_STR("literal") makes one, tsq_str_from(s) makes one of a C string, and TSQ_ARG(text) passes one to printf's "%.*s".
  * {NULL, 0} is the absent text: as an argument "not given", as a result NULL.
  *
- * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and white
- * space is gone. A number that would not come back equal is refused with TSQ_INVALID_INPUT: an integer outside -2^63 to 2^64-1,
- * and a number with a fraction or an exponent that no double holds (1e400, 0.10000000000000000001; 1.10 equals 1.1). The absent text is SQL's NULL; the text null is the JSON value null.
+ * JSON columns store values, not text. Read back, object members are sorted by key, of equal keys the last one stays, and
+ * white space is gone. A number that would not come back equal is refused with TSQ_INVALID_INPUT: an integer outside -2^63
+ * to 2^64-1, and a number with a fraction or an exponent that no double holds (1e400, 0.10000000000000000001; 1.10 equals
+ * 1.1). The absent text is SQL's NULL; the text null is the JSON value null.
  *
  *
  * SIZE LIMITS
@@ -130,12 +132,13 @@
  *
  * TABLES: tsq_spaces_, tsq_fidgets_, tsq_communities_
  *
- * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was lost:
- * with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS, whoever owns
- * the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to row.
+ * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was
+ * lost: with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS,
+ * whoever owns the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to
+ * row.
  *
- * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles of
- * tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
+ * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
+ * of tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
  *
  * Lists have pages by offset, and pages that begin after a row, which stay right while other callers write:
  *
@@ -147,12 +150,14 @@
  *         if (tsq_spaces_get_public_spaces_after(client, 100, last, &next, &err) != TSQ_OK) break;
  *         tsq_space_list_free(page);
  *         page = next;
- *         for (size_t i = 0; i < tsq_space_list_len(page); i++) printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
+ *         for (size_t i = 0; i < tsq_space_list_len(page); i++)
+ *             printf("%.*s\n", TSQ_ARG(tsq_space_list_at(page, i)->name));
  *     } while (tsq_space_list_len(page) == 100);
  *     tsq_space_list_free(page);
  *
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
- * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of one.
+ * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of
+ * one, like a call that creates rows and gives an id for each.
  *
  *
  * SIGN-IN: tsq_auth_
@@ -185,10 +190,10 @@
  * If the system has too few threads, tsq_client_open fails with TSQ_UNAVAILABLE, and so does a later call that needs a
  * thread or memory that the system does not have.
  *
- * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A child
- * forked while a client has a SQLite file open cannot open that file: tsq_client_open and tsq_client_shared fail there with
- * TSQ_CONFIG. In the child, calls that write fail with TSQ_CLOSED, tsq_client_close does nothing, and
- * tsq_client_free only forgets the handle; do not read with it.
+ * A client belongs to the process that opened it. Start workers before opening a client, or spawn them (fork and exec). A
+ * child forked while a client has any SQLite database open opens no database at all: tsq_client_open and tsq_client_shared
+ * fail there with TSQ_CONFIG. In a forked child, calls on a handle of the parent fail with TSQ_CLOSED, tsq_client_close
+ * does nothing, and tsq_client_free only forgets the handle.
  *
  * On ELF systems (Linux, BSD) the shared library stays loaded after dlclose, which is therefore safe at any time. On
  * Windows do not unload it after it was used.
@@ -197,11 +202,12 @@
  * SIGNALS AND exit()
  *
  * The library installs no signal handlers. Its threads block all signals but those of their own faults (SIGSEGV, SIGBUS,
- * SIGFPE, SIGILL, SIGTRAP, SIGSYS). So a host may block signals before or after tsq_client_open and wait for them with sigwait
- * or signalfd, and handlers of the host run on threads of the host only. A thread or process that a callback starts inherits
- * the blocked signals: unblock them there if it needs them. Do not call its functions in a signal handler. A signal does not interrupt a blocking
- * call. A write to a connection that the server closed may raise SIGPIPE: ignore it (signal(SIGPIPE, SIG_IGN)), as any network
- * program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
+ * SIGFPE, SIGILL, SIGTRAP, SIGSYS). So a host may block signals before or after tsq_client_open and wait for them with
+ * sigwait or signalfd, and handlers of the host run on threads of the host only. A thread or process that a callback
+ * starts inherits the blocked signals: unblock them there if it needs them. Do not call its functions in a signal handler.
+ * A signal does not interrupt a blocking call. A write to a connection that the server closed may raise SIGPIPE: ignore it
+ * (signal(SIGPIPE, SIG_IGN)), as any network program does. Where the host limits file sizes (RLIMIT_FSIZE), ignore
+ * SIGXFSZ: writes then fail with TSQ_UNAVAILABLE.
  *
  * A process may call exit() or die at any time: committed writes stay, and the database needs no repair. exit() does not
  * wait for the library's threads, so a callback may run while the host's destructors do: close clients with callbacks
@@ -210,11 +216,11 @@
  *
  * CALLBACKS
  *
- * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library. The
- * calls of one subscription run one at a time and in order. A callback may take its time, call the library, unsubscribe itself
- * and others, free handles, and close handles of tsq_client_as_user and tsq_client_as_service. Views that it receives live
- * until it returns. It must not close an opened client: tsq_client_close inside a callback or a destroy then fails with
- * TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
+ * A callback is a function, its user_data, and a destroy function for the data. Callbacks run on threads of the library.
+ * The calls of one subscription run one at a time and in order. A callback may take its time, call the library,
+ * unsubscribe itself and others, free handles, and close handles of tsq_client_as_user and tsq_client_as_service. Views
+ * that it receives live until it returns. It must not close an opened client: tsq_client_close inside a callback or a
+ * destroy then fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
@@ -232,15 +238,16 @@
  *
  * FILES AND PATHS
  *
- * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so use
- * absolute paths when the host changes its working directory.
+ * Paths are UTF-8 texts. A relative path belongs to the working directory at the time when the library opens the file, so
+ * use absolute paths when the host changes its working directory.
  *
  * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
- * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
- * others may read it.
+ * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns
+ * when others may read it.
  *
- * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
- * on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has it open.
+ * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong
+ * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has
+ * it open.
  *
  * The library contains its own copy of SQLite. Its symbols are hidden in the shared library; a static link conflicts with
  * another SQLite, so a host with its own SQLite links the shared library. The host's SQLite may open any other file. It
@@ -974,7 +981,8 @@ void tsq_config_free(tsq_config *config);
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
-/// for unusable options, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
+/// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
+/// `TSQ_INTERNAL` when the database does not open.
 tsq_status tsq_client_open(const tsq_config *config,
                            tsq_client **out,
                            tsq_error **err);
@@ -984,8 +992,8 @@ tsq_status tsq_client_open(const tsq_config *config,
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
-/// forked while its parent had the shared client open.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
+/// parent had the shared client open.
 tsq_status tsq_client_shared(const tsq_config *config,
                              tsq_client **out,
                              tsq_error **err);
@@ -1039,7 +1047,7 @@ tsq_status tsq_restore(tsq_str source,
 tsq_status tsq_client_close(const tsq_client *client,
                             tsq_error **err);
 
-/// Whether the handle or its client is closed. True for NULL.
+/// Whether the handle or its client is closed. True for NULL, and in a forked child for a handle of its parent.
 ///
 /// Borrows `client`.
 bool tsq_client_is_closed(const tsq_client *client);

@@ -450,8 +450,7 @@ impl Auth {
     /// # Errors
     /// `Closed` on a closed handle; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
     fn require_service(&self) -> Result<()> {
-        self.principal().check_open()?;
-        self.principal().principal().caller().require_service(Table::Users)
+        self.principal().require_service(Table::Users)
     }
 
     /// Runs an operation that hashes a password: runs `prepare`, waits for a hash permit, then runs `work` to completion

@@ -89,7 +89,8 @@ impl Client {
     /// Opens a client. Creates the folder, the database and its tables if they do not exist.
     ///
     /// # Errors
-    /// `Config`, naming the option or the file, for a configuration that cannot work.
+    /// `Config`, naming the option or the file, for a configuration that cannot work, and in a process that was forked
+    /// while its parent had a SQLite database open.
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {

@@ -61,7 +61,7 @@ impl Communities {
     /// ```
     pub async fn save_community_config(&self, community_id: &str, patch: CommunityPatch) -> Result<CommunityConfig> {
         operation(Operation::SaveCommunityConfig, async {
-            self.scope.caller().require_service(Table::CommunityConfigs)?;
+            self.scope.current_principal().require_service(Table::CommunityConfigs)?;
             validate::community_id(community_id)?;
             patch.validate(&self.limits)?;
             let (community_id, now) = (community_id.to_owned(), self.clock.now());
@@ -117,7 +117,7 @@ impl Communities {
         domain_type: DomainType,
     ) -> Result<CommunityDomain> {
         operation(Operation::SaveCommunityDomain, async {
-            self.scope.caller().require_service(Table::CommunityDomains)?;
+            self.scope.current_principal().require_service(Table::CommunityDomains)?;
             validate::community_id(community_id)?;
             let values = vec![
                 Uuid::new_v4().into(),
@@ -145,7 +145,7 @@ impl Communities {
     /// ```
     pub async fn delete_community_domain(&self, domain: &str) -> Result<()> {
         operation(Operation::DeleteCommunityDomain, async {
-            self.scope.caller().require_service(Table::CommunityDomains)?;
+            self.scope.current_principal().require_service(Table::CommunityDomains)?;
             let values = vec![self.required_domain(domain)?.into()];
             let deleted = self.scope.execute(&sql::DELETE_DOMAIN, values, |row| row.get::<Uuid>(0)).await?;
             deleted.map(drop).ok_or_else(Error::not_found)
@@ -170,6 +170,7 @@ impl Communities {
     /// ```
     pub async fn update_navigation(&self, community_id: &str, navigation: Option<Json>) -> Result<CommunityConfig> {
         operation(Operation::UpdateNavigation, async {
+            self.scope.current_principal().check_open()?;
             let caller = self.scope.caller();
             if caller == Caller::Anonymous {
                 return Err(caller.permission_denied(Table::CommunityConfigs));

@@ -16,7 +16,13 @@ mod statement;
 mod transaction;
 mod value;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
@@ -43,6 +49,7 @@ use crate::{
 pub(crate) struct Database {
     engine: Engine,
     clock: Clock,
+    is_closed: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -86,7 +93,7 @@ impl Database {
             #[cfg(not(feature = "postgres"))]
             DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };
-        Ok(Database { engine, clock })
+        Ok(Database { engine, clock, is_closed: Arc::default() })
     }
 
     /// The database as the principal that `principal` holds sees it.
@@ -96,7 +103,12 @@ impl Database {
 
     /// The database as the service sees it: no policy applies.
     pub(crate) fn service(&self) -> Scope {
-        self.scope(CurrentPrincipal::new(Principal::Service))
+        self.scope(self.handle_of(Principal::Service))
+    }
+
+    /// The current principal of a new handle.
+    fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
+        CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
     }
 
     /// Copies a SQLite database to the file `target`. Reads and writes continue meanwhile.
@@ -118,6 +130,7 @@ impl Database {
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
     /// return `Closed`.
     pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
         match &self.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.close(),
@@ -144,6 +157,16 @@ impl Scope {
         self.principal.check_open()
     }
 
+    /// The current principal of this handle.
+    pub(crate) fn current_principal(&self) -> &CurrentPrincipal {
+        &self.principal
+    }
+
+    /// The current principal of a new handle on the same database.
+    pub(crate) fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
+        self.database.handle_of(principal)
+    }
+
     /// Runs a statement that changes nothing and returns its rows.
     ///
     /// On SQLite the statement runs on the calling thread: use it for point reads and short lists, and
@@ -159,7 +182,7 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.fetch(&principal, statement, values, read),
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
             }
         })
         .await
@@ -201,7 +224,7 @@ impl Scope {
                 #[cfg(feature = "sqlite")]
                 Engine::Sqlite(sqlite) => sqlite.scan(principal, statement, values.clone(), read).await,
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(postgres) => postgres.fetch(&principal, statement, values, read).await,
+                Engine::Postgres(postgres) => Box::pin(postgres.fetch(&principal, statement, values, read)).await,
             }
         })
         .await
@@ -248,7 +271,7 @@ impl Scope {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => postgres.write(&principal, work).await,
+            Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work)).await,
         }
     }
 

@@ -244,7 +244,7 @@ impl Discovery {
         loop {
             self.cache.check_open()?;
             let Some(catalog) = self.cache.current() else {
-                self.refresher.load().await?;
+                Box::pin(self.refresher.load()).await?;
                 continue;
             };
             self.refresher.refresh_if_stale(&catalog);
@@ -255,7 +255,7 @@ impl Discovery {
             }
             // Refuses unknown names before a fetch, which costs money.
             catalog.snapshot.filter(selection)?;
-            if let Err(error) = self.refresher.fetch_lists(missing).await {
+            if let Err(error) = Box::pin(self.refresher.fetch_lists(missing)).await {
                 // A missing order is replaced by the default one. Without a network's list the filter cannot be
                 // answered.
                 let is_answerable = catalog.snapshot.missing_lists(Timeframe::default(), selection).is_empty();

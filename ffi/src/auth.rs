@@ -16,10 +16,9 @@ use crate::{
     auth_event::tsq_auth_callback,
     call::{act, produce, produce_if_any, produce_if_wanted},
     callback::{Callback, tsq_destroy},
-    client::tsq_client,
+    client::{self, tsq_client},
     error::tsq_error,
     failure::Failure,
-    handle,
     identities::tsq_identities,
     record::record,
     session::{self, tsq_session},
@@ -36,7 +35,7 @@ use crate::{
 /// `client` is NULL or lives for `'a`.
 unsafe fn auth<'a>(client: *const tsq_client) -> Result<&'a Auth, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.inner().auth())
+    Ok(unsafe { client::usable(client) }?.inner().auth())
 }
 
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
@@ -474,7 +473,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
         let callback = Callback::take(callback, user_data, destroy);
         produce_if_wanted(None, out, err, move || {
             let (callback, auth) = (callback?, auth(client)?);
-            if handle::required(client, "client")?.inner().is_closed() {
+            if client::usable(client)?.inner().is_closed() {
                 return Err(Failure::new(ErrorKind::Closed, "The client is closed"));
             }
             Ok(auth.on_auth_state_change(move |event, session| {

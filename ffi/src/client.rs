@@ -2,9 +2,9 @@
 //!
 //! Invariant: a C handle is one reference to a handle of the core. Closing an opened client closes it for every handle;
 //! closing a handle of another caller closes that handle only. Freeing frees the handle; freeing the last handle closes
-//! the client.
+//! the client. In a forked child every call on a handle of the parent fails with `TSQ_CLOSED`, except closing and freeing.
 
-use townsquare::{Client, Operation, blocking};
+use townsquare::{Client, ErrorKind, Operation, blocking};
 
 use crate::{
     argument,
@@ -13,6 +13,7 @@ use crate::{
     config::{self, tsq_config},
     error::tsq_error,
     failure::Failure,
+    forks,
     guard::{answer, free},
     handle::{self, Handle},
     status::tsq_status,
@@ -25,13 +26,47 @@ pub struct tsq_client {
 }
 
 impl Handle for tsq_client {
-    type Value = blocking::Client;
+    type Value = ProcessClient;
+}
+
+/// A client and the process that opened it.
+pub(crate) struct ProcessClient {
+    client: blocking::Client,
+    forks: u32,
+}
+
+impl From<blocking::Client> for ProcessClient {
+    fn from(client: blocking::Client) -> ProcessClient {
+        forks::watch();
+        ProcessClient { client, forks: forks::count() }
+    }
+}
+
+/// "Borrows": the client of a handle.
+///
+/// # Errors
+/// `InvalidInput` for NULL; `Closed` in a forked child of the process that opened the client.
+///
+/// # Safety
+/// `client` is NULL or lives for `'a`.
+pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blocking::Client, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let handle = unsafe { handle::required(client, "client") }?;
+    if handle.forks == forks::count() {
+        return Ok(&handle.client);
+    }
+    Err(Failure::new(
+        ErrorKind::Closed,
+        "The client was opened before a fork and belongs to the parent process: start workers before opening, or \
+         spawn them",
+    ))
 }
 
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
 /// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
-/// for unusable options, `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the database does not open.
+/// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
+/// `TSQ_INTERNAL` when the database does not open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_open(
     config: *const tsq_config,
@@ -39,7 +74,7 @@ pub unsafe extern "C" fn tsq_client_open(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?)) }
+    unsafe { produce(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?.into())) }
 }
 
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
@@ -47,8 +82,8 @@ pub unsafe extern "C" fn tsq_client_open(
 ///
 /// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
-/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call and in a process that was
-/// forked while its parent had the shared client open.
+/// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
+/// parent had the shared client open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_shared(
     config: *const tsq_config,
@@ -57,10 +92,10 @@ pub unsafe extern "C" fn tsq_client_shared(
 ) -> tsq_status {
     let shared = || {
         if config.is_null() {
-            return Ok(blocking::Client::shared()?);
+            return Ok(blocking::Client::shared()?.into());
         }
         // SAFETY: `config` is live, by the manual.
-        Ok(blocking::Client::shared_with(unsafe { config::snapshot(config) })?)
+        Ok(blocking::Client::shared_with(unsafe { config::snapshot(config) })?.into())
     };
     // SAFETY: the arguments are as the manual requires.
     unsafe { produce(Some(Operation::Open), out, err, shared) }
@@ -77,7 +112,7 @@ pub unsafe extern "C" fn tsq_client_as_service(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(None, out, err, || Ok(handle::required(client, "client")?.inner().as_service().into())) }
+    unsafe { produce(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
 }
 
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
@@ -96,8 +131,9 @@ pub unsafe extern "C" fn tsq_client_as_user(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce(Some(Operation::AsUser), out, err, || {
-            let client = handle::required(client, "client")?.inner();
-            Ok(blocking::wait(client.as_user(argument::text(access_token, "access_token")?))?.into())
+            let client = usable(client)?.inner();
+            Ok(blocking::Client::from(blocking::wait(client.as_user(argument::text(access_token, "access_token")?))?)
+                .into())
         })
     }
 }
@@ -116,7 +152,7 @@ pub unsafe extern "C" fn tsq_client_backup(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::Backup), err, || {
-            let client = handle::required(client, "client")?.inner();
+            let client = usable(client)?.inner();
             Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
         })
     }
@@ -152,7 +188,7 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(None, err, || {
-            let client = handle::required(client, "client")?;
+            let client = &handle::required(client, "client")?.client;
             if callback::is_inside() && !client.inner().is_derived() {
                 return Err(Failure::invalid_input("tsq_client_close was called inside a callback"));
             }
@@ -162,13 +198,15 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
     }
 }
 
-/// Whether the handle or its client is closed. True for NULL.
+/// Whether the handle or its client is closed. True for NULL, and in a forked child for a handle of its parent.
 ///
 /// Borrows `client`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool {
     // SAFETY: `client` is NULL or live, by the manual.
-    answer(|| unsafe { handle::borrow(client) }.is_none_or(|client| client.inner().is_closed()))
+    let handle = unsafe { handle::borrow(client) };
+    let is_closed = |handle: &ProcessClient| handle.forks != forks::count() || handle.client.inner().is_closed();
+    answer(|| handle.is_none_or(is_closed))
 }
 
 /// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is

@@ -7,13 +7,12 @@ use townsquare::{Operation, blocking::wait, communities::Communities};
 use crate::{
     argument,
     call::{act, produce_if_any, produce_if_wanted},
-    client::tsq_client,
+    client::{self, tsq_client},
     community_config::tsq_community_config,
     community_domain::tsq_community_domain,
     community_patch::tsq_community_patch,
     error::tsq_error,
     failure::Failure,
-    handle,
     record::record,
     space_registration::{tsq_new_registration, tsq_space_registration},
     status::tsq_status,
@@ -25,7 +24,7 @@ use crate::{
 /// `client` is NULL or lives for `'a`.
 unsafe fn communities<'a>(client: *const tsq_client) -> Result<&'a Communities, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.inner().communities())
+    Ok(unsafe { client::usable(client) }?.inner().communities())
 }
 
 /// Creates the configuration of a community, or updates it when `community_id` has one. The service only.

@@ -10,7 +10,7 @@ use crate::{
     argument,
     call::{act, produce, produce_if_wanted},
     callback::{Callback, tsq_destroy},
-    client::tsq_client,
+    client::{self, tsq_client},
     discovery_stats::tsq_discovery_stats,
     error::{Report, tsq_error},
     failure::Failure,
@@ -27,7 +27,7 @@ use crate::{
 /// `client` is NULL or lives for `'a`.
 unsafe fn discovery<'a>(client: *const tsq_client) -> Result<blocking::Discovery<'a>, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.discovery())
+    Ok(unsafe { client::usable(client) }?.discovery())
 }
 
 /// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn tsq_discovery_preload(
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
         act(Some(Operation::GetTrendingMiniApps), err, move || {
-            let (callback, client) = (callback?, handle::required(client, "client")?.inner());
+            let (callback, client) = (callback?, client::usable(client)?.inner());
             // Fails on a closed client.
             client.discovery().stats()?;
             let (discovery, runtime) = (client.discovery().clone(), client.runtime().clone());

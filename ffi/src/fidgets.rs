@@ -7,11 +7,10 @@ use townsquare::{Operation, blocking::wait, spaces::Fidgets};
 use crate::{
     argument,
     call::{act, produce, produce_if_wanted},
-    client::tsq_client,
+    client::{self, tsq_client},
     error::tsq_error,
     failure::Failure,
     fidget::{tsq_fidget, tsq_fidget_list},
-    handle,
     new_fidget::{self, tsq_fidget_patch, tsq_new_fidget, tsq_position},
     record::{list, record},
     status::tsq_status,
@@ -22,7 +21,7 @@ use crate::{
 /// `client` is NULL or lives for `'a`.
 unsafe fn fidgets<'a>(client: *const tsq_client) -> Result<&'a Fidgets, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.inner().fidgets())
+    Ok(unsafe { client::usable(client) }?.inner().fidgets())
 }
 
 /// Creates a fidget in a space.

@@ -11,7 +11,7 @@ use townsquare::{
 use crate::{
     argument,
     call::{act, produce, produce_if_wanted},
-    client::tsq_client,
+    client::{self, tsq_client},
     error::tsq_error,
     failure::Failure,
     handle,
@@ -31,7 +31,7 @@ const _: () = assert!(TSQ_DEFAULT_PAGE == DEFAULT_PAGE, "the default page size i
 /// `client` is NULL or lives for `'a`.
 unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.inner().spaces())
+    Ok(unsafe { client::usable(client) }?.inner().spaces())
 }
 
 /// Creates a space. Its owner is the caller; the service may name another owner.

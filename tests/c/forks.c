@@ -14,7 +14,9 @@
 /* A process that hangs is killed by SIGALRM. */
 enum { SECONDS = 120 };
 
-static tsq_client *parents_client, *parents_shared;
+static tsq_client *parents_client, *parents_service, *parents_shared;
+/* The id of a public space of the parent. */
+static char kept_id[64];
 static const char *program;
 
 static void write_space(tsq_client *client, const char *name) {
@@ -35,6 +37,17 @@ static size_t count_spaces(tsq_client *client) {
     count = tsq_space_list_len(list);
     tsq_space_list_free(list);
     return count;
+}
+
+/* Reads the id of a space, and so opens a connection that a child inherits. */
+static void keep_an_id(tsq_client *client) {
+    tsq_space_list *list = NULL;
+    tsq_space *space = NULL;
+    WORKS(tsq_spaces_get_public_spaces(client, 1, 0, &list, &err));
+    snprintf(kept_id, sizeof kept_id, "%.*s", TSQ_ARG(tsq_space_list_at(list, 0)->id));
+    tsq_space_list_free(list);
+    WORKS(tsq_spaces_get_space(client, tsq_str_from(kept_id), &space, &err));
+    tsq_space_free(space);
 }
 
 static tsq_config *config_of(const char *name) {
@@ -63,6 +76,28 @@ static int in_child(void (*body)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+/* Every area refuses a handle of the parent. */
+static void reads_are_refused(tsq_client *client) {
+    tsq_space *space = NULL;
+    tsq_space_list *spaces = NULL;
+    tsq_fidget *fidget = NULL;
+    tsq_session *session = NULL;
+    tsq_discovery_stats *stats = NULL;
+    tsq_mini_apps *apps = NULL;
+    tsq_string *community = NULL;
+    tsq_client *derived = NULL;
+    const char *words = "start workers before opening, or spawn them";
+    FAILS(tsq_spaces_get_space(client, tsq_str_from(kept_id), &space, &err), TSQ_CLOSED, space, words);
+    FAILS(tsq_spaces_get_public_spaces(client, 1, 0, &spaces, &err), TSQ_CLOSED, spaces, words);
+    FAILS(tsq_fidgets_get_fidget(client, tsq_str_from(kept_id), &fidget, &err), TSQ_CLOSED, fidget, words);
+    FAILS(tsq_communities_resolve_community(client, TSQ_STR("town.example"), &community, &err), TSQ_CLOSED, community,
+          words);
+    FAILS(tsq_auth_get_session(client, &session, &err), TSQ_CLOSED, session, words);
+    FAILS(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), NULL, &apps, &err), TSQ_CLOSED, apps, words);
+    FAILS(tsq_discovery_refresh(client, &stats, &err), TSQ_CLOSED, stats, words);
+    FAILS(tsq_client_as_service(client, &derived, &err), TSQ_CLOSED, derived, words);
+}
+
 /* In a child of a process that has `town` and the shared client open. */
 static void child_of_an_open_client(void) {
     tsq_client *client = NULL;
@@ -73,13 +108,18 @@ static void child_of_an_open_client(void) {
     tsq_config_free(config);
     FAILS(tsq_client_shared(NULL, &client, &err), TSQ_CONFIG, client, "start workers before opening");
 
-    /* The parent's handles: nothing is written, nothing hangs. */
+    /* The parent's handles: nothing is read or written, nothing hangs. */
     memset(&made, 0, sizeof made);
     made.name = TSQ_STR("lost");
     FAILS(tsq_spaces_create_space(parents_client, &made, NULL, &err), TSQ_CLOSED, NULL, "fork");
     FAILS(tsq_client_backup(parents_client, TSQ_STR("lost.db"), &err), TSQ_CLOSED, NULL, "fork");
+    reads_are_refused(parents_client);
+    reads_are_refused(parents_service);
+    reads_are_refused(parents_shared);
+    CHECK(tsq_client_is_closed(parents_client) && tsq_client_is_closed(parents_shared));
     WORKS(tsq_client_close(parents_client, &err));
     tsq_client_free(parents_client);
+    tsq_client_free(parents_service);
     tsq_client_free(parents_shared);
 }
 
@@ -133,12 +173,16 @@ int main(int argc, char **argv) {
     WORKS(tsq_client_shared(config, &parents_shared, &err));
     tsq_config_free(config);
     write_space(parents_client, "of the parent");
+    WORKS(tsq_client_as_service(parents_client, &parents_service, &err));
+    keep_an_id(parents_client);
     CHECK(in_child(child_of_an_open_client) == 0);
+    CHECK(!tsq_client_is_closed(parents_client));
     CHECK(in_child(child_by_exec) == 0);
     write_space(parents_client, "of the parent, again");
     CHECK(count_spaces(parents_client) == 4);
     WORKS(tsq_client_close(parents_shared, &err));
     tsq_client_free(parents_shared);
+    tsq_client_free(parents_service);
     WORKS(tsq_client_close(parents_client, &err));
     tsq_client_free(parents_client);
 

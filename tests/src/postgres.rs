@@ -136,13 +136,23 @@ impl Server {
     pub fn new_database(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        self.administrator("postgres").run(&format!("CREATE DATABASE {name} OWNER {APP_ROLE}"));
+        self.run_when_unused(&format!("CREATE DATABASE {name} OWNER {APP_ROLE}"));
         name
     }
 
     /// Drops a database and its connections.
     pub fn drop_database(&self, name: &str) {
-        self.administrator("postgres").run(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        self.run_when_unused(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+    }
+
+    /// Runs a statement that fails while another connection uses its database: the server waits for five seconds only.
+    fn run_when_unused(&self, sql: &str) {
+        let administrator = self.administrator("postgres");
+        wait_until(sql, || match administrator.try_rows(sql) {
+            Ok(_) => true,
+            Err(error) if error.contains("is being accessed by other users") => false,
+            Err(error) => panic!("{sql}: {error}"),
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file
 //! for corruption and dangling references.
 
-use std::{path::PathBuf, process::Command, thread};
+use std::{path::PathBuf, process::Command, thread, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -25,6 +25,9 @@ use crate::{
 
 /// The environment variable that passes the database's URL to child processes.
 const URL: &str = "TOWNSQUARE_TEST_DATABASE";
+
+/// How long the clients of tests wait for a connection to PostgreSQL.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,7 +299,9 @@ impl Drop for TestDatabase {
 }
 
 fn config(url: &str, clock: &ManualClock) -> Config {
-    Config::new().database_url(url).catalog_api_key("").clock(clock.clock())
+    let config = Config::new().database_url(url).catalog_api_key("").clock(clock.clock());
+    // A loaded machine may take long to start a server process for each connection.
+    if url.starts_with("postgres") { config.busy_timeout(CONNECT_TIMEOUT) } else { config }
 }
 
 /// Returns a patch with the four configurations that a new community requires.

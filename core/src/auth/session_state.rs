@@ -43,13 +43,13 @@ struct CurrentSession {
 impl SessionState {
     /// The state of a client's own handle, anonymous at first.
     pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> SessionState {
-        let (principal, current) = (CurrentPrincipal::new(Principal::Anonymous), Mutex::default());
+        let (principal, current) = (accounts.scope().handle_of(Principal::Anonymous), Mutex::default());
         SessionState { accounts, principal, has_fixed_caller: false, file, current }
     }
 
     /// The state of an `as_service` handle.
     pub(super) fn service(accounts: Arc<Accounts>) -> SessionState {
-        let (principal, current) = (CurrentPrincipal::new(Principal::Service), Mutex::default());
+        let (principal, current) = (accounts.scope().handle_of(Principal::Service), Mutex::default());
         SessionState { accounts, principal, has_fixed_caller: true, file: None, current }
     }
 
@@ -59,7 +59,7 @@ impl SessionState {
     /// `Unauthorized` when the session has ended or the access token has expired.
     pub(super) async fn as_user(accounts: Arc<Accounts>, access_token: &str) -> Result<SessionState> {
         let session = accounts.sessions().get_session(access_token).await?;
-        let principal = CurrentPrincipal::new(Principal::User(credential(&session)));
+        let principal = accounts.scope().handle_of(Principal::User(credential(&session)));
         let current = Mutex::new(CurrentSession { session: Some(session), ..CurrentSession::default() });
         Ok(SessionState { accounts, principal, has_fixed_caller: true, file: None, current })
     }

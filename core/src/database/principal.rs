@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::Statement;
 use crate::{
     error::{Error, ErrorKind, Result},
-    policy::Caller,
+    policy::{Caller, Table},
 };
 
 /// The caller of a statement together with its proof. It has no `Debug`, because a credential is a secret.
@@ -42,7 +42,7 @@ pub(crate) struct Credential {
 }
 
 /// The current principal of a handle. Clones share it; sign-in, refresh and sign-out replace it. After
-/// [`close`](CurrentPrincipal::close) no statement runs for it.
+/// [`close`](CurrentPrincipal::close), and after the database is closed, no statement runs for it.
 #[derive(Clone)]
 pub(crate) struct CurrentPrincipal(Arc<PrincipalState>);
 
@@ -51,6 +51,7 @@ struct PrincipalState {
     session_lock: Mutex<()>,
     is_refreshing: AtomicBool,
     is_closed: AtomicBool,
+    is_database_closed: Arc<AtomicBool>,
 }
 
 /// While this guard exists, new statements of the handle wait for the session lock, because the session's access token
@@ -85,13 +86,15 @@ impl Principal {
 }
 
 impl CurrentPrincipal {
-    pub(crate) fn new(principal: Principal) -> CurrentPrincipal {
+    /// The principal of a handle on the database that `is_database_closed` belongs to.
+    pub(super) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
             session_lock: Mutex::default(),
             is_refreshing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
+            is_database_closed,
         }))
     }
 
@@ -105,9 +108,21 @@ impl CurrentPrincipal {
     }
 
     /// # Errors
-    /// `Closed` after [`close`](CurrentPrincipal::close).
+    /// `Closed` after [`close`](CurrentPrincipal::close), and after the database is closed.
     pub(crate) fn check_open(&self) -> Result<()> {
+        if self.0.is_database_closed.load(Ordering::Acquire) {
+            return Err(Error::closed());
+        }
         if self.is_closed() { Err(Error::new(ErrorKind::Closed, "The handle is closed")) } else { Ok(()) }
+    }
+
+    /// Refuses every caller but the service, before any row is read.
+    ///
+    /// # Errors
+    /// `Closed` on a closed handle; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
+    pub(crate) fn require_service(&self, table: Table) -> Result<()> {
+        self.check_open()?;
+        self.principal().caller().require_service(table)
     }
 
     /// Returns the principal as it is, even while a refresh is replacing its access token.

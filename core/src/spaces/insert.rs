@@ -2,7 +2,8 @@
 //!
 //! Invariant: the rows of one call are inserted in one transaction, all or none. Their `created_at` increases by a
 //! microsecond from row to row, so that lists keep their order. An insert with an id and the content of a row that the
-//! caller may change returns that row; any other taken id is `AlreadyExists`, whoever owns the row.
+//! caller may change returns that row; any other taken id is `AlreadyExists`, whoever owns the row. So a call in which
+//! every row has an id of the caller is idempotent.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use crate::{
     clock,
     database::{Read, Scope, Statement, Transaction, Value},
-    error::Result,
+    error::{Error, Result},
     policy::Table,
 };
 
@@ -52,7 +53,7 @@ pub(super) async fn insert_one<T: Send + 'static>(
         return scope.execute(&insert.insert, row.values, read).await?.ok_or_else(|| table.insert_refused());
     }
     let work = scope.write(move |transaction| Box::pin(insert_row(transaction, insert, table, row, read)));
-    work.await
+    work.await.map_err(Error::of_idempotent_call)
 }
 
 /// Inserts rows and returns them in the same order. An error names the index of its row.
@@ -63,6 +64,7 @@ pub(super) async fn insert_all<T: Send + 'static>(
     rows: Vec<NewRow<T>>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
+    let is_idempotent = rows.iter().all(|row| row.given.is_some());
     let work = scope.write(move |transaction| {
         Box::pin(async move {
             let mut inserted = Vec::with_capacity(rows.len());
@@ -73,7 +75,7 @@ pub(super) async fn insert_all<T: Send + 'static>(
             Ok(inserted)
         })
     });
-    work.await
+    work.await.map_err(|error| if is_idempotent { error.of_idempotent_call() } else { error })
 }
 
 async fn insert_row<T>(

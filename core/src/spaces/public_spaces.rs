@@ -252,7 +252,9 @@ mod tests {
         assert!(plan.iter().any(|step| step == seek), "{plan:#?}");
         // Only rows created at the same time are sorted.
         assert!(plan.iter().any(|step| step == "USE TEMP B-TREE FOR LAST TERM OF ORDER BY"), "{plan:#?}");
-        assert!(!plan.iter().any(|step| step.starts_with("SCAN") || step.ends_with("FOR ORDER BY")), "{plan:#?}");
+        // A constant row is a subquery without a table.
+        let scans = |step: &String| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW";
+        assert!(!plan.iter().any(|step| scans(step) || step.ends_with("FOR ORDER BY")), "{plan:#?}");
     }
 
     #[test]

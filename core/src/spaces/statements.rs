@@ -62,14 +62,18 @@ pub(super) static GET_POSITION: Statement = Statement::new(
 // `created_at <= …` alone, so that both engines seek to the place in the index on (is_public, created_at DESC); of the
 // rows created at the same time, the id leaves out those before the place. The row's own time, if the row is still
 // there, is exact also where another program wrote a time that the library cannot represent.
+//
+// PostgreSQL seeks only with both subqueries. It drops `is_public = true`, which the index's predicate implies, and then
+// reads the index from its start: `(SELECT true)` hides the value. Under a policy it uses no condition with COALESCE for
+// an index, because it does not count COALESCE as leakproof: the subquery's result is a parameter.
 pub(super) static GET_PUBLIC_SPACES_AFTER: Statement = Statement::new(
     "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
      FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
-     WHERE spaces.is_public = true AND {spaces.select}
-     AND spaces.created_at <=
-         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1)
-     AND (spaces.id > $2 OR spaces.created_at <
+     WHERE spaces.is_public = true AND spaces.is_public = (SELECT true) AND {spaces.select}
+     AND spaces.created_at <= (SELECT
          coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1))
+     AND (spaces.id > $2 OR spaces.created_at < (SELECT
+         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1)))
      ORDER BY spaces.created_at DESC, spaces.id LIMIT $3",
 );
 

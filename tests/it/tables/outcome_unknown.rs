@@ -1,9 +1,9 @@
 //! Writes on PostgreSQL whose answer is lost (DESIGN 3): the error says so, and does not invite a second row.
 
 use townsquare::{
-    Client, Error, ErrorKind,
+    Client, Error, ErrorKind, Uuid,
     blocking::wait,
-    spaces::{NewSpace, Space},
+    spaces::{NewFidget, NewSpace, Space},
 };
 use townsquare_tests::{
     on_engine,
@@ -34,6 +34,13 @@ fn assert_unknown<T>(result: Result<T, Error>, operation: &str) {
     let sentence = format!("{operation} failed: {SENTENCE}");
     let error = assert_fails(result, ErrorKind::Unavailable, Some("08007"), &sentence);
     assert!(!error.is_retryable(), "{error:?}");
+}
+
+#[track_caller]
+fn assert_unknown_but_retryable<T>(result: Result<T, Error>) {
+    let error = result.map(drop).expect_err("the connection was cut");
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("08007")), "{error:?}");
+    assert!(error.is_retryable(), "{error:?}");
 }
 
 #[track_caller]
@@ -88,6 +95,57 @@ on_engine! { Postgres in postgres;
         proxy.cut("early", Cut::AfterAnswer);
         assert_retryable(wait(service.spaces().create_spaces(two("early"))));
         assert_eq!(count(db, "early"), 0);
+        wait(client.close());
+    }
+
+    fn a_create_with_an_id_whose_commit_is_not_answered_is_retryable(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        let service = client.as_service();
+        let home: Space = wait(service.spaces().create_space(NewSpace::named("home"))).expect("created");
+        for (name, cut, rows) in [("answered", Cut::AfterAnswer, 1), ("unsent", Cut::BeforeRequest, 0)] {
+            let new = NewSpace::named(name).with_id(Uuid::new_v4());
+            proxy.cut("COMMIT", cut);
+            assert_unknown_but_retryable(wait(service.spaces().create_space(new.clone())));
+            assert_eq!(count(db, name), rows, "{name}");
+            let space = wait(service.spaces().create_space(new.clone())).expect("repeated");
+            assert_eq!((Some(space.id), count(db, name)), (new.id, 1), "{name}");
+
+            let new = NewFidget::of_type(name).with_id(Uuid::new_v4());
+            proxy.cut("COMMIT", cut);
+            assert_unknown_but_retryable(wait(service.fidgets().create_fidget(home.id, new.clone())));
+            let fidget = wait(service.fidgets().create_fidget(home.id, new.clone())).expect("repeated");
+            assert_eq!(Some(fidget.id), new.id, "{name}");
+        }
+        assert_eq!(db.raw.count("fidgets"), 2);
+        wait(client.close());
+    }
+
+    fn creates_whose_commit_is_not_answered_are_retryable_if_every_row_has_an_id(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        let service = client.as_service();
+        let home: Space = wait(service.spaces().create_space(NewSpace::named("home"))).expect("created");
+        let with_id = |name: &str| NewSpace::named(name).with_id(Uuid::new_v4());
+        for (name, cut) in [("answered", Cut::AfterAnswer), ("unsent", Cut::BeforeRequest)] {
+            let new = vec![with_id(name), with_id(name)];
+            proxy.cut("COMMIT", cut);
+            assert_unknown_but_retryable(wait(service.spaces().create_spaces(new.clone())));
+            assert_eq!(wait(service.spaces().create_spaces(new)).expect("repeated").len(), 2);
+            assert_eq!(count(db, name), 2, "{name}");
+
+            let new = vec![NewFidget::of_type(name).with_id(Uuid::new_v4())];
+            proxy.cut("COMMIT", cut);
+            assert_unknown_but_retryable(wait(service.fidgets().create_fidgets(home.id, new.clone())));
+            assert_eq!(wait(service.fidgets().create_fidgets(home.id, new)).expect("repeated").len(), 1);
+        }
+        assert_eq!(db.raw.count("fidgets"), 2);
+
+        // One row without an id: repeating the call would insert that row twice.
+        let some = vec![with_id("some"), NewSpace::named("some")];
+        proxy.cut("COMMIT", Cut::AfterAnswer);
+        assert_unknown(wait(service.spaces().create_spaces(some)), "Create spaces");
+        let some = vec![NewFidget::of_type("x").with_id(Uuid::new_v4()), NewFidget::of_type("x")];
+        proxy.cut("COMMIT", Cut::AfterAnswer);
+        assert_unknown(wait(service.fidgets().create_fidgets(home.id, some)), "Create fidgets");
         wait(client.close());
     }
 
