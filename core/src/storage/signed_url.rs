@@ -121,7 +121,7 @@ impl Storage {
                 }
             }
         };
-        Ok(CurrentPrincipal::new(principal))
+        Ok(self.scope.handle_of(principal))
     }
 
     async fn url_key(&self) -> Result<UrlKey> {

@@ -63,7 +63,7 @@ impl Storage {
     async fn bearer(&self, headers: &[(String, String)]) -> Result<CurrentPrincipal, Refusal> {
         let two = |()| Error::file(400, "the request has two headers authorization");
         let Some(credentials) = header(headers, "authorization").map_err(two)? else {
-            return Ok(CurrentPrincipal::new(Principal::Anonymous));
+            return Ok(self.scope.handle_of(Principal::Anonymous));
         };
         let token = credentials.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let Some((_, token)) = token else { return Err(Refusal::invalid_token()) };
