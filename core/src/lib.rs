@@ -112,7 +112,9 @@ mod model;
 mod catalog;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
+mod http_file;
 mod policy;
+mod signed_file;
 mod signed_json;
 mod storage_path;
 mod validate;
