@@ -127,6 +127,8 @@ mod file_response;
 
 mod storage_path;
 
+mod signed_file;
+
 pub use auth::*;
 pub use auth_event::*;
 pub use author::*;
@@ -163,6 +165,7 @@ pub use repair_report::*;
 pub use selection::*;
 pub use session::*;
 pub use sign_out_scope::*;
+pub use signed_file::*;
 pub use space::*;
 pub use space_registration::*;
 pub use spaces::*;
