@@ -8,6 +8,7 @@
 
 #![allow(non_camel_case_types, reason = "the types carry their C names")]
 #![allow(missing_debug_implementations, reason = "Rust code never formats the opaque types of the C API")]
+#![allow(clippy::too_many_arguments, reason = "a function of the C API takes all that it needs")]
 #![allow(clippy::missing_safety_doc, reason = "one contract for all functions: header.md, the manual of the header")]
 
 // Conversions and guards, lowest first: a module imports only modules above it.
