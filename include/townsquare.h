@@ -96,7 +96,7 @@
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
  * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
- * TSQ_FORBIDDEN, for every caller. A call for the service or for holders of a key (tsq_auth_delete_user,
+ * TSQ_FORBIDDEN, for every caller (files: see STORAGE). A call for the service or for holders of a key (tsq_auth_delete_user,
  * tsq_communities_save_...) fails with TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with
  * TSQ_FORBIDDEN for a user. A wrong password, an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
  *
@@ -124,6 +124,9 @@
  *   password                    8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
+ *   file                        option max_file_size, 50 MiB
+ *   path of a file              1,024 bytes; 255 between slashes
+ *   metadata of a file          64 names of 64 characters; 1,024 bytes a value
  *
  * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *
@@ -153,6 +156,78 @@
  *
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
  * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of one.
+ *
+ *
+ * STORAGE: tsq_storage_, tsq_file_
+ *
+ * A file has a bucket and a path in it. Policies decide who may read and write it:
+ *
+ *   bucket              reads               writes
+ *   spaces              every caller        the owner of the space whose id the path begins with
+ *   private             see writes          the user whose id, or whose linked identity key, the path begins with
+ *   assets              every caller        any user a new file; its owner afterwards
+ *   declared public     as in assets        as in assets
+ *   declared private    as in private       as in private
+ *
+ * The option buckets declares further buckets. The service may write everywhere. tsq_space_path_..., tsq_private_path_... and
+ * tsq_asset_path_... make the paths of tabs, homebases and assets.
+ *
+ * A path is UTF-8 in the normal form NFC, of names joined by slashes. No name is empty, "." or ".."; no character is a control
+ * character or a backslash. Case matters. A file and a folder do not share a name. Another path is refused with status 400, never
+ * changed. A bucket is not a folder of the host: no path leads out of it.
+ *
+ * A failure of the file store has an HTTP status, tsq_error_status:
+ *
+ *   status  tsq_status            message
+ *   400     TSQ_INVALID_INPUT     Invalid file or request
+ *   401     TSQ_UNAUTHORIZED      Unauthorized file access
+ *   403     TSQ_FORBIDDEN         Forbidden file access
+ *   404     TSQ_NOT_FOUND         File not found
+ *   409     TSQ_ALREADY_EXISTS    Storage error: ...
+ *   412     TSQ_CONFLICT          Storage error: ...
+ *   413     TSQ_TOO_LARGE         File too large
+ *   507     TSQ_UNAVAILABLE       Storage error: ...
+ *
+ * tsq_error_reason has the exact reason for developers. A file that the caller may not see is not found, also in downloads. Writing
+ * what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with TSQ_FORBIDDEN for a user.
+ *
+ * An upload is durable when the call returns. Until then, and after a failure, every reader gets the old file, whole. Files up to the
+ * option inline_file_limit are in the database, larger ones in the object store; no function shows the difference.
+ *
+ * The etag of a file is new with every write, also of the same bytes. To change a file that others change too, read it, and upload
+ * with its etag as if_match: TSQ_CONFLICT tells that somebody else wrote it since.
+ *
+ * tsq_storage_upload and tsq_storage_download hold the file in memory. For large files there are three ways with bounded memory: a file
+ * of the host (tsq_storage_upload_from, tsq_storage_download_to), callbacks (tsq_storage_upload_stream, tsq_storage_download_stream)
+ * and handles (tsq_file_writer, tsq_file_reader):
+ *
+ *     tsq_file_writer *writer = NULL;
+ *     if (tsq_storage_open_writer(client, TSQ_STR("assets"), TSQ_STR("notes/a.txt"), NULL, &writer, &err) == TSQ_OK &&
+ *         tsq_file_writer_write(writer, TSQ_BYTES("first line\n"), &err) == TSQ_OK &&
+ *         tsq_file_writer_write(writer, TSQ_BYTES("second line\n"), &err) == TSQ_OK) {
+ *         tsq_file_writer_finish(writer, NULL, &err);
+ *     }
+ *     tsq_file_writer_free(writer);
+ *
+ * Without tsq_file_writer_finish, tsq_file_writer_free discards what was written. A reader gives the version of the file that was
+ * there when it was opened, also while others overwrite and delete the file. The host may use a writer or reader on any thread; calls
+ * on one of them run one after the other, those of tsq_file_reader_read_at together.
+ *
+ * tsq_storage_handle_file answers the requests of the host's HTTP server:
+ *
+ *     tsq_file_request request = {0};
+ *     request.method = TSQ_STR("GET");
+ *     request.target = TSQ_STR("/assets/notes/a.txt");
+ *     tsq_file_response *response = NULL;
+ *     if (tsq_storage_handle_file(client, &request, &response, &err) == TSQ_OK) {
+ *         uint8_t buffer[4096];
+ *         size_t length = 0;
+ *         /* send response->status and response->headers, then the body: */
+ *         while (tsq_file_response_read(response, buffer, sizeof buffer, &length, &err) == TSQ_OK && length > 0) send(buffer, length);
+ *     }
+ *     tsq_file_response_free(response);
+ *
+ * tsq_signed_file_... make and check signed files, the format of tabs and private files. They need no client.
  *
  *
  * SIGN-IN: tsq_auth_
@@ -216,6 +291,10 @@
  * until it returns. It must not close an opened client: tsq_client_close inside a callback or a destroy then fails with
  * TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
+ * Callbacks of a transfer (tsq_progress_callback, tsq_read_callback, tsq_write_callback) run during the call that receives them, on
+ * the calling thread or on one of the library, one at a time. They have no destroy. To end the call they return another number than 0:
+ * the call fails with TSQ_CANCELLED and leaves nothing.
+ *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
  * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
@@ -224,7 +303,8 @@
  *
  * LOG
  *
- * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
+ * The library writes nothing to the terminal and no files but the database, large files of the storage and, with
+ * persist_session, the session.
  * tsq_set_log sets a callback for log events of the process: failures that no function returns, such as a background
  * refresh that failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and
  * it must not call the library.
@@ -236,7 +316,7 @@
  * absolute paths when the host changes its working directory.
  *
  * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
- * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns when
+ * companions, backups, the session file and files of the storage with 0600. A folder or a database that exists keeps its mode; the log warns when
  * others may read it.
  *
  * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong together,
@@ -311,6 +391,13 @@
 #define TSQ_STR(literal) (tsq_str{("" literal), sizeof("" literal) - 1})
 #else
 #define TSQ_STR(literal) ((tsq_str){("" literal), sizeof("" literal) - 1})
+#endif
+
+/** The bytes of a string literal, without its NUL, as a `tsq_bytes`. */
+#ifdef __cplusplus
+#define TSQ_BYTES(literal) (tsq_bytes{reinterpret_cast<const uint8_t *>("" literal), sizeof("" literal) - 1})
+#else
+#define TSQ_BYTES(literal) ((tsq_bytes){(const uint8_t *)("" literal), sizeof("" literal) - 1})
 #endif
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
@@ -2063,7 +2150,7 @@ void tsq_file_list_free(tsq_file_list *list);
 ///
 /// Borrows all. Fails with `TSQ_TOO_LARGE` over the option `max_file_size`, `TSQ_UNAVAILABLE` when the disk is full,
 /// `TSQ_INVALID_INPUT` after the writer was finished or aborted. After a failure `tsq_file_writer_finish` fails too.
-tsq_status tsq_file_writer_write(const tsq_file_writer *writer,
+tsq_status tsq_file_writer_write(tsq_file_writer *writer,
                                  tsq_bytes data,
                                  tsq_error **err);
 
@@ -2071,14 +2158,14 @@ tsq_status tsq_file_writer_write(const tsq_file_writer *writer,
 ///
 /// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
 /// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
-tsq_status tsq_file_writer_finish(const tsq_file_writer *writer,
+tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
                                   tsq_file_info **out,
                                   tsq_error **err);
 
 /// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
 ///
 /// Borrows `writer`; NULL is allowed.
-void tsq_file_writer_abort(const tsq_file_writer *writer);
+void tsq_file_writer_abort(tsq_file_writer *writer);
 
 /// Frees a writer; aborts it unless it was finished. Takes `writer`; NULL is allowed.
 void tsq_file_writer_free(tsq_file_writer *writer);
@@ -2093,7 +2180,7 @@ const tsq_file_info *tsq_file_reader_info(const tsq_file_reader *reader);
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
-tsq_status tsq_file_reader_read(const tsq_file_reader *reader,
+tsq_status tsq_file_reader_read(tsq_file_reader *reader,
                                 uint8_t *buffer,
                                 size_t len,
                                 size_t *out,
@@ -2356,7 +2443,7 @@ tsq_status tsq_storage_handle_file(const tsq_client *client,
 ///
 /// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
 /// `TSQ_CLOSED`.
-tsq_status tsq_file_response_read(const tsq_file_response *response,
+tsq_status tsq_file_response_read(tsq_file_response *response,
                                   uint8_t *buffer,
                                   size_t len,
                                   size_t *out,

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn tsq_file_reader_info(reader: *const tsq_file_reader) ->
 /// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_file_reader_read(
-    reader: *const tsq_file_reader,
+    reader: *mut tsq_file_reader,
     buffer: *mut u8,
     len: usize,
     out: *mut usize,
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn tsq_file_reader_read(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         count(Some(Operation::OpenReader), out, err, || {
-            let reader = handle::required(reader, "reader")?;
+            let reader = handle::required(reader.cast_const(), "reader")?;
             let destination = argument::destination(buffer, len, "buffer")?;
             reader.position.write().unwrap_or_else(PoisonError::into_inner).read(&destination)
         })

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn tsq_storage_handle_file(
 /// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_file_response_read(
-    response: *const tsq_file_response,
+    response: *mut tsq_file_response,
     buffer: *mut u8,
     len: usize,
     out: *mut usize,
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn tsq_file_response_read(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         count(Some(Operation::HandleFile), out, err, || {
-            let response = handle::required(response, "response")?.source();
+            let response = handle::required(response.cast_const(), "response")?.source();
             let destination = argument::destination(buffer, len, "buffer")?;
             let mut body = response.body.lock().unwrap_or_else(PoisonError::into_inner);
             let (body, chunk) = &mut *body;

@@ -58,14 +58,14 @@ fn ended() -> Failure {
 /// `TSQ_INVALID_INPUT` after the writer was finished or aborted. After a failure `tsq_file_writer_finish` fails too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_file_writer_write(
-    writer: *const tsq_file_writer,
+    writer: *mut tsq_file_writer,
     data: tsq_bytes,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(Some(Operation::OpenWriter), err, || {
-            let writer = handle::required(writer, "writer")?;
+            let writer = handle::required(writer.cast_const(), "writer")?;
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
             let mut writer = writer.0.lock().unwrap_or_else(PoisonError::into_inner);
             Ok(wait(writer.as_mut().ok_or_else(ended)?.write(data))?)
@@ -79,14 +79,14 @@ pub unsafe extern "C" fn tsq_file_writer_write(
 /// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_file_writer_finish(
-    writer: *const tsq_file_writer,
+    writer: *mut tsq_file_writer,
     out: *mut *mut tsq_file_info,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::OpenWriter), out, err, || {
-            let writer = handle::required(writer, "writer")?.take().ok_or_else(ended)?;
+            let writer = handle::required(writer.cast_const(), "writer")?.take().ok_or_else(ended)?;
             Ok(record(wait(writer.finish())?))
         })
     }
@@ -96,10 +96,10 @@ pub unsafe extern "C" fn tsq_file_writer_finish(
 ///
 /// Borrows `writer`; NULL is allowed.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tsq_file_writer_abort(writer: *const tsq_file_writer) {
+pub unsafe extern "C" fn tsq_file_writer_abort(writer: *mut tsq_file_writer) {
     // SAFETY: `writer` is NULL or live, by the manual.
     unsafe {
-        read(writer, |writer| {
+        read(writer.cast_const(), |writer| {
             if let Some(writer) = writer.take() {
                 wait(writer.abort());
             }
