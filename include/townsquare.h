@@ -222,7 +222,7 @@
  *     if (tsq_storage_handle_file(client, &request, &response, &err) == TSQ_OK) {
  *         uint8_t buffer[4096];
  *         size_t length = 0;
- *         /* send response->status and response->headers, then the body: */
+ *         // send response->status and response->headers, then the body
  *         while (tsq_file_response_read(response, buffer, sizeof buffer, &length, &err) == TSQ_OK && length > 0) send(buffer, length);
  *     }
  *     tsq_file_response_free(response);
