@@ -1075,7 +1075,7 @@ typedef struct {
 /// The response of `tsq_storage_handle_file`. A record (manual, RECORDS) with a body that `tsq_file_response_read` reads;
 /// freed with `tsq_file_response_free`.
 typedef struct {
-    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 416, 500, 503, 507.
+    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
     uint16_t status;
     /// The headers: an array.
     const tsq_http_header *headers;

@@ -8,7 +8,7 @@ static tsq_client *anonymous, *service, *user;
 static kept user_id;
 
 /* Zeroed inputs as static variables, because C spells a zeroed local {0} and C++ {}. */
-static const tsq_upload_options no_options;
+static tsq_upload_options no_options;
 
 static void a_file_is_stored_and_described(void) {
     tsq_file_info *stored = NULL;
