@@ -353,7 +353,6 @@ impl Error {
     }
 
     /// A callback cancelled the call.
-    #[allow(dead_code, reason = "storage will use it")]
     pub(crate) fn cancelled() -> Error {
         Error::new(ErrorKind::Cancelled, "A callback cancelled the call")
     }

@@ -117,19 +117,13 @@ mod policy;
 mod signed_file;
 mod signed_json;
 mod storage_path;
+mod tls;
 mod validate;
 
 // One outside system each: the database, the object store, the upstream API, threads, and those of callbacks and of the catalog.
 mod callbacks;
 mod catalog_thread;
 mod database;
-#[allow(
-    dead_code,
-    unused_variables,
-    clippy::todo,
-    clippy::unused_async,
-    reason = "the storage service, which uses it, is written next"
-)]
 mod objects;
 #[doc(hidden)]
 pub mod threads;

@@ -110,7 +110,7 @@ public:
     /// Discards what was written.
     void abort() noexcept { tsq_file_writer_abort(get()); }
 
-    [[nodiscard]] const tsq_file_writer *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_writer *get() const noexcept { return handle_.get(); }
 
 private:
     Handle handle_;
@@ -169,7 +169,7 @@ public:
         });
     }
 
-    [[nodiscard]] const tsq_file_reader *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_reader *get() const noexcept { return handle_.get(); }
 
 private:
     Handle handle_;

@@ -161,7 +161,7 @@ public:
         }
     }
 
-    [[nodiscard]] const tsq_file_response *get() const noexcept { return handle_.get(); }
+    [[nodiscard]] tsq_file_response *get() const noexcept { return handle_.get(); }
 
 private:
     Handle handle_;
