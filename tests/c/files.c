@@ -201,7 +201,7 @@ static void failures_have_the_statuses_of_the_table(void) {
     tsq_client *client = NULL;
     tsq_buffer *content = NULL;
     tsq_file_info *info = NULL;
-    char path[80];
+    char path[200];
     tsq_str reason;
     REFUSED_FILE(put(user, "assets", "a//b", "x"), TSQ_INVALID_INPUT, 400, NULL, "Upload failed: Invalid file or request");
     CHECK(put(user, "assets", "a//b", "x") == TSQ_INVALID_INPUT);

@@ -449,7 +449,7 @@ static void signed_files_verify_and_decrypt(void) {
     tsq_buffer *content = NULL;
     tsq_buffer *no_content = NULL;
     char forged[2000];
-    kept tab;
+    char tab[200];
     options.file_name = TSQ_STR("Home");
     options.has_timestamp = true;
     options.timestamp = 0;
@@ -466,12 +466,12 @@ static void signed_files_verify_and_decrypt(void) {
     CHECK(!tsq_signed_file_verify(TSQ_STR("{\"publicKey\":\"nounspace\",\"signature\":\"not applicable, machine generated file\"}")));
     CHECK(!tsq_signed_file_verify(TSQ_STR("\xff")));
     verified.verify = true;
-    snprintf(tab.text, sizeof tab.text, "%s/tabs/Home", user_id.text);
-    REFUSED_FILE(tsq_storage_upload(user, TSQ_STR("private"), of(&tab), bytes_of(forged), &verified, NULL, &err), TSQ_INVALID_INPUT, 400, NULL,
+    snprintf(tab, sizeof tab, "%s/tabs/Home", user_id.text);
+    REFUSED_FILE(tsq_storage_upload(user, TSQ_STR("private"), tsq_str_from(tab), bytes_of(forged), &verified, NULL, &err), TSQ_INVALID_INPUT, 400, NULL,
                  "Upload failed: Invalid file or request");
-    CHECK(is_missing(service, "private", tab.text));
-    WORKS(tsq_storage_upload(user, TSQ_STR("private"), of(&tab), bytes_of(tsq_string_view(made).ptr), &verified, NULL, &err));
-    CHECK(holds_text(user, "private", tab.text, tsq_string_view(made).ptr));
+    CHECK(is_missing(service, "private", tab));
+    WORKS(tsq_storage_upload(user, TSQ_STR("private"), tsq_str_from(tab), bytes_of(tsq_string_view(made).ptr), &verified, NULL, &err));
+    CHECK(holds_text(user, "private", tab, tsq_string_view(made).ptr));
     tsq_string_free(made);
 
     WORKS(tsq_signed_file_encrypt(TSQ_BYTES("a\0secret"), tsq_str_from(key), NULL, &made, &err));
@@ -484,7 +484,7 @@ static void signed_files_verify_and_decrypt(void) {
     FAILS(tsq_signed_file_decrypt(TSQ_STR("{"), tsq_str_from(key), &no_content, &err), TSQ_INVALID_INPUT, no_content, "Argument signed is not JSON");
     FAILS(tsq_signed_file_decrypt(absent, tsq_str_from(key), &no_content, &err), TSQ_INVALID_INPUT, no_content, "does not verify");
     options.timestamp = INT64_MAX;
-    FAILS(tsq_signed_file_sign(absent, tsq_str_from(key), &options, &none, &err), TSQ_INVALID_INPUT, none, "Argument timestamp is out of range");
+    FAILS(tsq_signed_file_sign(absent, tsq_str_from(key), &options, &none, &err), TSQ_INVALID_INPUT, none, "Argument options.timestamp is out of range");
     CHECK(tsq_signed_file_sign(absent, TSQ_STR("0102"), NULL, &none, &err) == TSQ_INVALID_INPUT && none == NULL);
     CHECK(!strstr(tsq_error_text(err).ptr, "0102"));
     tsq_error_free(err);
