@@ -102,6 +102,8 @@ programs! {
         streamed_files_from_c = C11 Off,
         streamed_files_from_c_under_sanitizers = C11 AddressAndUndefined,
         streamed_files_from_c_as_cpp = Cpp17 Off;
+    "files_large.c" in Empty:
+        a_large_file_from_c_uses_little_memory = C11 Off;
     "files_policies.c" in Empty:
         policies_of_files_from_c = C11 Off,
         policies_of_files_from_c_under_sanitizers = C11 AddressAndUndefined,
