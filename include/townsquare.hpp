@@ -1,10 +1,11 @@
 // townsquare for C++17: townsquare.h in RAII types. The manual is at the head of townsquare.h. In addition:
 //
 //   - failures are thrown as townsquare::Error; its what() is the whole sentence;
-//   - Config, Client, Subscription, Owned<Space>, the lists and other results own their handle and can only be moved;
-//   - MiniApp, Space, Fidget, Owner, Author, User, Session and every std::string_view are views: they live as long as the
-//     owner that they were read from. Discovery, Auth, Spaces, Fidgets and Communities are views of their Client. Reading
-//     a view from a temporary owner does not compile: name the owner first;
+//   - Config, Client, Subscription, Owned<Space>, Buffer, FileReader, FileWriter, the lists and other results own their
+//     handle and can only be moved;
+//   - MiniApp, Space, Fidget, FileInfo, Owner, Author, User, Session and every std::string_view are views: they live as long
+//     as the owner that they were read from. Discovery, Auth, Spaces, Fidgets, Communities and Storage are views of their
+//     Client. Reading a view from a temporary owner does not compile: name the owner first;
 //   - every method may be called from any thread; a moved-from object may only be assigned to or destroyed.
 //
 //     const townsquare::Client client;
@@ -23,6 +24,7 @@
 #include <townsquare/communities.hpp>
 #include <townsquare/discovery.hpp>
 #include <townsquare/spaces.hpp>
+#include <townsquare/storage.hpp>
 
 namespace townsquare {
 
@@ -106,6 +108,8 @@ public:
     Fidgets fidgets() const && = delete;
     [[nodiscard]] Communities communities() const & noexcept { return Communities(get()); }
     Communities communities() const && = delete;
+    [[nodiscard]] Storage storage() const & noexcept { return Storage(get()); }
+    Storage storage() const && = delete;
 
     [[nodiscard]] tsq_client *get() const noexcept { return handle_.get(); }
 

@@ -119,6 +119,8 @@ error_kinds! {
     Conflict, "conflict";
     /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
     CursorExpired, "cursor_expired";
+    /// A callback of the program cancelled the call.
+    Cancelled, "cancelled";
 }
 
 /// Declares the operations: variant, name of the method, and the words before ` failed: `.
@@ -357,6 +359,11 @@ impl Error {
             None => Error::new(kind_of_status(status), format!("Storage error: {}", reason.into())),
         };
         error.with(|inner| inner.status = Some(status))
+    }
+
+    /// A callback cancelled the call.
+    pub(crate) fn cancelled() -> Error {
+        Error::new(ErrorKind::Cancelled, "A callback cancelled the call")
     }
 
     /// The error of `secure_upload` for a user other than the caller. Its message stands without prefix (SPEC 5.5).

@@ -24,7 +24,7 @@ mod writer;
 use std::{
     fmt,
     future::poll_fn,
-    ops::Range,
+    ops::{ControlFlow, Range},
     path::Path,
     pin::{Pin, pin},
     sync::Arc,
@@ -40,7 +40,7 @@ pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
 pub(crate) use self::handler::BearerResolver;
 use self::{
-    host_file::{SourceFile, TargetFile},
+    host_file::{SourceFile, TargetFile, check_progress},
     put::Refusal,
     read::missing,
     statements as sql,
@@ -152,16 +152,21 @@ impl Storage {
     }
 
     /// Stores the file `source` of the host, streamed: memory does not grow with the file. Calls `progress` with the
-    /// number of bytes that were read and the size of the source.
+    /// number of bytes that were read and the size of the source; `Break` cancels the upload and leaves nothing.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `source` cannot be read. Else as [`upload`](Storage::upload).
+    /// `InvalidInput` (400) if `source` cannot be read; `Cancelled` if `progress` breaks. Else as
+    /// [`upload`](Storage::upload).
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use std::ops::ControlFlow;
     /// use townsquare::storage::UploadOptions;
     ///
-    /// let show = |done, total| println!("{done} of {total}");
+    /// let show = |done, total| {
+    ///     println!("{done} of {total}");
+    ///     ControlFlow::Continue(())
+    /// };
     /// client.storage().upload_from("assets", "videos/tour.mp4", "tour.mp4", UploadOptions::new(), show)?;
     /// # Ok(())
     /// # }
@@ -172,7 +177,7 @@ impl Storage {
         path: &str,
         source: impl AsRef<Path>,
         options: UploadOptions,
-        progress: impl FnMut(u64, u64) + Send,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
         operation(Operation::UploadFrom, async {
@@ -188,7 +193,7 @@ impl Storage {
                 }
                 done += chunk.len() as u64;
                 writer.append(chunk).await?;
-                progress(done, source.size.max(done));
+                check_progress(progress(done, source.size.max(done)))?;
             }
         })
         .await
@@ -282,14 +287,19 @@ impl Storage {
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
-    /// a failure it is as before. Calls `progress` with the number of bytes that were written and the size.
+    /// a failure it is as before. Calls `progress` with the number of bytes that were written and the size; `Break` cancels
+    /// the download.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `target` cannot be written. Else as [`download`](Storage::download).
+    /// `InvalidInput` (400) if `target` cannot be written; `Cancelled` if `progress` breaks. Else as
+    /// [`download`](Storage::download).
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// client.storage().download_to("assets", "videos/tour.mp4", "tour.mp4", |_, _| {})?;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let go_on = |_, _| ControlFlow::Continue(());
+    /// client.storage().download_to("assets", "videos/tour.mp4", "tour.mp4", go_on)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -298,7 +308,7 @@ impl Storage {
         bucket: &str,
         path: &str,
         target: impl AsRef<Path>,
-        progress: impl FnMut(u64, u64) + Send,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<FileInfo> {
         let mut progress = progress;
         operation(Operation::DownloadTo, async {
@@ -309,7 +319,7 @@ impl Storage {
             while let Some(chunk) = reader.next_chunk().await? {
                 done += chunk.len() as u64;
                 written.write(pool, chunk).await?;
-                progress(done, size);
+                check_progress(progress(done, size))?;
             }
             written.install(pool).await?;
             Ok(reader.info().clone())
@@ -496,19 +506,27 @@ impl Storage {
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8). Returns the number of
-    /// files. Calls `progress` with the number of files that were written and the number of all. Only the service may.
+    /// files. Calls `progress` with the number of files that were written and the number of all; `Break` cancels the export
+    /// and leaves the files written so far. Only the service may.
     ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder
-    /// or cannot be written.
+    /// or cannot be written; `Cancelled` if `progress` breaks.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let count = client.as_service().storage().export_files("exported", |_, _| {})?;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let go_on = |_, _| ControlFlow::Continue(());
+    /// let count = client.as_service().storage().export_files("exported", go_on)?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn export_files(&self, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send) -> Result<u64> {
+    pub async fn export_files(
+        &self,
+        target: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<u64> {
         operation(Operation::ExportFiles, self.export(target.as_ref(), progress)).await
     }
 

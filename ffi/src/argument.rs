@@ -3,7 +3,7 @@
 //! Invariant: text is checked to be UTF-8 before the core sees it, and each failure names the argument. Whether a value
 //! is allowed is the core's decision.
 
-use std::{slice, str};
+use std::{mem::MaybeUninit, ptr, slice, str};
 
 use townsquare::{Json, Uuid, spaces::parse_json};
 
@@ -130,6 +130,36 @@ pub(crate) unsafe fn structures<T, R>(
     let items = unsafe { array(items, len, argument) }?.iter().enumerate();
     let inside = |index, failure: Failure| failure.inside(&format!("{argument}[{index}]")).at_row(index);
     items.map(|(index, item)| read(item).map_err(|failure| inside(index, failure))).collect()
+}
+
+/// Memory of C that receives bytes. It may be uninitialised.
+pub(crate) struct Destination {
+    first: *mut u8,
+    len: usize,
+}
+
+impl Destination {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the first bytes of `source` that fit, and returns their number.
+    pub(crate) fn fill(&self, source: &[u8]) -> usize {
+        let fits = source.len().min(self.len);
+        // SAFETY: `first` is writable for `len` bytes by the promise of `destination`; nothing in Rust refers to them.
+        unsafe { self.first.copy_from_nonoverlapping(source.as_ptr(), fits) };
+        fits
+    }
+}
+
+/// Memory that receives bytes.
+///
+/// # Safety
+/// `first` is NULL or writable for `len` bytes as long as the result is used.
+pub(crate) unsafe fn destination(first: *mut u8, len: usize, argument: &str) -> Result<Destination, Failure> {
+    // SAFETY: the caller's promise; only the address and the length are checked, as those of readable memory.
+    unsafe { array(first.cast_const().cast::<MaybeUninit<u8>>(), len, argument) }?;
+    Ok(Destination { first: if len == 0 { ptr::dangling_mut() } else { first }, len })
 }
 
 /// A slice of C's memory.

@@ -90,6 +90,34 @@ pub(crate) unsafe fn produce_if_any<H: Handle>(
     unsafe { deliver(operation, out, err, body) }
 }
 
+/// Runs a body that returns a number and writes it to `*out`, or zero after a failure. A NULL `out` is an error, and the
+/// body does not run.
+///
+/// # Safety
+/// `out` and `err` are NULL or writable.
+pub(crate) unsafe fn count<N: Default>(
+    operation: Option<Operation>,
+    out: *mut N,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce() -> Result<N, Failure>,
+) -> tsq_status {
+    let mut counted = N::default();
+    let body = || {
+        if out.is_null() {
+            return Err(Failure::null("out"));
+        }
+        counted = body()?;
+        Ok(())
+    };
+    // SAFETY: the caller's promise, passed on.
+    let status = unsafe { act(operation, err, body) };
+    if !out.is_null() {
+        // SAFETY: not NULL, so writable by the caller's promise.
+        unsafe { out.write(counted) };
+    }
+    status
+}
+
 /// Runs a body that may return a value. Writes the value, or NULL, to `*out` unless `out` is NULL.
 ///
 /// # Safety

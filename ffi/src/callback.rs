@@ -62,8 +62,8 @@ impl<F: Copy> Callback<F> {
     }
 
     /// Calls `call` with the function and its data.
-    pub(crate) fn call(&self, call: impl FnOnce(F, *mut c_void)) {
-        run_inside(|| call(self.function, self.data.pointer));
+    pub(crate) fn call<R>(&self, call: impl FnOnce(F, *mut c_void) -> R) -> R {
+        run_inside(|| call(self.function, self.data.pointer))
     }
 }
 

@@ -4,7 +4,7 @@
 //! crate (NULL, text that is not UTF-8) read like the core's errors: same kinds, same sentence with the operation's
 //! prefix.
 
-use std::time::Duration;
+use std::{error::Error as StdError, time::Duration};
 
 use townsquare::{Error, ErrorKind, Operation};
 
@@ -34,6 +34,7 @@ pub(crate) struct Report {
     message_at: usize,
     code: Option<Box<str>>,
     status: Option<u16>,
+    reason: Option<Box<str>>,
     retry_after: Option<Duration>,
     row: Option<usize>,
     column: Option<Box<str>>,
@@ -51,15 +52,24 @@ impl Report {
             }
             Failure::Boundary { message, row, .. } => (None, message, row),
         };
-        let operation = core.as_ref().and_then(Error::operation).or(operation);
-        let prefix = operation.map_or("", Operation::prefix);
+        let named = core.as_ref().filter(|error| error.operation().is_some());
+        // The core knows which sentences stand without a prefix.
+        let text =
+            named.map_or_else(|| format!("{}{message}", operation.map_or("", Operation::prefix)), ToString::to_string);
+        let operation = named.and_then(Error::operation).or(operation);
+        let status = core.as_ref().and_then(Error::status);
         Report {
             kind,
             operation,
-            message_at: prefix.len(),
-            text: Terminated::new(format!("{prefix}{message}")),
+            message_at: text.len().saturating_sub(message.len()),
+            text: Terminated::new(text),
             code: core.as_ref().and_then(Error::code).map(Into::into),
-            status: core.as_ref().and_then(Error::status),
+            status,
+            reason: core
+                .as_ref()
+                .filter(|_| status.is_some())
+                .and_then(StdError::source)
+                .map(|reason| reason.to_string().into()),
             retry_after: core.as_ref().and_then(Error::retry_after),
             row,
             column: core.as_ref().and_then(Error::column).map(Into::into),
@@ -125,6 +135,16 @@ pub unsafe extern "C" fn tsq_error_code(error: *const tsq_error) -> tsq_str {
 pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error, out: *mut u16) -> bool {
     // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
     unsafe { read_optional(error, out, |report| report.status) }
+}
+
+/// The exact reason of a failure of the file store, for developers: `segment 2 of the path is empty`. Absent for other
+/// failures, and when `tsq_error_text` says it.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_reason(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.reason.as_deref())) }
 }
 
 /// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and

@@ -32,6 +32,11 @@ impl Failure {
         Failure::new(ErrorKind::InvalidInput, message)
     }
 
+    /// A callback of the host cancelled the call.
+    pub(crate) fn cancelled() -> Failure {
+        Failure::new(ErrorKind::Cancelled, "A callback cancelled the call")
+    }
+
     pub(crate) fn internal(message: impl Into<String>) -> Failure {
         Failure::new(ErrorKind::Internal, message)
     }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     handle::{self, Handle},
-    text::tsq_str,
+    text::{tsq_bytes, tsq_str},
 };
 
 /// A type with an answer for a NULL receiver, an index beyond the end, and a panic.
@@ -22,7 +22,7 @@ macro_rules! safe {
 
 safe! {
     () => (), bool => false, Option<townsquare::ErrorKind> => None, u64 => 0, i64 => 0, usize => 0,
-    tsq_str => tsq_str::ABSENT,
+    tsq_str => tsq_str::ABSENT, tsq_bytes => tsq_bytes::EMPTY,
 }
 
 impl<T> Safe for *const T {

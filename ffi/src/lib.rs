@@ -8,6 +8,7 @@
 
 #![allow(non_camel_case_types, reason = "the types carry their C names")]
 #![allow(missing_debug_implementations, reason = "Rust code never formats the opaque types of the C API")]
+#![allow(clippy::too_many_arguments, reason = "a function of the C API takes all that it needs")]
 #![allow(clippy::missing_safety_doc, reason = "one contract for all functions: header.md, the manual of the header")]
 
 // Conversions and guards, lowest first: a module imports only modules above it.
@@ -28,6 +29,8 @@ mod guard;
 
 mod string;
 
+mod buffer;
+
 mod error;
 
 mod call;
@@ -39,6 +42,8 @@ mod change;
 mod record;
 
 mod callback;
+
+mod progress;
 
 // One C noun a file.
 mod log;
@@ -103,9 +108,34 @@ mod community_patch;
 
 mod communities;
 
+mod file_info;
+
+mod upload_options;
+
+mod overwrite;
+
+mod url_method;
+
+mod file_writer;
+
+mod file_reader;
+
+mod repair_report;
+
+mod storage;
+
+mod transfer;
+
+mod file_response;
+
+mod storage_path;
+
+mod signed_file;
+
 pub use auth::*;
 pub use auth_event::*;
 pub use author::*;
+pub use buffer::*;
 pub use callback::*;
 pub use change::*;
 pub use client::*;
@@ -119,6 +149,10 @@ pub use discovery_stats::*;
 pub use error::*;
 pub use fidget::*;
 pub use fidgets::*;
+pub use file_info::*;
+pub use file_reader::*;
+pub use file_response::*;
+pub use file_writer::*;
 pub use http_response::*;
 pub use identities::*;
 pub use identity_claim::*;
@@ -127,17 +161,26 @@ pub use mini_app::*;
 pub use mini_apps::*;
 pub use new_fidget::*;
 pub use new_space::*;
+pub use overwrite::*;
 pub use owner::*;
+pub use progress::*;
+pub use repair_report::*;
 pub use selection::*;
 pub use session::*;
 pub use sign_out_scope::*;
+pub use signed_file::*;
 pub use space::*;
 pub use space_registration::*;
 pub use spaces::*;
 pub use status::*;
+pub use storage::*;
+pub use storage_path::*;
 pub use string::*;
 pub use subscription::*;
 pub use text::*;
+pub use transfer::*;
+pub use upload_options::*;
+pub use url_method::*;
 pub use user::*;
 pub use user_patch::*;
 pub use version::*;

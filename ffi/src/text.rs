@@ -35,6 +35,10 @@ impl tsq_str {
     pub(crate) const ABSENT: tsq_str = tsq_str { ptr: ptr::null(), len: 0 };
 }
 
+impl tsq_bytes {
+    pub(crate) const EMPTY: tsq_bytes = tsq_bytes { ptr: ptr::null(), len: 0 };
+}
+
 /// A view of `text`.
 pub(crate) fn view(text: &str) -> tsq_str {
     tsq_str { ptr: text.as_ptr().cast(), len: text.len() }

@@ -78,6 +78,8 @@ public:
         std::uint16_t status = 0;
         return tsq_error_status(error_.get(), &status) ? std::optional(status) : std::nullopt;
     }
+    /// The exact reason of a failure of the file store; empty for other failures.
+    [[nodiscard]] std::string_view reason() const noexcept { return detail::view(tsq_error_reason(error_.get())); }
     /// How long to wait before another try.
     [[nodiscard]] std::optional<std::chrono::milliseconds> retry_after() const noexcept {
         std::uint64_t wait = 0;

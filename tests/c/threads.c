@@ -54,6 +54,55 @@ static counter loads;
 static int races;
 static int is_racing;
 
+/* Larger than the option inline_file_limit. */
+enum { LARGE = 100000 };
+
+static uint8_t large[LARGE];
+
+static int32_t count_progress(uint64_t done, uint64_t total, void *user_data) {
+    *(int *)user_data += done <= total;
+    return 0;
+}
+
+/* All threads write to the same two files, which change whole. Returns 0 on success. */
+static int store_and_read(const tsq_client *service, const tsq_client *client) {
+    static const tsq_str assets = {"assets", 6}, small_path = {"small", 5}, large_path = {"large", 5};
+    tsq_file_info *info = NULL;
+    tsq_buffer *content = NULL;
+    tsq_file_writer *writer = NULL;
+    tsq_file_reader *reader = NULL;
+    uint8_t byte = 1;
+    size_t read = 0;
+    int progress = 0;
+    char target[4096];
+    int wrong = tsq_storage_upload(service, assets, small_path, TSQ_BYTES("small"), NULL, &info, NULL) != TSQ_OK;
+    if (info != NULL) {
+        IS_FROM_LIBRARY(info->path);
+        wrong += !is(info->path, "small");
+    }
+    tsq_file_info_free(info);
+    wrong += tsq_storage_download(client, assets, small_path, &content, NULL) != TSQ_OK;
+    wrong += tsq_buffer_view(content).len != 5;
+    tsq_buffer_free(content);
+    wrong += tsq_storage_open_writer(service, assets, large_path, NULL, &writer, NULL) != TSQ_OK;
+    for (int half = 0; half < 2; half++) {
+        tsq_bytes bytes;
+        bytes.ptr = large;
+        bytes.len = LARGE / 2;
+        wrong += tsq_file_writer_write(writer, bytes, NULL) != TSQ_OK;
+    }
+    wrong += tsq_file_writer_finish(writer, NULL, NULL) != TSQ_OK;
+    tsq_file_writer_free(writer);
+    wrong += tsq_storage_open_reader(client, assets, large_path, &reader, NULL) != TSQ_OK;
+    wrong += tsq_file_reader_read_at(reader, LARGE - 1, &byte, 1, &read, NULL) != TSQ_OK;
+    wrong += read != 1;
+    tsq_file_reader_free(reader);
+    /* A name of its own for each thread. */
+    snprintf(target, sizeof target, "%s/%p", folder, (void *)&byte);
+    wrong += tsq_storage_download_to(client, assets, large_path, tsq_str_from(target), count_progress, &progress, NULL, NULL) != TSQ_OK;
+    return wrong + (progress == 0);
+}
+
 /* Returns NULL on success, because CHECK is for the main thread only. */
 static void *use_the_client(void *argument) {
     tsq_client *client = (tsq_client *)argument;
@@ -88,6 +137,7 @@ static void *use_the_client(void *argument) {
         tsq_space_list_free(list);
         wrong += tsq_spaces_get_space(client, TSQ_STR(NOBODY), &space, &error) != TSQ_NOT_FOUND;
         tsq_error_free(error);
+        wrong += store_and_read(service, client);
         tsq_subscription_unsubscribe(subscription);
         tsq_subscription_free(subscription);
         pthread_mutex_lock(&events.lock);

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Read, Write},
-    ops::Range,
+    ops::{ControlFlow, Range},
     path::Path,
     time::Duration,
 };
@@ -24,12 +24,12 @@ area! { Storage:
     ) -> FileInfo;
     upload_from(
         bucket: &str, path: &str, source: impl AsRef<Path>, options: UploadOptions,
-        progress: impl FnMut(u64, u64) + Send
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send
     ) -> FileInfo;
     download(bucket: &str, path: &str) -> Bytes;
     download_range(bucket: &str, path: &str, range: Range<u64>) -> Bytes;
     download_to(
-        bucket: &str, path: &str, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send
+        bucket: &str, path: &str, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send
     ) -> FileInfo;
     delete(bucket: &str, path: &str) -> ();
     stat(bucket: &str, path: &str) -> FileInfo;
@@ -41,7 +41,7 @@ area! { Storage:
     handle_file(
         method: &str, target: &str, headers: &[(String, String)], body: impl Into<RequestBody>
     ) -> FileResponse;
-    export_files(target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send) -> u64;
+    export_files(target: impl AsRef<Path>, progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send) -> u64;
     repair() -> RepairReport;
 }
 

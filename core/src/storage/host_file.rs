@@ -5,6 +5,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -150,6 +151,14 @@ pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
 /// Flushes a folder to disk, so that a rename in it survives a power loss.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all())
+}
+
+/// Fails if the answer of a progress callback cancels the call.
+pub(super) fn check_progress(answer: ControlFlow<()>) -> Result<()> {
+    match answer {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::cancelled()),
+    }
 }
 
 fn create_private_folder(path: &Path) -> io::Result<()> {

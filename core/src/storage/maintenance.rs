@@ -1,12 +1,12 @@
 //! The service's work on all files: export and repair.
 
-use std::{path::Path, time::Duration};
+use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use super::{
     Storage,
     buckets::BucketAccess,
     core::LOCK_TIMEOUT,
-    host_file::{self, TargetFile},
+    host_file::{self, TargetFile, check_progress},
     statements as sql,
 };
 use crate::{
@@ -37,7 +37,11 @@ impl Storage {
         }
     }
 
-    pub(super) async fn export(&self, target: &Path, mut progress: impl FnMut(u64, u64) + Send) -> Result<u64> {
+    pub(super) async fn export(
+        &self,
+        target: &Path,
+        mut progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+    ) -> Result<u64> {
         self.require_service()?;
         let pool = &self.core.runtime.blocking;
         host_file::create_export_folder(pool, target).await?;
@@ -50,7 +54,7 @@ impl Storage {
                 for file in &files {
                     if self.export_file(file, target).await? {
                         done += 1;
-                        progress(done, all.max(done));
+                        check_progress(progress(done, all.max(done)))?;
                     }
                 }
                 match files.last() {

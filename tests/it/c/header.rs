@@ -45,6 +45,13 @@ fn macros() -> String {
 #define TSQ_STR(literal) ((tsq_str){{("" literal), sizeof("" literal) - 1}})
 #endif
 
+/** The bytes of a string literal, without its NUL, as a `tsq_bytes`. */
+#ifdef __cplusplus
+#define TSQ_BYTES(literal) (tsq_bytes{{reinterpret_cast<const uint8_t *>("" literal), sizeof("" literal) - 1}})
+#else
+#define TSQ_BYTES(literal) ((tsq_bytes){{(const uint8_t *)("" literal), sizeof("" literal) - 1}})
+#endif
+
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
 #define TSQ_ARG(text) (int)(text).len, ((text).ptr ? (text).ptr : "")"#,
         env!("CARGO_PKG_VERSION")

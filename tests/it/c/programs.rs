@@ -94,6 +94,20 @@ programs! {
         policies_from_c = C11 Off,
         policies_from_c_under_sanitizers = C11 AddressAndUndefined,
         policies_from_c_as_cpp = Cpp17 Off;
+    "files.c" in Empty:
+        files_from_c = C11 Off,
+        files_from_c_under_sanitizers = C11 AddressAndUndefined,
+        files_from_c_as_cpp = Cpp17 Off;
+    "files_stream.c" in Empty:
+        streamed_files_from_c = C11 Off,
+        streamed_files_from_c_under_sanitizers = C11 AddressAndUndefined,
+        streamed_files_from_c_as_cpp = Cpp17 Off;
+    "files_large.c" in Empty:
+        a_large_file_from_c_uses_little_memory = C11 Off;
+    "files_policies.c" in Empty:
+        policies_of_files_from_c = C11 Off,
+        policies_of_files_from_c_under_sanitizers = C11 AddressAndUndefined,
+        policies_of_files_from_c_as_cpp = Cpp17 Off;
     "signals.c" in Empty:
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,
@@ -114,6 +128,10 @@ programs! {
         tables_from_cpp = Cpp17 Off,
         tables_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
         tables_from_cpp20 = Cpp20 Off;
+    "raii_files.cpp" in Empty:
+        files_from_cpp = Cpp17 Off,
+        files_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
+        files_from_cpp20 = Cpp20 Off;
     "raii.cpp" in Empty:
         raii_from_cpp = Cpp17 Off,
         raii_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
