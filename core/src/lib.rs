@@ -112,22 +112,19 @@ mod model;
 mod catalog;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
+mod http_file;
 mod policy;
+mod signed_file;
 mod signed_json;
 mod storage_path;
+mod tls;
 mod validate;
 
 // One outside system each: the database, the object store, the upstream API, threads, and those of callbacks and of the catalog.
 mod callbacks;
 mod catalog_thread;
 mod database;
-#[allow(
-    dead_code,
-    unused_variables,
-    clippy::todo,
-    clippy::unused_async,
-    reason = "the storage service, which uses it, is written next"
-)]
+#[allow(dead_code, reason = "the storage service, which uses it, is written next")]
 mod objects;
 #[doc(hidden)]
 pub mod threads;

@@ -4,12 +4,29 @@
 //! are durable when it returns. An [`ObjectReader`] reads one version from its beginning to its end. No key and no symbolic
 //! link reads or changes a file outside the root.
 
+mod folder;
+mod hashing;
+mod key;
+mod locks;
+mod remote;
+
 use std::{fmt, ops::Range, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
 use url::Url;
 
-use crate::{error::Result, threads::RuntimeHandle};
+use self::{
+    folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
+    remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
+};
+pub(crate) use self::{key::ObjectKey, locks::PathLock};
+use crate::{
+    error::{Error, Result},
+    threads::RuntimeHandle,
+};
+
+/// The objects of one page of a listing.
+const PAGE: usize = 1_000;
 
 /// Where the objects are. `config` makes it of `storage_url`.
 #[derive(Clone)]
@@ -21,13 +38,6 @@ pub(crate) enum ObjectsLocation {
     /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
     /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
     Remote { url: Url, environment: Vec<(String, String)> },
-}
-
-/// The key of an object: a bucket and a path. The caller has checked both; a store refuses a key that leads out of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ObjectKey {
-    pub(crate) bucket: String,
-    pub(crate) path: String,
 }
 
 /// What a remote store keeps beside the bytes. A folder keeps none of it.
@@ -49,6 +59,13 @@ pub(crate) struct Staged {
     pub(crate) size: u64,
     /// BLAKE3 in hex.
     pub(crate) digest: String,
+    inner: StagedInner,
+}
+
+#[derive(Debug)]
+enum StagedInner {
+    Folder(FolderStaged),
+    Remote(RemoteStaged),
 }
 
 /// What is known about the bytes at a key.
@@ -72,7 +89,7 @@ impl ObjectDigest {
     }
 }
 
-/// One entry of [`Objects::list`].
+/// One object of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedObject {
     pub(crate) path: String,
@@ -81,11 +98,23 @@ pub(crate) struct ListedObject {
 
 /// An object store. Clones are the same store.
 #[derive(Debug, Clone)]
-pub(crate) struct Objects {}
+pub(crate) struct Objects(Backend);
+
+#[derive(Debug, Clone)]
+enum Backend {
+    Folder(Folder),
+    Remote(Remote),
+}
 
 /// Bytes on their way to an object. Dropping it discards them.
 #[derive(Debug)]
-pub(crate) struct Stage {}
+pub(crate) struct Stage(StageInner);
+
+#[derive(Debug)]
+enum StageInner {
+    Folder(FolderStage),
+    Remote(RemoteStage),
+}
 
 /// One version of an object, open for reading. Later changes of the object do not affect it.
 #[derive(Debug)]
@@ -93,11 +122,24 @@ pub(crate) struct ObjectReader {
     pub(crate) size: u64,
     /// [`ObjectAttributes::version`]. `None` in a folder.
     pub(crate) version: Option<String>,
+    inner: ReaderInner,
 }
 
-/// The lock of a key. Dropping it unlocks.
 #[derive(Debug)]
-pub(crate) struct PathLock {}
+enum ReaderInner {
+    Folder(FolderReader),
+    Remote(RemoteReader),
+}
+
+/// A listing of a bucket, in pages.
+#[derive(Debug)]
+pub(crate) struct ObjectPages(Option<WalkInner>);
+
+#[derive(Debug)]
+enum WalkInner {
+    Folder(Folder, FolderWalk),
+    Remote(Remote, RemoteWalk),
+}
 
 impl Objects {
     /// Opens a store. A folder is created by the first upload; a remote store is first called then.
@@ -105,12 +147,21 @@ impl Objects {
     /// # Errors
     /// `Config` naming `storage_url`.
     pub(crate) fn open(location: ObjectsLocation, runtime: &RuntimeHandle) -> Result<Objects> {
-        todo!()
+        Ok(Objects(match location {
+            ObjectsLocation::Folder(path) => Backend::Folder(Folder::new(path, runtime.clone())),
+            ObjectsLocation::Memory => Backend::Remote(Remote::memory(runtime.clone())),
+            ObjectsLocation::Remote { url, environment } => {
+                Backend::Remote(Remote::connect(&url, &environment, runtime.clone())?)
+            }
+        }))
     }
 
     /// Begins to stage bytes. A remote store keeps `attributes` with them.
-    pub(crate) async fn stage(&self, attributes: ObjectAttributes) -> Result<Stage> {
-        todo!()
+    pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
+        Stage(match &self.0 {
+            Backend::Folder(folder) => StageInner::Folder(folder.stage()),
+            Backend::Remote(remote) => StageInner::Remote(remote.stage(attributes)),
+        })
     }
 
     /// Makes staged bytes the object of `key`, in one step and durably. Requires the lock of `key`.
@@ -118,38 +169,70 @@ impl Objects {
     /// # Errors
     /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
-        todo!()
+        match (&self.0, staged.inner) {
+            (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,
+            (Backend::Remote(remote), StagedInner::Remote(staged)) => remote.install(staged, key).await,
+            _ => Err(Error::file(500, "the bytes are staged in another store")),
+        }
     }
 
     /// Removes staged bytes, also those of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
-        todo!()
+        match &self.0 {
+            Backend::Folder(folder) => folder.discard(staged_id).await,
+            Backend::Remote(remote) => remote.discard(staged_id).await,
+        }
     }
 
     /// Opens the object of `key`. `None` if there is none.
     pub(crate) async fn open_object(&self, key: &ObjectKey) -> Result<Option<ObjectReader>> {
-        todo!()
+        Ok(match &self.0 {
+            Backend::Folder(folder) => folder.open_object(key).await?.map(|reader| ObjectReader {
+                size: reader.size,
+                version: None,
+                inner: ReaderInner::Folder(reader),
+            }),
+            Backend::Remote(remote) => remote.open_object(key).await?.map(|reader| ObjectReader {
+                size: reader.size,
+                version: reader.version.clone(),
+                inner: ReaderInner::Remote(reader),
+            }),
+        })
     }
 
     /// Returns size, digest and version of the object of `key`. `None` if there is none.
     pub(crate) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        todo!()
+        match &self.0 {
+            Backend::Folder(folder) => folder.digest(key).await,
+            Backend::Remote(remote) => remote.digest(key).await,
+        }
     }
 
     /// Removes the object of `key`, durably, and the folders that it leaves empty. Succeeds if there is none. Requires the
     /// lock of `key`.
     pub(crate) async fn remove(&self, key: &ObjectKey) -> Result<()> {
-        todo!()
+        match &self.0 {
+            Backend::Folder(folder) => folder.remove(key).await,
+            Backend::Remote(remote) => remote.remove(key).await,
+        }
     }
 
     /// Stages a copy of the object of `key`. `None` if there is none.
     pub(crate) async fn copy_to_stage(&self, key: &ObjectKey, attributes: ObjectAttributes) -> Result<Option<Staged>> {
-        todo!()
+        let Some(mut reader) = self.open_object(key).await? else { return Ok(None) };
+        let mut stage = self.stage(attributes);
+        while let Some(chunk) = reader.next_chunk().await? {
+            stage.write(chunk).await?;
+        }
+        stage.finish().await.map(Some)
     }
 
     /// Whether [`lock`](Objects::lock) returns locks. A remote store has none: its callers take a lease.
     pub(crate) fn has_locks(&self) -> bool {
-        todo!()
+        match &self.0 {
+            Backend::Folder(_) => true,
+            Backend::Remote(remote) => remote.has_locks(),
+        }
     }
 
     /// Locks `key` against every other client of the store, on this machine. `None` for a remote store.
@@ -157,47 +240,99 @@ impl Objects {
     /// # Errors
     /// `Unavailable` after `timeout`.
     pub(crate) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<Option<PathLock>> {
-        todo!()
+        match &self.0 {
+            Backend::Folder(folder) => folder.lock(key, timeout).await.map(Some),
+            Backend::Remote(remote) => remote.lock(key, timeout).await,
+        }
     }
 
-    /// Lists the first 1,000 objects of a bucket whose paths are greater than `after`, in the order of their bytes.
-    pub(crate) async fn list(&self, bucket: &str, after: Option<&str>) -> Result<Vec<ListedObject>> {
-        todo!()
+    /// Lists the objects of a bucket in the order of the bytes of their paths.
+    pub(crate) async fn list(&self, bucket: &str) -> Result<ObjectPages> {
+        let inner = match &self.0 {
+            Backend::Folder(folder) => WalkInner::Folder(folder.clone(), folder.walk(bucket).await?),
+            Backend::Remote(remote) => WalkInner::Remote(remote.clone(), remote.walk(bucket)?),
+        };
+        Ok(ObjectPages(Some(inner)))
     }
 
     /// Discards staged bytes that are older than `older_than` and that no running process of this machine uses. Returns
     /// their number.
     pub(crate) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
-        todo!()
+        match &self.0 {
+            Backend::Folder(folder) => folder.remove_stale_stages(older_than).await,
+            Backend::Remote(remote) => remote.remove_stale_stages(older_than).await,
+        }
+    }
+}
+
+impl ObjectPages {
+    /// Returns the next objects; none at the end, and after an error.
+    pub(crate) async fn next_page(&mut self) -> Result<Vec<ListedObject>> {
+        let (inner, page) = match self.0.take() {
+            Some(WalkInner::Folder(folder, walk)) => {
+                let (walk, page) = folder.next_page(walk, PAGE).await?;
+                (WalkInner::Folder(folder, walk), page)
+            }
+            Some(WalkInner::Remote(remote, walk)) => {
+                let (walk, page) = remote.next_page(walk, PAGE).await?;
+                (WalkInner::Remote(remote, walk), page)
+            }
+            None => return Ok(Vec::new()),
+        };
+        self.0 = Some(inner);
+        Ok(page)
     }
 }
 
 impl Stage {
     /// The name for [`Objects::discard`].
     pub(crate) fn id(&self) -> &str {
-        todo!()
+        match &self.0 {
+            StageInner::Folder(stage) => &stage.id,
+            StageInner::Remote(stage) => &stage.id,
+        }
     }
 
     /// Appends bytes.
     pub(crate) async fn write(&mut self, data: Bytes) -> Result<()> {
-        todo!()
+        match &mut self.0 {
+            StageInner::Folder(stage) => stage.write(data).await,
+            StageInner::Remote(stage) => stage.write(data).await,
+        }
     }
 
     /// Makes the staged bytes durable.
     pub(crate) async fn finish(self) -> Result<Staged> {
-        todo!()
+        let id = self.id().to_owned();
+        let (inner, size, digest) = match self.0 {
+            StageInner::Folder(stage) => {
+                let (staged, size, digest) = stage.finish().await?;
+                (StagedInner::Folder(staged), size, digest)
+            }
+            StageInner::Remote(stage) => {
+                let (staged, size, digest) = stage.finish().await?;
+                (StagedInner::Remote(staged), size, digest)
+            }
+        };
+        Ok(Staged { id, size, digest, inner })
     }
 }
 
 impl ObjectReader {
     /// Reads a range. Its end is clipped to the size.
     pub(crate) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        todo!()
+        match &self.inner {
+            ReaderInner::Folder(reader) => reader.read(range).await,
+            ReaderInner::Remote(reader) => reader.read(range).await,
+        }
     }
 
     /// Returns the next bytes from the beginning to the end. `None` at the end.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
-        todo!()
+        match &mut self.inner {
+            ReaderInner::Folder(reader) => reader.next_chunk().await,
+            ReaderInner::Remote(reader) => reader.next_chunk().await,
+        }
     }
 }
 

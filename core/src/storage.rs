@@ -19,7 +19,11 @@ pub use self::{
     writer::FileWriter,
 };
 use crate::error::Result;
-pub use crate::model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
+pub use crate::{
+    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
+    signed_file::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file},
+    storage_path::{AssetPath, PrivatePath, SpacePath, StoragePath},
+};
 
 /// Operations on files, under the policies of the client's caller.
 #[derive(Clone)]

@@ -6,6 +6,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle, ThreadId},
@@ -129,6 +130,12 @@ impl BlockingPool {
         if has_ended {
             threads.into_values().chain(ended_last).for_each(join);
         }
+    }
+}
+
+impl fmt::Debug for BlockingPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BlockingPool").field(&self.0.thread_name).finish()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: redirects are followed within the origin only, so the key is sent to no other host. A response body is
 //! read up to the size limit, which counts decompressed bytes.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{
@@ -18,6 +18,7 @@ use crate::{
     catalog::Timeframe,
     config::{OptionValues, Secret},
     error::{Error, Result},
+    tls,
 };
 
 const PATH: &str = "v2/farcaster/frame/catalog/";
@@ -42,7 +43,7 @@ impl ApiClient {
             .default_headers(headers)
             .redirect(redirect::Policy::custom(within_origin))
             .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls_config(base.scheme() == "https")?)
+            .tls_backend_preconfigured(tls::client_config(base.scheme() == "https")?)
             .no_proxy()
             .build()
             .map_err(|error| Error::config("Cannot set up an HTTP client").caused_by(error))?;
@@ -109,23 +110,6 @@ impl ApiClient {
 fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let leads_away = attempt.previous().last().is_none_or(|from| from.origin() != attempt.url().origin());
     if leads_away || attempt.previous().len() > MAX_REDIRECTS { attempt.stop() } else { attempt.follow() }
-}
-
-/// The TLS configuration: rustls and ring with the operating system's root certificates. An `http:` upstream uses no
-/// TLS; its configuration has no certificates, so it works on a machine without them.
-fn tls_config(is_used: bool) -> Result<rustls::ClientConfig> {
-    use rustls_platform_verifier::BuilderVerifierExt;
-    let failed = |error: rustls::Error| Error::config("Cannot set up TLS").caused_by(error);
-    // This provider is not installed as the process default, because the host program chooses the default.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(failed)?;
-    let builder = if is_used {
-        builder.with_platform_verifier().map_err(failed)?
-    } else {
-        builder.with_root_certificates(rustls::RootCertStore::empty())
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 /// An error of the connection, without the URL: a base URL may contain a password.

@@ -1,0 +1,360 @@
+//! Objects in a local folder: `<root>/<bucket>/<path>`.
+//!
+//! Invariant: every access goes through an open folder below the root (cap-std) and follows no symbolic link. Folders have
+//! the mode 0700 and files 0600. A file is written below `<root>/.townsquare/staging`, synced and renamed; then its folder is
+//! synced. So an object is complete, old or new, at any time and after a crash.
+
+mod failure;
+mod list;
+mod reader;
+mod stage;
+mod tree;
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use cap_fs_ext::DirExt;
+use cap_std::{ambient_authority, fs::Dir};
+use parking_lot::Mutex;
+
+use self::{
+    failure::failed,
+    stage::StageFile,
+    tree::{Chain, is_missing},
+};
+pub(super) use self::{
+    list::FolderWalk,
+    reader::FolderReader,
+    stage::{FolderStage, FolderStaged},
+};
+use super::{
+    ListedObject, ObjectDigest,
+    key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
+    locks::{LockFiles, Locks, PathLock},
+};
+use crate::{
+    error::{Error, Result},
+    threads::{BlockingPool, RuntimeHandle},
+};
+
+const STAGING: &str = "staging";
+const LOCKS: &str = "locks";
+/// A folder may be pruned by another writer between its creation and the rename into it. Each try needs one such writer.
+const RENAME_TRIES: usize = 1_000;
+
+/// A local folder. Clones are the same store.
+#[derive(Clone)]
+pub(super) struct Folder(Arc<FolderInner>);
+
+struct FolderInner {
+    path: PathBuf,
+    runtime: RuntimeHandle,
+    opened: Mutex<Opened>,
+    locks: Locks,
+}
+
+/// The folders that were opened so far.
+#[derive(Default)]
+struct Opened {
+    root: Option<Arc<Dir>>,
+    work: Option<Arc<WorkFolders>>,
+}
+
+/// The root and the folders below `.townsquare`.
+#[derive(Debug)]
+struct WorkFolders {
+    root: Arc<Dir>,
+    staging: Dir,
+    locks: Dir,
+    /// Whether the file system takes names for equal that differ in case.
+    ignores_case: bool,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf, runtime: RuntimeHandle) -> Folder {
+        Folder(Arc::new(FolderInner { path, runtime, opened: Mutex::default(), locks: Locks::new() }))
+    }
+
+    pub(super) fn stage(&self) -> FolderStage {
+        FolderStage::new(self.clone())
+    }
+
+    pub(super) async fn install(&self, staged: FolderStaged, key: &ObjectKey) -> Result<()> {
+        let file = staged.take().ok_or_else(|| Error::file(500, "the staged bytes are gone"))?;
+        self.with_key(key, move |folder, key| {
+            let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
+            // Removes the staging file here if the rename failed.
+            drop(file);
+            outcome
+        })
+        .await
+    }
+
+    pub(super) async fn discard(&self, id: &str) -> Result<()> {
+        check_stage_id(id)?;
+        let id = id.to_owned();
+        self.run(move |folder| match folder.work_folders(false)?.map(|folders| folders.staging.remove_file(&id)) {
+            Some(Err(error)) if !is_missing(&error) => Err(failed(error)),
+            _ => Ok(()),
+        })
+        .await
+    }
+
+    pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
+        self.with_key(key, |folder, key| match folder.open_file(key)? {
+            Some((file, size)) => FolderReader::new(folder.pool().clone(), file, size).map(Some).map_err(failed),
+            None => Ok(None),
+        })
+        .await
+    }
+
+    pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
+        self.with_key(key, |folder, key| {
+            let Some((file, size)) = folder.open_file(key)? else { return Ok(None) };
+            let mut hasher = blake3::Hasher::new();
+            reader::for_each_chunk(&file, size, |chunk| {
+                hasher.update(chunk);
+            })
+            .map_err(failed)?;
+            let digest = Some(hasher.finalize().to_hex().to_string());
+            Ok(Some(ObjectDigest { size, digest, version: None }))
+        })
+        .await
+    }
+
+    pub(super) async fn remove(&self, key: &ObjectKey) -> Result<()> {
+        self.with_key(key, |folder, key| {
+            let (folders, name) = key.segments()?;
+            let Some(root) = folder.root(false)? else { return Ok(()) };
+            match remove(&root, &folders, name) {
+                Err(error) if !is_missing(&error) => Err(failed(error)),
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathLock> {
+        if let Some(lock) = self.0.locks.try_lock(key)
+            && lock.has_files()
+            && lock.try_lock_files()?
+        {
+            return Ok(lock);
+        }
+        // On the runtime, because the timer needs one.
+        let (folder, key) = (self.clone(), key.clone());
+        let waiting = async move {
+            let mut lock = folder.0.locks.lock(&key).await;
+            if !lock.has_files() {
+                let stripe = Locks::stripe_of(&key);
+                let open = move |folder: &Folder| folder.with_work_folders(|folders| open_lock_files(folders, stripe));
+                lock.set_files(folder.run(open).await?);
+            }
+            lock.lock_files().await?;
+            Ok(lock)
+        };
+        let task = self.0.runtime.spawn(async move { tokio::time::timeout(timeout, waiting).await });
+        match task.await.map_err(|_| Error::closed())? {
+            Ok(lock) => lock,
+            Err(_) => Err(Error::file(503, "another writer holds the lock of this path")),
+        }
+    }
+
+    /// Starts a listing of a bucket.
+    pub(super) async fn walk(&self, bucket: &str) -> Result<FolderWalk> {
+        check_bucket(bucket)?;
+        let bucket = bucket.to_owned();
+        self.run(move |folder| match folder.root(false)? {
+            Some(root) => FolderWalk::new(&root, &bucket).map_err(failed),
+            None => Ok(FolderWalk::default()),
+        })
+        .await
+    }
+
+    /// Returns the next page of a listing.
+    pub(super) async fn next_page(
+        &self,
+        mut walk: FolderWalk,
+        limit: usize,
+    ) -> Result<(FolderWalk, Vec<ListedObject>)> {
+        self.run(move |_| {
+            let page = walk.next(limit).map_err(failed)?;
+            Ok((walk, page))
+        })
+        .await
+    }
+
+    pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        self.run(move |folder| match folder.work_folders(false)? {
+            Some(folders) => stage::remove_stale(&folders, older_than).map_err(failed),
+            None => Ok(0),
+        })
+        .await
+    }
+
+    fn pool(&self) -> &BlockingPool {
+        &self.0.runtime.blocking
+    }
+
+    /// Runs `work` on the blocking pool.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Folder) -> Result<T> + Send + 'static) -> Result<T> {
+        let folder = self.clone();
+        self.pool().run(move || work(&folder)).await?
+    }
+
+    async fn with_key<T: Send + 'static>(
+        &self,
+        key: &ObjectKey,
+        work: impl FnOnce(&Folder, &ObjectKey) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        key.segments()?;
+        let key = key.clone();
+        self.run(move |folder| work(folder, &key)).await
+    }
+
+    fn open_file(&self, key: &ObjectKey) -> Result<Option<(std::fs::File, u64)>> {
+        let (folders, name) = key.segments()?;
+        let open = |root: &Dir| match Chain::open(root, &folders) {
+            Ok(chain) => tree::open_file(chain.parent(), name),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let Some(root) = self.root(false)? else { return Ok(None) };
+        match open(&root).map_err(failed)? {
+            None => {
+                // The root may have been replaced by another folder.
+                self.forget();
+                self.root(false)?.map_or(Ok(None), |root| open(&root)).map_err(failed)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Runs `work` with the folders that writers need, and again with new ones if somebody removed them.
+    fn with_work_folders<T>(&self, mut work: impl FnMut(&Arc<WorkFolders>) -> io::Result<T>) -> Result<T> {
+        let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "the folder is missing"))?;
+        match work(&folders) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget();
+                let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "the folder is missing"))?;
+                work(&folders).map_err(failed)
+            }
+            outcome => outcome.map_err(failed),
+        }
+    }
+
+    fn forget(&self) {
+        *self.0.opened.lock() = Opened::default();
+    }
+
+    /// The root. `None` if it does not exist and `creates` is false.
+    fn root(&self, creates: bool) -> Result<Option<Arc<Dir>>> {
+        if let Some(root) = &self.0.opened.lock().root {
+            return Ok(Some(Arc::clone(root)));
+        }
+        let root = match Dir::open_ambient_dir(&self.0.path, ambient_authority()) {
+            Err(error) if creates && error.kind() == io::ErrorKind::NotFound => create_root(&self.0.path),
+            opened => opened,
+        };
+        match root {
+            Ok(root) => Ok(Some(Arc::clone(self.0.opened.lock().root.insert(Arc::new(root))))),
+            Err(error) if !creates && error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The folders that writers need. `None` if they do not exist and `creates` is false.
+    fn work_folders(&self, creates: bool) -> Result<Option<Arc<WorkFolders>>> {
+        if let Some(work) = &self.0.opened.lock().work {
+            return Ok(Some(Arc::clone(work)));
+        }
+        let Some(root) = self.root(creates)? else { return Ok(None) };
+        match WorkFolders::open(root, creates) {
+            Ok(work) => Ok(Some(Arc::clone(self.0.opened.lock().work.insert(Arc::new(work))))),
+            Err(error) if !creates && is_missing(&error) => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+impl WorkFolders {
+    fn open(root: Arc<Dir>, creates: bool) -> io::Result<WorkFolders> {
+        let open = |dir: &Dir, name: &str| match dir.open_dir_nofollow(name) {
+            Err(error) if creates && error.kind() == io::ErrorKind::NotFound => tree::create_folder(dir, name),
+            opened => opened,
+        };
+        let work = open(&root, WORK_FOLDER)?;
+        let (staging, locks) = (open(&work, STAGING)?, open(&work, LOCKS)?);
+        let ignores_case = tree::has_other_spelling(&root, &WORK_FOLDER.to_uppercase());
+        Ok(WorkFolders { root, staging, locks, ignores_case })
+    }
+}
+
+/// Creates the root and the folders above it that are missing.
+fn create_root(path: &Path) -> io::Result<Dir> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+    let dir = match Dir::open_ambient_dir(above, ambient_authority()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_root(above)?,
+        opened => opened?,
+    };
+    tree::create_folder(&dir, name)
+}
+
+fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<()> {
+    let (names, name) = key.segments().map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    for _ in 0..RENAME_TRIES {
+        let chain = Chain::create(&folders.root, &names, folders.ignores_case)?;
+        if folders.ignores_case {
+            tree::refuse_other_spelling(chain.parent(), name)?;
+        }
+        match file.rename(chain.parent(), name) {
+            Ok(()) => return tree::sync(chain.parent()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && file.exists() => {}
+            Err(error) => {
+                let is_folder = chain.parent().symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir());
+                let outcome = if is_folder {
+                    tree::remove_empty_tree(chain.parent(), name)
+                        .map_err(|_| io::Error::from(io::ErrorKind::IsADirectory))
+                } else {
+                    Err(error)
+                };
+                if let Err(error) = outcome {
+                    chain.prune();
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Err(io::Error::other("the folder was removed again and again"))
+}
+
+fn remove(root: &Dir, folders: &[&str], name: &str) -> io::Result<()> {
+    let chain = Chain::open(root, folders)?;
+    match chain.parent().remove_file(name) {
+        Ok(()) => tree::sync(chain.parent())?,
+        Err(error) if is_missing(&error) => {}
+        // A folder in the place of the file is no object.
+        Err(_) if chain.parent().symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir()) => {}
+        Err(error) => return Err(error),
+    }
+    chain.prune();
+    Ok(())
+}
+
+fn open_lock_files(folders: &WorkFolders, stripe: usize) -> io::Result<LockFiles> {
+    let open = |name: String| tree::open_lock_file(&folders.locks, &name);
+    Ok(LockFiles { turn: open(format!("{stripe:02x}.turn"))?, held: open(format!("{stripe:02x}"))? })
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Folder").field(&self.0.path).finish()
+    }
+}

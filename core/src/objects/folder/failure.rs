@@ -1,0 +1,21 @@
+//! I/O errors of the folder as errors of the library.
+
+use std::io;
+
+use crate::error::Error;
+
+/// Names the failure of the file system. The cause is the I/O error.
+pub(super) fn failed(error: io::Error) -> Error {
+    let reason = |text: &'static str| (500, text.to_owned());
+    let (status, reason) = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (507, "No space left on device".to_owned()),
+        io::ErrorKind::PermissionDenied => reason("Permission denied"),
+        io::ErrorKind::ReadOnlyFilesystem => reason("Read-only file system"),
+        io::ErrorKind::NotADirectory => (409, "a part of the path is a file".to_owned()),
+        io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty => (409, "the path is a folder".to_owned()),
+        io::ErrorKind::AlreadyExists => (409, error.to_string()),
+        io::ErrorKind::InvalidFilename => (400, "the file system refuses this name".to_owned()),
+        _ => (500, error.to_string()),
+    };
+    Error::file(status, reason).caused_by(error)
+}

@@ -1,0 +1,116 @@
+//! Reading an object of a folder from one open file.
+//!
+//! Invariant: the file stays the same while it is open, because an overwrite renames another file to its name.
+
+use std::{fs::File, io, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+
+use super::failure::failed;
+use crate::{
+    error::{Error, Result},
+    objects::hashing::Job,
+    threads::BlockingPool,
+};
+
+/// A file up to this size is read when it is opened.
+const SMALL: u64 = 128 << 10;
+/// The size of a chunk.
+const CHUNK: u64 = 512 << 10;
+
+#[derive(Debug)]
+pub(in crate::objects) struct FolderReader {
+    pool: BlockingPool,
+    file: Arc<File>,
+    pub(in crate::objects) size: u64,
+    /// The whole content of a small file.
+    content: Option<Bytes>,
+    /// The position of the next chunk.
+    position: u64,
+    /// The next chunk, which is read while the caller uses the one before.
+    ahead: Option<Job<io::Result<Bytes>>>,
+}
+
+impl FolderReader {
+    pub(super) fn new(pool: BlockingPool, file: File, size: u64) -> io::Result<FolderReader> {
+        let content = if size <= SMALL { Some(read_at(&file, 0..size)?) } else { None };
+        Ok(FolderReader { pool, file: Arc::new(file), size, content, position: 0, ahead: None })
+    }
+
+    pub(in crate::objects) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let end = range.end.min(self.size);
+        let range = range.start.min(end)..end;
+        match &self.content {
+            Some(content) => Ok(content.slice(to_usize(range.start)?..to_usize(range.end)?)),
+            None => self.start(range)?.join().await?.map_err(failed),
+        }
+    }
+
+    pub(in crate::objects) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
+        let left = self.size - self.position;
+        if left == 0 {
+            return Ok(None);
+        }
+        if let Some(content) = &self.content {
+            self.position = self.size;
+            return Ok(Some(content.clone()));
+        }
+        if self.ahead.is_none() {
+            self.ahead = Some(self.start(self.chunk_at(self.position))?);
+        }
+        let Some(ahead) = &mut self.ahead else { return Ok(None) };
+        let chunk = ahead.join().await;
+        self.ahead = None;
+        let chunk = chunk?.map_err(failed)?;
+        self.position += chunk.len() as u64;
+        if self.position < self.size {
+            self.ahead = Some(self.start(self.chunk_at(self.position))?);
+        }
+        Ok(Some(chunk))
+    }
+
+    fn chunk_at(&self, position: u64) -> Range<u64> {
+        position..self.size.min(position + CHUNK)
+    }
+
+    fn start(&self, range: Range<u64>) -> Result<Job<io::Result<Bytes>>> {
+        let file = Arc::clone(&self.file);
+        Job::start(&self.pool, move || read_at(&file, range))
+    }
+}
+
+/// Reads the whole file in chunks.
+pub(super) fn for_each_chunk(file: &File, size: u64, mut use_chunk: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut buffer = vec![0; usize::try_from(size.min(CHUNK)).unwrap_or_default()];
+    let mut position = 0;
+    while position < size {
+        let length = usize::try_from(size - position).unwrap_or(usize::MAX).min(buffer.len());
+        read_exact_at(file, &mut buffer[..length], position)?;
+        use_chunk(&buffer[..length]);
+        position += length as u64;
+    }
+    Ok(())
+}
+
+fn read_at(file: &File, range: Range<u64>) -> io::Result<Bytes> {
+    let length = usize::try_from(range.end - range.start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    let mut buffer = vec![0; length];
+    read_exact_at(file, &mut buffer, range.start)?;
+    Ok(buffer.into())
+}
+
+fn read_exact_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    let outcome = std::os::unix::fs::FileExt::read_exact_at(file, buffer, position);
+    #[cfg(not(unix))]
+    let outcome =
+        cap_std::fs::FileExt::read_exact_at(&cap_std::fs::File::from_std(file.try_clone()?), buffer, position);
+    outcome.map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was read"),
+        _ => error,
+    })
+}
+
+fn to_usize(position: u64) -> Result<usize> {
+    usize::try_from(position).map_err(|_| Error::file(400, "the range is too large"))
+}

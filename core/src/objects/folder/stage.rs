@@ -1,0 +1,223 @@
+//! Staging in a folder: bytes are written to a file below `.townsquare/staging`, and later renamed.
+//!
+//! Invariant: the file of a [`FolderStage`] or [`FolderStaged`] that is dropped is removed. Of a process that ended, the file
+//! stays without its lock, and [`remove_stale`] removes it.
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, IoSlice, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use cap_std::fs::{Dir, MetadataExt};
+use uuid::Uuid;
+
+use super::{Folder, WorkFolders, failure::failed, tree};
+use crate::{
+    clock::Clock,
+    error::Result,
+    objects::hashing::{Digester, Job},
+    threads::BlockingPool,
+};
+
+/// Bytes are written in pieces of this size.
+const PIECE: usize = 1 << 20;
+
+/// A file below `.townsquare/staging`, locked for as long as it is open.
+#[derive(Debug)]
+pub(super) struct StageFile {
+    folders: Arc<WorkFolders>,
+    name: String,
+    file: File,
+    /// Set when the file is an object, and no longer a stage.
+    is_installed: AtomicBool,
+    /// A forked child leaves the files of its parent alone.
+    process: u32,
+}
+
+impl StageFile {
+    fn create(folders: Arc<WorkFolders>, name: &str) -> io::Result<StageFile> {
+        let file = tree::create_file(&folders.staging, name)?.into_std();
+        let name = name.to_owned();
+        let stage =
+            StageFile { folders, name, file, is_installed: AtomicBool::new(false), process: std::process::id() };
+        // Nobody else locks a new file for longer than a moment. Without locks, `remove_stale` looks at the age alone.
+        if let Err(TryLockError::Error(error)) = stage.file.try_lock() {
+            tracing::debug!(%error, "a staging file cannot be locked");
+        }
+        Ok(stage)
+    }
+
+    fn write(&self, data: &[Bytes]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = data.iter().map(|part| IoSlice::new(part)).collect();
+        let mut rest = slices.as_mut_slice();
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match (&self.file).write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename(&self, target: &Dir, name: &str) -> io::Result<()> {
+        self.folders.staging.rename(&self.name, target, name)?;
+        self.is_installed.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.folders.staging.symlink_metadata(&self.name).is_ok()
+    }
+}
+
+impl Drop for StageFile {
+    fn drop(&mut self) {
+        if self.is_installed.load(Ordering::Acquire) || self.process != std::process::id() {
+            return;
+        }
+        match self.folders.staging.remove_file(&self.name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "a staging file cannot be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bytes on their way to the staging file.
+#[derive(Debug)]
+pub(in crate::objects) struct FolderStage {
+    folder: Folder,
+    pub(in crate::objects) id: String,
+    size: u64,
+    pending: Vec<Bytes>,
+    pending_size: usize,
+    digester: Digester,
+    /// `None` until the first piece is written.
+    file: Option<Arc<StageFile>>,
+    writing: Option<Job<Result<Arc<StageFile>>>>,
+}
+
+/// A complete and durable staging file.
+#[derive(Debug)]
+pub(in crate::objects) struct FolderStaged {
+    pool: BlockingPool,
+    pub(super) file: Option<Arc<StageFile>>,
+}
+
+impl FolderStage {
+    pub(super) fn new(folder: Folder) -> FolderStage {
+        FolderStage {
+            folder,
+            id: Uuid::new_v4().simple().to_string(),
+            size: 0,
+            pending: Vec::new(),
+            pending_size: 0,
+            digester: Digester::new(),
+            file: None,
+            writing: None,
+        }
+    }
+
+    pub(in crate::objects) async fn write(&mut self, data: Bytes) -> Result<()> {
+        self.size += data.len() as u64;
+        self.pending_size += data.len();
+        if !data.is_empty() {
+            self.pending.push(data);
+        }
+        if self.pending_size >= PIECE { self.flush(false).await } else { Ok(()) }
+    }
+
+    pub(in crate::objects) async fn finish(mut self) -> Result<(FolderStaged, u64, String)> {
+        self.flush(true).await?;
+        let digest = self.digester.finish().await?;
+        self.join_write().await?;
+        let staged = FolderStaged { pool: self.folder.pool().clone(), file: self.file.take() };
+        Ok((staged, self.size, digest))
+    }
+
+    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before.
+    async fn flush(&mut self, is_last: bool) -> Result<()> {
+        self.join_write().await?;
+        self.pending_size = 0;
+        let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
+        let (folder, file, id) = (self.folder.clone(), self.file.take(), self.id.clone());
+        let to_write = Arc::clone(&data);
+        let work = move || {
+            let file = match file {
+                Some(file) => file,
+                None => Arc::new(folder.with_work_folders(|folders| StageFile::create(Arc::clone(folders), &id))?),
+            };
+            file.write(&to_write).map_err(failed)?;
+            if is_last {
+                file.file.sync_all().map_err(failed)?;
+            }
+            Ok(file)
+        };
+        self.writing = Some(Job::start(self.folder.pool(), work)?);
+        self.digester.update(self.folder.pool(), data).await
+    }
+
+    async fn join_write(&mut self) -> Result<()> {
+        if let Some(writing) = &mut self.writing {
+            let file = writing.join().await;
+            self.writing = None;
+            self.file = Some(file??);
+        }
+        Ok(())
+    }
+}
+
+impl FolderStaged {
+    pub(super) fn take(mut self) -> Option<Arc<StageFile>> {
+        self.file.take()
+    }
+}
+
+impl Drop for FolderStage {
+    fn drop(&mut self) {
+        drop_on(self.folder.pool(), self.file.take());
+    }
+}
+
+impl Drop for FolderStaged {
+    fn drop(&mut self) {
+        drop_on(&self.pool, self.file.take());
+    }
+}
+
+/// Removes the file on a thread of the pool, or here if there is none.
+fn drop_on(pool: &BlockingPool, file: Option<Arc<StageFile>>) {
+    if let Some(file) = file {
+        let _ = pool.submit(move || drop(file));
+    }
+}
+
+/// Removes the staging files that are older than `older_than` and that no process has locked. Returns their number.
+pub(super) fn remove_stale(folders: &WorkFolders, older_than: Duration) -> io::Result<u32> {
+    let newest = Clock::default().now().as_second().saturating_sub_unsigned(older_than.as_secs());
+    let mut removed = 0;
+    for entry in folders.staging.entries()? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let Some((file, _)) = tree::open_file(&folders.staging, name)? else { continue };
+        let is_old = folders.staging.symlink_metadata(name).is_ok_and(|metadata| metadata.mtime() <= newest);
+        if is_old && !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            match folders.staging.remove_file(name) {
+                Ok(()) => removed += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(removed)
+}

@@ -1,0 +1,260 @@
+//! Objects in memory, S3, Google Cloud Storage or Azure, through `object_store`.
+//!
+//! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
+//! object to its key inside the store, which replaces the object there in one step, and removes the stage. So a writer whose
+//! stage was discarded cannot install it any more. Each call of the store has a time limit.
+
+mod connect;
+mod reader;
+mod stage;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_core::Stream;
+use object_store::{
+    ObjectStore, ObjectStoreExt,
+    memory::InMemory,
+    path::{Path, PathPart},
+};
+use url::Url;
+
+pub(super) use self::{
+    reader::RemoteReader,
+    stage::{RemoteStage, RemoteStaged},
+};
+use super::{
+    ListedObject, ObjectAttributes, ObjectDigest,
+    key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
+    locks::{Locks, PathLock},
+};
+use crate::{
+    clock::{Clock, earlier},
+    error::{Error, Result},
+    threads::RuntimeHandle,
+};
+
+/// The time limit of one call: of a request with its retries, and of one part of a body. A lease of the database is longer.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The staged objects, beside the buckets.
+const STAGING: &str = "staging";
+
+/// The attribute with [`ObjectAttributes::version`].
+const VERSION: &str = "townsquare-etag";
+
+/// A store. Clones are the same store.
+#[derive(Debug, Clone)]
+pub(super) struct Remote(Arc<RemoteInner>);
+
+struct RemoteInner {
+    store: Box<dyn ObjectStore>,
+    /// The path in the store below which the buckets are.
+    prefix: Path,
+    runtime: RuntimeHandle,
+    /// The locks of a store in memory. The callers of another store take a lease.
+    locks: Option<Locks>,
+}
+
+/// A listing of a bucket.
+pub(super) struct RemoteWalk {
+    prefix: String,
+    objects: std::pin::Pin<Box<dyn Stream<Item = object_store::Result<object_store::ObjectMeta>> + Send>>,
+}
+
+impl Remote {
+    pub(super) fn memory(runtime: RuntimeHandle) -> Remote {
+        let locks = Some(Locks::new());
+        Remote(Arc::new(RemoteInner { store: Box::new(InMemory::new()), prefix: Path::ROOT, runtime, locks }))
+    }
+
+    /// Sets up a store without calling it.
+    pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
+        let (store, prefix) = connect::connect(url, environment)?;
+        Ok(Remote(Arc::new(RemoteInner { store, prefix, runtime, locks: None })))
+    }
+
+    pub(super) fn stage(&self, attributes: ObjectAttributes) -> RemoteStage {
+        RemoteStage::new(self.clone(), attributes)
+    }
+
+    pub(super) async fn install(&self, staged: RemoteStaged, key: &ObjectKey) -> Result<()> {
+        let target = self.path(key)?;
+        let (remote, source) = (self.clone(), self.staging_path(staged.id())?);
+        self.run(async move { remote.store().copy(&source, &target).await }).await.map_err(|error| match error {
+            CallError::Store(object_store::Error::NotFound { .. }) => {
+                Error::file(503, "the staged bytes were discarded")
+            }
+            error => error.into_error(),
+        })
+        // Dropping `staged` removes the stage.
+    }
+
+    pub(super) async fn discard(&self, id: &str) -> Result<()> {
+        self.delete(self.staging_path(id)?).await
+    }
+
+    pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<RemoteReader>> {
+        RemoteReader::open(self, self.path(key)?).await
+    }
+
+    pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
+        let Some(mut reader) = self.open_object(key).await? else { return Ok(None) };
+        let (size, version) = (reader.size, reader.version.clone());
+        if version.is_some() {
+            return Ok(Some(ObjectDigest { size, digest: None, version }));
+        }
+        // Another program wrote this object.
+        let mut digester = super::hashing::Digester::new();
+        while let Some(chunk) = reader.next_chunk().await? {
+            digester.update(&self.0.runtime.blocking, [chunk].into()).await?;
+        }
+        Ok(Some(ObjectDigest { size, digest: Some(digester.finish().await?), version }))
+    }
+
+    pub(super) async fn remove(&self, key: &ObjectKey) -> Result<()> {
+        self.delete(self.path(key)?).await
+    }
+
+    pub(super) fn has_locks(&self) -> bool {
+        self.0.locks.is_some()
+    }
+
+    pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<Option<PathLock>> {
+        let Some(locks) = &self.0.locks else { return Ok(None) };
+        if let Some(lock) = locks.try_lock(key) {
+            return Ok(Some(lock));
+        }
+        // On the runtime, because the timer needs one.
+        let (remote, key) = (self.clone(), key.clone());
+        let waiting = async move {
+            let locks = remote.0.locks.as_ref()?;
+            tokio::time::timeout(timeout, locks.lock(&key)).await.ok()
+        };
+        let lock = self.0.runtime.spawn(waiting).await.map_err(|_| Error::closed())?;
+        lock.map(Some).ok_or_else(|| Error::file(503, "another writer holds the lock of this path"))
+    }
+
+    /// Starts a listing of a bucket.
+    pub(super) fn walk(&self, bucket: &str) -> Result<RemoteWalk> {
+        check_bucket(bucket)?;
+        let prefix = self.0.prefix.clone().join(part(bucket)?);
+        let objects = self.store().list(Some(&prefix));
+        Ok(RemoteWalk { prefix: format!("{prefix}/"), objects })
+    }
+
+    /// Returns the next page of a listing.
+    pub(super) async fn next_page(
+        &self,
+        mut walk: RemoteWalk,
+        limit: usize,
+    ) -> Result<(RemoteWalk, Vec<ListedObject>)> {
+        let next = async move {
+            let mut page = Vec::new();
+            while page.len() < limit {
+                let Some(object) = next(&mut walk.objects).await else { break };
+                let object = object?;
+                if let Some(path) = object.location.as_ref().strip_prefix(&walk.prefix) {
+                    page.push(ListedObject { path: path.to_owned(), size: object.size });
+                }
+            }
+            Ok((walk, page))
+        };
+        self.run(next).await.map_err(CallError::into_error)
+    }
+
+    pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        let newest = earlier(Clock::default().now(), older_than).as_microsecond();
+        let mut objects = self.store().list(Some(&self.0.prefix.clone().join(WORK_FOLDER).join(STAGING)));
+        let mut removed = 0;
+        loop {
+            let next = async move { Ok((next(&mut objects).await.transpose()?, objects)) };
+            let (object, rest) = self.run(next).await.map_err(CallError::into_error)?;
+            objects = rest;
+            let Some(object) = object else { return Ok(removed) };
+            if object.last_modified.timestamp_micros() <= newest {
+                self.delete(object.location).await?;
+                removed += 1;
+            }
+        }
+    }
+
+    fn store(&self) -> &dyn ObjectStore {
+        self.0.store.as_ref()
+    }
+
+    /// The path of an object in the store. Its characters are the key's, so that other programs find it.
+    fn path(&self, key: &ObjectKey) -> Result<Path> {
+        let (folders, name) = key.segments()?;
+        folders.into_iter().chain([name]).try_fold(self.0.prefix.clone(), |path, name| Ok(path.join(part(name)?)))
+    }
+
+    fn staging_path(&self, id: &str) -> Result<Path> {
+        check_stage_id(id)?;
+        Ok(self.0.prefix.clone().join(WORK_FOLDER).join(STAGING).join(part(id)?))
+    }
+
+    async fn delete(&self, path: Path) -> Result<()> {
+        let remote = self.clone();
+        match self.run(async move { remote.store().delete(&path).await }).await {
+            Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(()),
+            outcome => outcome.map_err(CallError::into_error),
+        }
+    }
+
+    /// Runs a call on the runtime, within [`CALL_TIMEOUT`]. It runs to completion even if the caller drops the future.
+    async fn run<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = object_store::Result<T>> + Send + 'static,
+    ) -> Result<T, CallError> {
+        let task = self.0.runtime.spawn(async move { tokio::time::timeout(CALL_TIMEOUT, call).await });
+        match task.await {
+            Ok(Ok(outcome)) => outcome.map_err(CallError::Store),
+            Ok(Err(_)) => Err(CallError::Other(Error::file(504, "the object store does not answer"))),
+            Err(_) => Err(CallError::Other(Error::closed())),
+        }
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+enum CallError {
+    Store(object_store::Error),
+    Other(Error),
+}
+
+impl CallError {
+    fn into_error(self) -> Error {
+        use object_store::Error::{NotFound, PermissionDenied, Precondition, Unauthenticated};
+        let error = match self {
+            CallError::Store(error) => error,
+            CallError::Other(error) => return error,
+        };
+        let (status, reason) = match &error {
+            NotFound { .. } => (404, "the object does not exist"),
+            Precondition { .. } => (503, "the object changed while it was read"),
+            PermissionDenied { .. } | Unauthenticated { .. } => (500, "the object store denies the access"),
+            _ => (503, "the object store does not answer as expected"),
+        };
+        Error::file(status, reason).caused_by(error)
+    }
+}
+
+fn part(name: &str) -> Result<PathPart<'_>> {
+    PathPart::parse(name).map_err(|error| Error::file(400, "a segment of the path is not a name").caused_by(error))
+}
+
+async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    std::future::poll_fn(|context| std::pin::Pin::new(&mut *stream).poll_next(context)).await
+}
+
+impl std::fmt::Debug for RemoteInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("store", &format_args!("{}", self.store)).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for RemoteWalk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RemoteWalk").field(&self.prefix).finish()
+    }
+}

@@ -1,0 +1,104 @@
+//! Sets up the client of S3, Google Cloud Storage or Azure from a URL and from variables of the environment.
+//!
+//! Invariant: an option of the URL's query takes precedence over the environment. No error contains the value of an option.
+
+use std::str::FromStr;
+
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    client::{HttpClient, HttpConnector},
+    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    path::Path,
+};
+use url::Url;
+
+use super::CALL_TIMEOUT;
+use crate::{
+    error::{Error, Result},
+    tls,
+};
+
+/// Sets up a store and returns it with the path in it.
+pub(super) fn connect(url: &Url, environment: &[(String, String)]) -> Result<(Box<dyn ObjectStore>, Path)> {
+    let (scheme, prefix) =
+        ObjectStoreScheme::parse(url).map_err(|error| refused("is not the URL of a store", error))?;
+    let mut bare = url.clone();
+    bare.set_query(None);
+    let connector = Connector { allows_http: allows_http(url, environment) };
+    /// Applies the options to a builder. All builders have these methods and share no trait.
+    macro_rules! build {
+        ($builder:ty, $key:ty) => {{
+            let mut builder = <$builder>::new().with_url(bare).with_retry(retries()).with_http_connector(connector);
+            for (key, value) in options::<$key>(url, environment)? {
+                builder = builder.with_config(key, value);
+            }
+            Box::new(builder.build().map_err(|error| refused("cannot be used", error))?) as Box<dyn ObjectStore>
+        }};
+    }
+    let store = match scheme {
+        ObjectStoreScheme::AmazonS3 => build!(AmazonS3Builder, AmazonS3ConfigKey),
+        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder, GoogleConfigKey),
+        ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder, AzureConfigKey),
+        _ => return Err(Error::config("Option storage_url starts with s3://, gs:// or az://")),
+    };
+    Ok((store, prefix))
+}
+
+/// Returns the options of the environment that the store knows, then those of the URL's query.
+fn options<K: FromStr>(url: &Url, environment: &[(String, String)]) -> Result<Vec<(K, String)>> {
+    let known = environment.iter().filter_map(|(name, value)| {
+        let key = K::from_str(&name.to_ascii_lowercase()).ok()?;
+        Some((key, value.clone()))
+    });
+    let mut options: Vec<_> = known.collect();
+    for (name, value) in url.query_pairs() {
+        let key = K::from_str(&name.to_ascii_lowercase())
+            .map_err(|_| Error::config(format!("Option storage_url has an unknown option {name:?} in its query")))?;
+        options.push((key, value.into_owned()));
+    }
+    Ok(options)
+}
+
+/// Whether the endpoint is an `http://` URL. All others are called over TLS only.
+fn allows_http(url: &Url, environment: &[(String, String)]) -> bool {
+    let is_plain = |name: &str, value: &str| name.contains("endpoint") && value.starts_with("http://");
+    url.query_pairs().any(|(name, value)| is_plain(&name.to_ascii_lowercase(), &value))
+        || environment.iter().any(|(name, value)| is_plain(&name.to_ascii_lowercase(), value))
+        || url.query_pairs().any(|(name, value)| name.contains("allow_http") && value == "true")
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig { backoff: BackoffConfig::default(), max_retries: 4, retry_timeout: CALL_TIMEOUT / 2 }
+}
+
+fn refused(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::config(format!("Option storage_url {what}")).caused_by(error)
+}
+
+/// Makes HTTP clients with the TLS configuration of the library.
+#[derive(Debug)]
+struct Connector {
+    allows_http: bool,
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic { store: "HTTP", source };
+        let tls = tls::client_config(!self.allows_http).map_err(|error| failed(error.into()))?;
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .https_only(!self.allows_http)
+            .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CALL_TIMEOUT / 4)
+            .read_timeout(CALL_TIMEOUT)
+            .no_gzip()
+            .no_proxy()
+            .build()
+            .map_err(|error| failed(error.into()))?;
+        Ok(HttpClient::new(client))
+    }
+}

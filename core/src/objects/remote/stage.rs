@@ -1,0 +1,193 @@
+//! Staging in a remote store: a small file in one request, a larger one in parts.
+//!
+//! Invariant: a [`RemoteStage`] or [`RemoteStaged`] that is dropped removes what it has sent. At most two parts are in
+//! memory.
+
+use bytes::Bytes;
+use object_store::{Attribute, Attributes, MultipartUpload, PutMultipartOptions, PutOptions, PutPayload, UploadPart};
+use uuid::Uuid;
+
+use super::{CALL_TIMEOUT, CallError, Remote, VERSION};
+use crate::{
+    error::{Error, Result},
+    objects::{ObjectAttributes, hashing::Digester},
+};
+
+/// The size of a part. All parts but the last have this size, which some stores require.
+const PART: usize = 8 << 20;
+/// What a store copies in one request. The limit is S3's.
+const MAX_SIZE: u64 = 5 << 30;
+
+type Sending = tokio::task::JoinHandle<object_store::Result<()>>;
+
+/// Bytes on their way to a staged object.
+#[derive(Debug)]
+pub(in crate::objects) struct RemoteStage {
+    remote: Remote,
+    pub(in crate::objects) id: String,
+    attributes: Attributes,
+    size: u64,
+    pending: Vec<Bytes>,
+    pending_size: usize,
+    digester: Digester,
+    /// The upload in parts, from the first full part on.
+    upload: Option<Box<dyn MultipartUpload>>,
+    sending: Option<Sending>,
+}
+
+/// A staged object.
+#[derive(Debug)]
+pub(in crate::objects) struct RemoteStaged {
+    remote: Remote,
+    id: String,
+}
+
+impl RemoteStage {
+    pub(super) fn new(remote: Remote, attributes: ObjectAttributes) -> RemoteStage {
+        RemoteStage {
+            remote,
+            id: Uuid::new_v4().simple().to_string(),
+            attributes: to_attributes(attributes),
+            size: 0,
+            pending: Vec::new(),
+            pending_size: 0,
+            digester: Digester::new(),
+            upload: None,
+            sending: None,
+        }
+    }
+
+    pub(in crate::objects) async fn write(&mut self, mut data: Bytes) -> Result<()> {
+        self.size += data.len() as u64;
+        if self.size > MAX_SIZE {
+            return Err(Error::file(413, "the object store takes files up to 5 GiB"));
+        }
+        while self.pending_size + data.len() >= PART {
+            let part = data.split_to(PART - self.pending_size);
+            self.push(part);
+            self.send_part().await?;
+        }
+        self.push(data);
+        Ok(())
+    }
+
+    fn push(&mut self, data: Bytes) {
+        self.pending_size += data.len();
+        if !data.is_empty() {
+            self.pending.push(data);
+        }
+    }
+
+    pub(in crate::objects) async fn finish(mut self) -> Result<(RemoteStaged, u64, String)> {
+        if self.upload.is_none() {
+            let payload = self.take_payload().await?;
+            let (remote, path) = (self.remote.clone(), self.remote.staging_path(&self.id)?);
+            let options = PutOptions { attributes: std::mem::take(&mut self.attributes), ..PutOptions::default() };
+            let put = async move { remote.store().put_opts(&path, payload, options).await };
+            self.remote.run(put).await.map_err(CallError::into_error)?;
+        } else {
+            if self.pending_size > 0 {
+                self.send_part().await?;
+            }
+            self.join_part().await?;
+            if let Some(mut upload) = self.upload.take() {
+                // An upload that fails is aborted.
+                let complete = async move {
+                    match upload.complete().await {
+                        Ok(_) => Ok(()),
+                        Err(error) => upload.abort().await.and(Err(error)),
+                    }
+                };
+                self.remote.run(complete).await.map_err(CallError::into_error)?;
+            }
+        }
+        let digest = self.digester.finish().await?;
+        let staged = RemoteStaged { remote: self.remote.clone(), id: self.id.clone() };
+        Ok((staged, self.size, digest))
+    }
+
+    /// Starts to send the pending bytes as a part. Waits for the part before.
+    async fn send_part(&mut self) -> Result<()> {
+        if self.upload.is_none() {
+            let (remote, path) = (self.remote.clone(), self.remote.staging_path(&self.id)?);
+            let options = PutMultipartOptions::from(self.attributes.clone());
+            let begin = async move { remote.store().put_multipart_opts(&path, options).await };
+            self.upload = Some(self.remote.run(begin).await.map_err(CallError::into_error)?);
+        }
+        let payload = self.take_payload().await?;
+        self.join_part().await?;
+        if let Some(upload) = &mut self.upload {
+            let part: UploadPart = upload.put_part(payload);
+            let timeout = async move {
+                tokio::time::timeout(CALL_TIMEOUT, part).await.unwrap_or_else(|elapsed| {
+                    Err(object_store::Error::Generic { store: "Remote", source: Box::new(elapsed) })
+                })
+            };
+            self.sending = Some(self.remote.0.runtime.spawn(timeout));
+        }
+        Ok(())
+    }
+
+    async fn join_part(&mut self) -> Result<()> {
+        if let Some(sending) = &mut self.sending {
+            let outcome = sending.await;
+            self.sending = None;
+            let outcome = outcome.map_err(|_| Error::closed())?;
+            outcome.map_err(|error| CallError::Store(error).into_error())?;
+        }
+        Ok(())
+    }
+
+    async fn take_payload(&mut self) -> Result<PutPayload> {
+        self.pending_size = 0;
+        let data = std::mem::take(&mut self.pending);
+        self.digester.update(&self.remote.0.runtime.blocking, data.as_slice().into()).await?;
+        Ok(PutPayload::from_iter(data))
+    }
+}
+
+impl Drop for RemoteStage {
+    fn drop(&mut self) {
+        let Some(mut upload) = self.upload.take() else { return };
+        let sending = self.sending.take();
+        let abort = async move {
+            if let Some(sending) = sending {
+                let _ = sending.await;
+            }
+            if let Err(error) = tokio::time::timeout(CALL_TIMEOUT, upload.abort()).await {
+                tracing::debug!(%error, "an upload in parts was not aborted");
+            }
+        };
+        drop(self.remote.0.runtime.spawn(abort));
+    }
+}
+
+impl RemoteStaged {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Drop for RemoteStaged {
+    fn drop(&mut self) {
+        let (remote, id) = (self.remote.clone(), std::mem::take(&mut self.id));
+        let discard = async move {
+            if let Err(error) = remote.discard(&id).await {
+                tracing::debug!(%error, "a staged object was not removed");
+            }
+        };
+        drop(self.remote.0.runtime.spawn(discard));
+    }
+}
+
+fn to_attributes(given: ObjectAttributes) -> Attributes {
+    let mut attributes = Attributes::new();
+    let mut set = |attribute, value: Option<String>| value.map(|value| attributes.insert(attribute, value.into()));
+    set(Attribute::ContentType, given.content_type);
+    set(Attribute::CacheControl, given.cache_control);
+    set(Attribute::Metadata(VERSION.into()), given.version);
+    for (name, value) in given.metadata {
+        set(Attribute::Metadata(name.into()), Some(value));
+    }
+    attributes
+}
