@@ -263,7 +263,7 @@ class AsyncFileReader:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<townsquare.AsyncFileReader {self.info.bucket + '/' + self.info.path!r}>"
+        return f"<townsquare.AsyncFileReader {f'{self.info.bucket}/{self.info.path}'!r}>"
 
 
 class AsyncFileWriter:
@@ -337,7 +337,7 @@ class AsyncFileOpening(Generic[_File]):
     """What `AsyncStorage.open` returns: `async with` it, or await it for the file object."""
 
     def __init__(self, opening: Awaitable[_File]) -> None:
-        self._opening = opening
+        self._opening: Awaitable[_File] = opening
         self._file: Optional[_File] = None
 
     def __await__(self) -> Generator[Any, Any, _File]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import UserDict
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -78,7 +79,11 @@ def test_data_that_was_changed_is_not_decrypted() -> None:
 
 @pytest.mark.parametrize("key", ["", "01" * 31, "zz" * 32, "01" * 33])
 def test_a_malformed_key_is_refused_and_not_shown(key: str) -> None:
-    calls = [lambda: sign_file("x", key), lambda: encrypt_file(b"x", key), lambda: decrypt_file(encrypt_file(b"x", KEY), key)]
+    calls: list[Callable[[], Any]] = [
+        lambda: sign_file("x", key),
+        lambda: encrypt_file(b"x", key),
+        lambda: decrypt_file(encrypt_file(b"x", KEY), key),
+    ]
     for call in calls:
         with pytest.raises(townsquare.InvalidInputError) as caught:
             call()
