@@ -12,7 +12,7 @@ use std::env;
 pub use self::options::OPTIONS;
 pub(crate) use self::{
     options::OptionValues,
-    resolved::{CatalogLocation, DatabaseLocation, Resolved},
+    resolved::{CatalogLocation, DatabaseLocation, FilesLocation, Resolved},
     secret::Secret,
 };
 pub use crate::clock::{Clock, ManualClock};

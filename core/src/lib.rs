@@ -124,7 +124,6 @@ mod validate;
 mod callbacks;
 mod catalog_thread;
 mod database;
-#[allow(dead_code, reason = "the storage service, which uses it, is written next")]
 mod objects;
 #[doc(hidden)]
 pub mod threads;

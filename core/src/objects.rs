@@ -9,6 +9,8 @@ mod hashing;
 mod key;
 mod locks;
 mod remote;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, ops::Range, path::PathBuf, time::Duration};
 
@@ -279,7 +281,8 @@ impl ObjectPages {
             }
             None => return Ok(Vec::new()),
         };
-        self.0 = Some(inner);
+        // A listing is not asked again after its end.
+        self.0 = (page.len() == PAGE).then_some(inner);
         Ok(page)
     }
 }

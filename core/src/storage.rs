@@ -3,22 +3,54 @@
 //! Invariant: every statement names the policy that it runs under. A file that the caller may not see is treated as
 //! missing. A download gives one version of the file, whole.
 
+mod buckets;
+mod checks;
+mod copy;
+mod core;
 mod handler;
+mod host_file;
+mod maintenance;
+mod put;
+mod read;
 mod reader;
+mod rows;
+mod settle;
+mod statements;
 mod writer;
 
-use std::{fmt, ops::Range, path::Path, time::Duration};
+use std::{
+    fmt,
+    future::poll_fn,
+    ops::Range,
+    path::Path,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
+
+pub(crate) use self::core::{StorageCore, StorageOptions};
+use self::{
+    host_file::{SourceFile, TargetFile},
+    put::Refusal,
+    read::missing,
+    statements as sql,
+    writer::source_failed,
+};
 
 pub use self::{
     handler::{FileResponse, RequestBody, ResponseBody},
     reader::FileReader,
     writer::FileWriter,
 };
-use crate::error::Result;
+use crate::{
+    database::Scope,
+    error::{Error, Operation, Result, operation},
+    policy::Caller,
+};
 pub use crate::{
     model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
     signed_file::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file},
@@ -27,11 +59,17 @@ pub use crate::{
 
 /// Operations on files, under the policies of the client's caller.
 #[derive(Clone)]
-pub struct Storage {}
+pub struct Storage {
+    scope: Scope,
+    core: Arc<StorageCore>,
+}
+
+/// The bytes that `upload_reader` reads at a time.
+const CHUNK: usize = 256 * 1_024;
 
 impl Storage {
-    pub(crate) fn new() -> Storage {
-        Storage {}
+    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>) -> Storage {
+        Storage { scope, core }
     }
 
     /// Stores a file (SPEC 4.4): the bytes are durable when the call returns.
@@ -58,8 +96,11 @@ impl Storage {
         data: impl Into<Bytes>,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        let _ = (bucket, path, data.into(), options);
-        todo!()
+        operation(Operation::Upload, async {
+            let target = self.check_upload(bucket, path, &options)?;
+            self.put_bytes(target, &options, data.into()).await
+        })
+        .await
     }
 
     /// Stores a file if the caller is the user `user_id` (SPEC 4.4, 5.5). The service may name any user.
@@ -85,8 +126,16 @@ impl Storage {
         user_id: Uuid,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        let _ = (bucket, path, data.into(), user_id, options);
-        todo!()
+        operation(Operation::SecureUpload, async {
+            match self.scope.caller() {
+                Caller::User(id) if id != user_id => return Err(Error::unauthorized_upload(false)),
+                Caller::Anonymous => return Err(Error::unauthorized_upload(true)),
+                Caller::User(_) | Caller::Service => {}
+            }
+            let target = self.check_upload(bucket, path, &options)?;
+            self.put_bytes(target, &options, data.into()).await
+        })
+        .await
     }
 
     /// Stores the file `source` of the host, streamed: memory does not grow with the file. Calls `progress` with the
@@ -112,8 +161,24 @@ impl Storage {
         options: UploadOptions,
         progress: impl FnMut(u64, u64) + Send,
     ) -> Result<FileInfo> {
-        let _ = (bucket, path, source.as_ref(), options, progress);
-        todo!()
+        let mut progress = progress;
+        operation(Operation::UploadFrom, async {
+            let mut writer = self.open_writer(bucket, path, options).await?;
+            let pool = &self.core.runtime.blocking;
+            let mut source = SourceFile::open(pool, source.as_ref()).await?;
+            self.core.check_size(source.size)?;
+            let mut done = 0;
+            loop {
+                let chunk = source.next_chunk(pool).await?;
+                if chunk.is_empty() {
+                    return writer.complete().await;
+                }
+                done += chunk.len() as u64;
+                writer.append(chunk).await?;
+                progress(done, source.size.max(done));
+            }
+        })
+        .await
     }
 
     /// Stores what `reader` gives until its end, streamed.
@@ -136,8 +201,18 @@ impl Storage {
         reader: impl AsyncRead + Send,
         options: UploadOptions,
     ) -> Result<FileInfo> {
-        let _ = (bucket, path, reader, options);
-        todo!()
+        operation(Operation::UploadFrom, async {
+            let mut writer = self.open_writer(bucket, path, options).await?;
+            let mut reader = pin!(reader);
+            loop {
+                let chunk = read_chunk(reader.as_mut()).await?;
+                if chunk.is_empty() {
+                    return writer.complete().await;
+                }
+                writer.append(chunk).await?;
+            }
+        })
+        .await
     }
 
     /// Opens a file for writing. The file changes when [`FileWriter::finish`] returns, and not before.
@@ -156,8 +231,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
-        let _ = (bucket, path, options);
-        todo!()
+        operation(Operation::OpenWriter, self.open_writer(bucket, path, options)).await
     }
 
     /// Returns the bytes of a file (SPEC 4.4).
@@ -172,8 +246,11 @@ impl Storage {
     /// # }
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
-        let _ = (bucket, path);
-        todo!()
+        operation(Operation::Download, async {
+            let reader = self.open_reader(bucket, path).await?;
+            reader.read_range(0..reader.info().size).await
+        })
+        .await
     }
 
     /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
@@ -188,8 +265,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        let _ = (bucket, path, range);
-        todo!()
+        operation(Operation::Download, self.open_reader_of_range(bucket, path, range)).await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
@@ -211,8 +287,21 @@ impl Storage {
         target: impl AsRef<Path>,
         progress: impl FnMut(u64, u64) + Send,
     ) -> Result<FileInfo> {
-        let _ = (bucket, path, target.as_ref(), progress);
-        todo!()
+        let mut progress = progress;
+        operation(Operation::DownloadTo, async {
+            let mut reader = self.open_reader(bucket, path).await?;
+            let pool = &self.core.runtime.blocking;
+            let mut written = TargetFile::create(pool, target.as_ref().to_owned(), true).await?;
+            let (mut done, size) = (0, reader.info().size);
+            while let Some(chunk) = reader.next_chunk().await? {
+                done += chunk.len() as u64;
+                written.write(pool, chunk).await?;
+                progress(done, size);
+            }
+            written.install(pool).await?;
+            Ok(reader.info().clone())
+        })
+        .await
     }
 
     /// Opens a file for reading. The reader gives one version of the file from beginning to end, also while others
@@ -231,8 +320,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        let _ = (bucket, path);
-        todo!()
+        operation(Operation::OpenReader, self.open_reader(bucket, path)).await
     }
 
     /// Removes a file (SPEC 4.4).
@@ -248,8 +336,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn delete(&self, bucket: &str, path: &str) -> Result<()> {
-        let _ = (bucket, path);
-        todo!()
+        operation(Operation::DeleteFile, self.delete_version(bucket, path, None)).await
     }
 
     /// Returns what is known about a file.
@@ -264,8 +351,12 @@ impl Storage {
     /// # }
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
-        let _ = (bucket, path);
-        todo!()
+        operation(Operation::StatFile, async {
+            let target = self.core.buckets.target(bucket, path)?;
+            let values = [bucket.into(), target.path.as_str().into()];
+            self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
+        })
+        .await
     }
 
     /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form).
@@ -284,8 +375,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn list(&self, bucket: &str, files: ListFiles) -> Result<Vec<FileInfo>> {
-        let _ = (bucket, files);
-        todo!()
+        operation(Operation::ListFiles, self.list_files(bucket, &files)).await
     }
 
     /// Copies a file within its bucket. The copy has the source's type, cache control and metadata, and the caller as its
@@ -304,8 +394,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn copy(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        let _ = (bucket, source, target, overwrite);
-        todo!()
+        operation(Operation::CopyFile, self.copy_file(bucket, source, target, overwrite)).await
     }
 
     /// Moves a file within its bucket. The file keeps its owner, type, cache control and metadata. `move` in Python and C.
@@ -322,8 +411,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn move_file(&self, bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> Result<FileInfo> {
-        let _ = (bucket, source, target, overwrite);
-        todo!()
+        operation(Operation::MoveFile, self.rename_file(bucket, source, target, overwrite)).await
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
@@ -409,8 +497,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn export_files(&self, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send) -> Result<u64> {
-        let _ = (target.as_ref(), progress);
-        todo!()
+        operation(Operation::ExportFiles, self.export(target.as_ref(), progress)).await
     }
 
     /// Finishes what a crash left unfinished, removes objects without a row and rows without an object, and reports files
@@ -428,8 +515,52 @@ impl Storage {
     /// # }
     /// ```
     pub async fn repair(&self) -> Result<RepairReport> {
-        todo!()
+        operation(Operation::Repair, self.repair_files()).await
     }
+}
+
+impl Storage {
+    async fn open_writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
+        let target = self.check_upload(bucket, path, &options)?;
+        self.check_write(&target).await?;
+        Ok(FileWriter::new(self.clone(), target, options))
+    }
+
+    async fn open_reader_of_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
+        self.open_reader(bucket, path).await?.read_range(range).await
+    }
+
+    /// Deletes a file, if `if_match` is `None` or its version.
+    pub(super) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
+        let target = self.core.buckets.target(bucket, path)?;
+        let caller = self.scope.caller();
+        let name = || [bucket.to_owned().into(), path.to_owned().into()];
+        let mut values = name().to_vec();
+        values.push(if_match.map(str::to_owned).into());
+        match self.scope.execute(&sql::DELETE, values, |row| row.get::<bool>(0)).await? {
+            Some(true) => Ok(()),
+            Some(false) => {
+                self.core.clean_up(target.key()).await;
+                Ok(())
+            }
+            None => {
+                let found =
+                    self.scope.fetch_optional(&sql::STAT, &name(), rows::file_info).await?.ok_or_else(missing)?;
+                let is_other = if_match.is_some_and(|etag| etag != found.etag);
+                Err(if is_other { Refusal::Changed } else { Refusal::Denied }.into_error(caller))
+            }
+        }
+    }
+}
+
+/// Reads the next bytes; empty at the end.
+async fn read_chunk(mut reader: Pin<&mut impl AsyncRead>) -> Result<Bytes> {
+    let mut space = vec![0; CHUNK];
+    let mut buffer = ReadBuf::new(&mut space);
+    poll_fn(|context| reader.as_mut().poll_read(context, &mut buffer)).await.map_err(source_failed)?;
+    let length = buffer.filled().len();
+    space.truncate(length);
+    Ok(space.into())
 }
 
 impl fmt::Debug for Storage {

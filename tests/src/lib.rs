@@ -14,6 +14,7 @@ pub mod paths;
 pub mod postgres;
 pub mod proxy;
 pub mod raw_sql;
+pub mod s3_server;
 pub mod setting;
 pub mod skip;
 pub mod subprocess;

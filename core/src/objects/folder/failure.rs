@@ -19,3 +19,16 @@ pub(super) fn failed(error: io::Error) -> Error {
     };
     Error::file(status, reason).caused_by(error)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_full_disk_is_status_507() {
+        let error = failed(std::fs::write("/dev/full", b"1").expect_err("this device is always full"));
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, Some(507)));
+        assert_eq!(error.message(), "Storage error: No space left on device");
+    }
+}

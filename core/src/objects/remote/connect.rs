@@ -29,8 +29,8 @@ pub(super) fn connect(url: &Url, environment: &[(String, String)]) -> Result<(Bo
     let connector = Connector { allows_http: allows_http(url, environment) };
     /// Applies the options to a builder. All builders have these methods and share no trait.
     macro_rules! build {
-        ($builder:ty, $key:ty) => {{
-            let mut builder = <$builder>::new().with_url(bare).with_retry(retries()).with_http_connector(connector);
+        ($builder:expr, $key:ty) => {{
+            let mut builder = $builder.with_url(bare).with_retry(retries()).with_http_connector(connector);
             for (key, value) in options::<$key>(url, environment)? {
                 builder = builder.with_config(key, value);
             }
@@ -38,9 +38,12 @@ pub(super) fn connect(url: &Url, environment: &[(String, String)]) -> Result<(Bo
         }};
     }
     let store = match scheme {
-        ObjectStoreScheme::AmazonS3 => build!(AmazonS3Builder, AmazonS3ConfigKey),
-        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder, GoogleConfigKey),
-        ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder, AzureConfigKey),
+        ObjectStoreScheme::AmazonS3 => {
+            // One object is removed at a time, and not every server has the bulk request.
+            build!(AmazonS3Builder::new().with_disable_bulk_delete(true), AmazonS3ConfigKey)
+        }
+        ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder::new(), GoogleConfigKey),
+        ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder::new(), AzureConfigKey),
         _ => return Err(Error::config("Option storage_url starts with s3://, gs:// or az://")),
     };
     Ok((store, prefix))

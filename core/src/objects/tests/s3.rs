@@ -1,0 +1,83 @@
+//! What concerns S3 alone: its URL, its attributes, and its failures.
+
+use super::{Store, data, key, remote, s3_server::SECRET_KEY};
+use crate::{
+    error::ErrorKind,
+    objects::{Objects, ObjectsLocation},
+    runtime::Runtime,
+};
+
+#[tokio::test]
+async fn an_object_lies_at_its_key_with_its_attributes() {
+    let store = Store::s3();
+    let server = store.server.as_ref().expect("a server");
+    for (path, size) in [("a b/x#1%é", 10), ("large", 9 << 20)] {
+        store.put(path, &data(size), "version-1").await.expect("written");
+        let file = server.folder().join("some/prefix/spaces").join(path);
+        assert!(std::fs::read(file).is_ok_and(|found| found == data(size)));
+        let reader = store.objects.open_object(&key(path)).await.expect("an answer").expect("an object");
+        assert_eq!((reader.size, reader.version.as_deref()), (size as u64, Some("version-1")));
+        let digest = store.objects.digest(&key(path)).await.expect("an answer").expect("an object");
+        assert_eq!(digest.digest, None, "the version names the bytes");
+    }
+}
+
+#[tokio::test]
+async fn the_digest_of_a_foreign_object_is_that_of_its_bytes() {
+    let store = Store::s3();
+    let folder = store.server.as_ref().expect("a server").folder().join("some/prefix/spaces");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("x"), data(3_000_000)).expect("written");
+    let digest = store.objects.digest(&key("x")).await.expect("an answer").expect("an object");
+    assert!(digest.is_of(3_000_000, &blake3::hash(&data(3_000_000)).to_hex(), "any"));
+    assert_eq!(digest.version, None);
+}
+
+#[tokio::test]
+async fn a_reader_of_a_replaced_object_fails_instead_of_mixing_versions() {
+    let store = Store::s3();
+    store.put("x", &data(4_000_000), "one").await.expect("written");
+    let reader = store.objects.open_object(&key("x")).await.expect("an answer").expect("an object");
+    store.put("x", &data(4_000_001), "two").await.expect("overwritten");
+    match reader.read(2_000_000..2_000_010).await {
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable),
+        Ok(found) => panic!("{found:?} is of another version"),
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_is_an_error_that_does_not_show_it() {
+    let store = Store::s3();
+    let url = store.server.as_ref().expect("a server").url("").replace(SECRET_KEY, "MARKED-wrong");
+    let objects = Objects::open(remote(&url), store.runtime()).expect("no call yet");
+    let error = objects.open_object(&key("x")).await.map(drop).expect_err("refused");
+    assert_eq!((error.kind(), error.status()), (ErrorKind::Internal, Some(500)), "{error:?}");
+    assert!(!format!("{error:?} {objects:?} {:?}", remote(&url)).contains("MARKED"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_unavailable() {
+    let mut store = Store::s3();
+    drop(store.server.take());
+    let error = store.objects.open_object(&key("x")).await.map(drop).expect_err("no answer");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+}
+
+#[test]
+fn options_come_from_the_query_and_then_from_the_environment() {
+    let runtime = Runtime::start().expect("a runtime");
+    let open = |url: &str, environment: &[(&str, &str)]| {
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Objects::open(ObjectsLocation::Remote { url: url.parse().expect("a URL"), environment }, runtime.handle())
+    };
+    for url in ["s3://town/prefix", "s3://town?region=eu-west-1", "s3://town?endpoint=http://127.0.0.1:1"] {
+        open(url, &[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_UNKNOWN", "c")]).expect(url);
+    }
+    open("az://container/x?account_name=a&access_key=YQ==", &[]).expect("azure");
+    open("gs://bucket/x?skip_signature=true", &[]).expect("google");
+    for url in ["s3://town?colour=MARKED", "http://town/x", "ftp://town"] {
+        let error = open(url, &[]).expect_err(url);
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("storage_url") && !format!("{error:?}").contains("MARKED"), "{error:?}");
+    }
+}

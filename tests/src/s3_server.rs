@@ -1,0 +1,147 @@
+//! An S3 server on the loopback, which keeps its objects in a temporary folder: s3s with s3s-fs.
+//!
+//! Invariant: a request sees each object whole, old or new, with its own attributes, as S3 promises. s3s-fs alone does not
+//! promise this, so changes exclude other requests. Dropping the server closes its port and ends its threads.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use hyper::{Method, Request, Response, body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use s3s::{Body, auth::SimpleAuth, service::S3Service, service::S3ServiceBuilder};
+use s3s_fs::FileSystem;
+use tempfile::TempDir;
+use tokio::{net::TcpListener, runtime::Runtime, sync::RwLock};
+
+const BUCKET: &str = "town";
+const ACCESS_KEY: &str = "tester";
+/// Tests search logs and errors for it.
+pub const SECRET_KEY: &str = "MARKED-s3-key-of-the-tests";
+
+/// A running server with one bucket.
+pub struct S3Server {
+    address: SocketAddr,
+    folder: TempDir,
+    runtime: Option<Runtime>,
+}
+
+impl S3Server {
+    /// Starts a server with an empty bucket.
+    ///
+    /// # Panics
+    /// When the system has no port or no thread left.
+    pub fn start() -> S3Server {
+        let folder = tempfile::Builder::new().prefix("townsquare-s3-").tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join(BUCKET)).expect("the bucket");
+        let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).expect("the folder exists"));
+        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let service = service.build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.expect("threads for a server");
+        // Without `block_on`, which panics in an async test.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
+        listener.set_nonblocking(true).expect("a listener that does not block");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let listener = {
+            let _entered = runtime.enter();
+            TcpListener::from_std(listener).expect("a listener of the runtime")
+        };
+        runtime.spawn(serve(listener, service, folder.path().to_owned()));
+        S3Server { address, folder, runtime: Some(runtime) }
+    }
+
+    /// The `storage_url` of a store below `prefix`.
+    pub fn url(&self, prefix: &str) -> String {
+        let address = self.address;
+        format!(
+            "s3://{BUCKET}/{prefix}?endpoint=http://{address}&region=us-east-1&access_key_id={ACCESS_KEY}\
+             &secret_access_key={SECRET_KEY}"
+        )
+    }
+
+    /// The folder of the bucket: each object is a file at its key.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().join(BUCKET)
+    }
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf) {
+    let (changes, folder) = (Arc::new(RwLock::new(())), Arc::new(folder));
+    while let Ok((stream, _)) = listener.accept().await {
+        let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
+        let respond = service_fn(move |request| {
+            let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
+            async move { Ok::<_, Infallible>(respond(&service, &changes, &folder, request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), respond);
+        tokio::spawn(async move {
+            // A client may close its connection at any time.
+            let _ = connection.await;
+        });
+    }
+}
+
+async fn respond(
+    service: &S3Service,
+    changes: &RwLock<()>,
+    folder: &Path,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let is_part = request.uri().query().is_some_and(|query| query.contains("partNumber="));
+    let is_change = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_part;
+    let (_change, _read);
+    if is_change {
+        _change = changes.write().await;
+    } else {
+        _read = changes.read().await;
+    }
+    if let Some(source) = request.headers().get("x-amz-copy-source") {
+        // s3s-fs writes a copy into the file of the old object, which others may be reading.
+        let file = |key: &str| folder.join(percent_decoded(key.trim_start_matches('/')));
+        if source.to_str().is_ok_and(|source| file(source).exists()) {
+            let _ = std::fs::remove_file(file(request.uri().path()));
+        }
+    }
+    let is_removal = *request.method() == Method::DELETE;
+    let removed = folder.join(percent_decoded(request.uri().path().trim_start_matches('/')));
+    match service.call(request.map(Body::from)).await {
+        Ok(response) => {
+            if is_removal {
+                // S3 has no folders; s3s-fs keeps the empty ones.
+                let above_key = removed.ancestors().skip(1).take_while(|above| above.parent() != Some(folder));
+                let _ = above_key.into_iter().try_for_each(std::fs::remove_dir);
+            }
+            response
+        }
+        Err(error) => {
+            let mut response = Response::new(Body::from(format!("{error:?}")));
+            *response.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let hex = |byte: Option<u8>| char::from(byte.unwrap_or_default()).to_digit(16).unwrap_or_default();
+        decoded.push(match byte {
+            b'%' => u8::try_from(hex(bytes.next()) * 16 + hex(bytes.next())).unwrap_or_default(),
+            byte => byte,
+        });
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
