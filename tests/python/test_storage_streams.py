@@ -13,16 +13,15 @@ import signal
 import subprocess
 import sys
 import threading
-import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import townsquare
 from conftest import ENABLE_CTRL_C, run, run_python, wait_until
-from townsquare import AsyncClient, Client, FileReader, Storage
+from townsquare import AsyncClient, Client, FileInfo, FileReader, Storage
 
 MIB = 1 << 20
 LARGE = bytes(range(256)) * 1_024 + b"end"
@@ -65,12 +64,14 @@ def test_a_reader_is_a_seekable_raw_file(files: Storage, data: bytes) -> None:
         for wrong in ((-1, 0), (-len(data) - 1, 2), (0, 9)):
             with pytest.raises(OSError):
                 file.seek(*wrong)
-        for refused in (lambda: file.write(b"x"), file.fileno, lambda: file.truncate(3)):
+        refused: list[Callable[[], Any]] = [lambda: file.write(b"x"), file.fileno, lambda: file.truncate(3)]
+        for call in refused:
             with pytest.raises(io.UnsupportedOperation):
-                refused()
+                call()
     file.close()
     assert file.closed
-    for call in (file.read, file.tell, lambda: file.seek(0), file.__enter__, lambda: next(file)):
+    closed: list[Callable[[], Any]] = [file.read, file.tell, lambda: file.seek(0), file.__enter__, lambda: next(file)]
+    for call in closed:
         with pytest.raises(ValueError, match="closed"):
             call()
 
@@ -242,10 +243,11 @@ def test_transfers_report_progress(files: Storage, source: Path, tmp_path: Path)
     def progress(done: int, total: int) -> None:
         seen.append((done, total))
 
-    for transfer in (
+    transfers: list[Callable[[], FileInfo]] = [
         lambda: files.upload_from("assets", "a", source, progress=progress, content_type="text/plain"),
         lambda: files.download_to("assets", "a", str(tmp_path / "target"), progress=progress),
-    ):
+    ]
+    for transfer in transfers:
         seen.clear()
         info = transfer()
         assert (info.size, info.content_type) == (10 * MIB, "text/plain")
