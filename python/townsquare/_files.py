@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any, Awaitable, Generator, Generic, Iterable, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Generator, Generic, Optional, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -89,6 +89,9 @@ class FileReader(_RawIO):
         position: int = self._handle.tell()
         return position
 
+    def write(self, data: Buffer, /) -> int:
+        raise io.UnsupportedOperation("not writable")
+
     def close(self) -> None:
         if not self.closed:
             try:
@@ -134,9 +137,14 @@ class FileWriter(_RawIO):
         size: int = self._handle.write(data)
         return size
 
-    def writelines(self, lines: Iterable[Buffer], /) -> None:
-        for line in lines:
-            self.write(line)
+    def readinto(self, buffer: Buffer, /) -> int:
+        raise io.UnsupportedOperation("not readable")
+
+    def read(self, size: Optional[int] = -1, /) -> bytes:
+        raise io.UnsupportedOperation("not readable")
+
+    def readall(self) -> bytes:
+        return self.read()
 
     def tell(self) -> int:
         _refuse_closed(self)
