@@ -3,10 +3,15 @@
 //! Invariant: a value of the wrong *type* raises `TypeError` when the method is called. A value of the right type that
 //! the core cannot hold fails as `InvalidInput`, naming the argument, when the result is returned or awaited.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::SignedDuration;
 use pyo3::{
     exceptions::{PyOverflowError, PyTypeError},
     prelude::*,
-    types::{PyByteArray, PyBytes, PyEllipsis, PyMapping, PyString, PyTzInfo},
+    pybacked::PyBackedBytes,
+    types::{PyByteArray, PyBytes, PyDelta, PyDict, PyEllipsis, PyMapping, PyMemoryView, PyString, PyTzInfo},
 };
 use townsquare::{Json, Timestamp, Uuid, spaces::Change};
 
@@ -110,6 +115,37 @@ pub(crate) fn items<'py>(
     value.try_iter().map_err(|_| expected(wanted, value))
 }
 
+/// Bytes: a `bytes` object, which is shared, or another object with the buffer protocol, which is copied because it may
+/// change.
+pub(crate) struct BytesArg(Option<PyBackedBytes>);
+
+impl BytesArg {
+    pub(crate) const EMPTY: BytesArg = BytesArg(None);
+
+    /// The core's bytes, which keep the Python object alive.
+    pub(crate) fn shared(self) -> Bytes {
+        self.0.map_or_else(Bytes::new, Bytes::from_owner)
+    }
+}
+
+impl AsRef<[u8]> for BytesArg {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for BytesArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<BytesArg> {
+        if let Ok(bytes) = value.extract() {
+            return Ok(BytesArg(Some(bytes)));
+        }
+        let Ok(view) = PyMemoryView::from(&value) else { return Err(expected("bytes", &value)) };
+        Ok(BytesArg(Some(view.call_method0("tobytes")?.extract()?)))
+    }
+}
+
 /// An integer of the core's type `T`.
 pub(crate) struct IntArg<T>(Result<T, String>);
 
@@ -154,6 +190,61 @@ impl<'py> FromPyObject<'_, 'py> for DateTimeArg {
         // Python converts to UTC: it knows every kind of time zone.
         let utc = value.call_method1("astimezone", (PyTzInfo::utc(value.py())?,))?;
         utc.extract().map(DateTimeArg)
+    }
+}
+
+/// A length of time: seconds or a timedelta.
+pub(crate) struct SecondsArg(Result<Duration, String>);
+
+impl SecondsArg {
+    pub(crate) const fn of(seconds: u64) -> SecondsArg {
+        SecondsArg(Ok(Duration::from_secs(seconds)))
+    }
+
+    /// # Errors
+    /// `InvalidInput` for a negative number and for one that is not finite.
+    pub(crate) fn value(self, name: &str) -> Result<Duration, Failure> {
+        self.0.map_err(|shown| Failure::invalid_input(format!("{name} is a number of seconds from 0, not {shown}")))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for SecondsArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<SecondsArg> {
+        let duration = if value.is_instance_of::<PyDelta>() {
+            value.extract::<SignedDuration>()?.try_into().ok()
+        } else {
+            let seconds: f64 = value.extract().map_err(|_| expected("seconds or a timedelta", &value))?;
+            Duration::try_from_secs_f64(seconds).ok()
+        };
+        Ok(SecondsArg(duration.ok_or_else(|| shown(&value))))
+    }
+}
+
+/// A mapping from strings to strings.
+pub(crate) struct TextMapArg(Vec<(TextArg, TextArg)>);
+
+impl TextMapArg {
+    /// # Errors
+    /// As [`TextArg::value`].
+    pub(crate) fn value(self, name: &str) -> Result<Vec<(String, String)>, Failure> {
+        self.0.into_iter().map(|(key, value)| Ok((key.value(name)?, value.value(name)?))).collect()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for TextMapArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<TextMapArg> {
+        let Ok(mapping) = value.cast::<PyMapping>() else { return Err(expected("a mapping", &value)) };
+        let members = PyDict::new(value.py());
+        members.update(&mapping)?;
+        members
+            .iter()
+            .map(|(key, value)| Ok((key.extract()?, value.extract()?)))
+            .collect::<PyResult<_>>()
+            .map(TextMapArg)
     }
 }
 

@@ -56,7 +56,8 @@ pub(crate) enum Executor {
     CallerThenRuntime(ClientShare),
     /// The client's runtime, from the first poll: for work that may block its thread.
     Runtime(ClientShare),
-    /// A new thread: a client that opens has no runtime yet, and one that closes ends it.
+    /// A new thread: a client that opens has no runtime yet, one that closes ends it, and no thread of the runtime may
+    /// wait for a Python callback.
     OwnThread(Arc<LoopWaker>),
 }
 
@@ -92,7 +93,7 @@ fn on_own_thread(work: Work, completion: Completion) -> Result<CancelOnDrop, Fai
     const CANCELLATION_CHECK: Duration = Duration::from_millis(50);
     let is_cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_cancelled);
-    townsquare::threads::spawn("townsquare-open", move || {
+    townsquare::threads::spawn("townsquare-call", move || {
         let check = || if flag.load(Ordering::Acquire) { Err(()) } else { Ok(()) };
         if let Ok(outcome) = townsquare::blocking::wait_while(work.0, CANCELLATION_CHECK, check) {
             completion.deliver(outcome);

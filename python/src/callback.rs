@@ -1,8 +1,9 @@
 //! Python functions as callbacks of the core, and `Subscription`, which ends them.
 //!
 //! Invariant: a callback runs on a library thread that is attached to the interpreter like a Python thread, so it may
-//! call the library. An exception in it goes to the logger `townsquare` and nowhere else. No callback starts once the
-//! interpreter finalizes. None starts in a forked child process unless a callback forked it.
+//! call the library. An exception in it goes to the logger `townsquare`, except that the callback of a transfer ends the
+//! transfer with it. No callback starts once the interpreter finalizes. None starts in a forked child process unless a
+//! callback forked it.
 
 use pyo3::{
     exceptions::PyTypeError,
@@ -17,20 +18,33 @@ use crate::{client_share::opened_before_fork, errors::expected, process};
 pub(crate) struct Callback(Py<PyAny>);
 
 impl Callback {
-    /// Calls the function. `source` is the method that registered it.
+    /// Calls the function and logs its exception. `source` is the method that registered it.
     pub(crate) fn call<A>(&self, source: &str, arguments: A)
     where
         A: for<'py> IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
     {
         process::attach(|py| {
-            // `arguments` lives here, outside `call_python`, so that the call never drops their last reference.
-            let called = arguments.into_pyobject(py).and_then(|arguments| {
-                process::call_python(|| self.0.bind(py).call1(&arguments).map(drop)).unwrap_or(Ok(()))
-            });
-            if let Err(error) = called {
+            if let Err(error) = self.call_attached(py, arguments) {
                 log(py, source, error);
             }
         });
+    }
+
+    /// Calls the function and returns its exception. Does nothing once the interpreter finalizes.
+    pub(crate) fn try_call<A>(&self, arguments: A) -> PyResult<()>
+    where
+        A: for<'py> IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    {
+        process::attach(|py| self.call_attached(py, arguments)).unwrap_or(Ok(()))
+    }
+
+    fn call_attached<'py, A>(&self, py: Python<'py>, arguments: A) -> PyResult<()>
+    where
+        A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    {
+        // `arguments` lives here, outside `call_python`, so that the call never drops their last reference.
+        let arguments = arguments.into_pyobject(py)?;
+        process::call_python(|| self.0.bind(py).call1(&arguments).map(drop)).unwrap_or(Ok(()))
     }
 }
 

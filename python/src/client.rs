@@ -28,8 +28,8 @@ use crate::{
     loop_waker::LoopWaker,
     options::configuration,
     process,
-    run::{MethodResult, Mode, NoValue, Runner, run_open_or_close},
-    spaces,
+    run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
+    spaces, storage,
 };
 
 /// The methods of `Client` and `AsyncClient`. Each area's object is made once, so `client.spaces is client.spaces`.
@@ -40,13 +40,22 @@ pub(crate) struct Methods {
     communities: PyOnceLock<Py<PyAny>>,
     spaces: PyOnceLock<Py<PyAny>>,
     fidgets: PyOnceLock<Py<PyAny>>,
+    storage: PyOnceLock<Py<PyAny>>,
     auth: PyOnceLock<Py<PyAny>>,
 }
 
 impl From<Runner> for Methods {
     fn from(runner: Runner) -> Methods {
         let area = PyOnceLock::new;
-        Methods { runner, discovery: area(), communities: area(), spaces: area(), fidgets: area(), auth: area() }
+        Methods {
+            runner,
+            discovery: area(),
+            communities: area(),
+            spaces: area(),
+            fidgets: area(),
+            storage: area(),
+            auth: area(),
+        }
     }
 }
 
@@ -62,7 +71,7 @@ pub(crate) struct AsyncClient;
 impl Methods {
     /// Opens a client; the package's stubs list the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, inline_file_limit=None, max_file_size=52428800, buckets=None, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
@@ -73,7 +82,7 @@ impl Methods {
         let config = configuration(py, data_dir, options)?;
         let waker = Arc::new(LoopWaker::default());
         let of_client = Arc::clone(&waker);
-        run_open_or_close(py, mode, Operation::Open, &waker, async move {
+        run_on_own_thread(py, mode, Operation::Open, &waker, async move {
             Ok(NewClient { client: ProcessClient::new(townsquare::Client::open(config).await?, of_client), mode })
         })
     }
@@ -85,7 +94,7 @@ impl Methods {
         }
         let share = self.runner.client();
         let client = share.for_future();
-        run_open_or_close(py, self.runner.mode(), "close", share.waker(), async move {
+        run_on_own_thread(py, self.runner.mode(), "close", share.waker(), async move {
             // In a child process the client is the parent's, which closes it.
             if let Ok(client) = client.get() {
                 client.close().await;
@@ -122,6 +131,12 @@ impl Methods {
     #[getter]
     fn fidgets<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.fidgets.get_or_try_init(py, || fidgets::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// Files.
+    #[getter]
+    fn storage<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.storage.get_or_try_init(py, || storage::area(py, self.runner.clone()))?.bind(py))
     }
 
     /// Accounts, sessions and sign-in.
@@ -224,7 +239,7 @@ impl AsyncClient {
 }
 
 fn restore(py: Python<'_>, mode: Mode, source: PathBuf, data_dir: PathBuf) -> MethodResult<'_> {
-    run_open_or_close(py, mode, Operation::Restore, &Arc::default(), async move {
+    run_on_own_thread(py, mode, Operation::Restore, &Arc::default(), async move {
         townsquare::Client::restore(source, data_dir)?;
         Ok(NoValue)
     })

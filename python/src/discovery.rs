@@ -9,9 +9,9 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IntArg, LIMIT_RANGE, TextListArg},
+    argument::{BytesArg, IntArg, LIMIT_RANGE, TextListArg},
     errors::Failure,
-    http::{BodyArg, HttpResponse},
+    http::HttpResponse,
     mini_app::PyMiniAppList,
     record::record,
     run::MethodResult,
@@ -94,8 +94,8 @@ impl Methods {
     }
 
     /// Answers a request to the discovery endpoint.
-    #[pyo3(signature = (method, target, body = BodyArg::EMPTY), text_signature = "($self, method, target, body=b'')")]
-    fn handle<'py>(&self, py: Python<'py>, method: String, target: String, body: BodyArg) -> MethodResult<'py> {
+    #[pyo3(signature = (method, target, body = BytesArg::EMPTY), text_signature = "($self, method, target, body=b'')")]
+    fn handle<'py>(&self, py: Python<'py>, method: String, target: String, body: BytesArg) -> MethodResult<'py> {
         self.runner.run(py, "handle", |client| async move {
             Ok(HttpResponse(client.get()?.discovery().handle(&method, &target, body.as_ref()).await?))
         })

@@ -1,11 +1,17 @@
 //! Failures of the core and of the binding, turned into exceptions of `townsquare.exceptions`.
 //!
-//! Invariant: both kinds of failure become an exception with the same attributes, which names the operation.
+//! Invariant: a failure of the core and one of the binding become an exception with the same attributes, which names the
+//! operation. The reason of a file error is the exception's `__cause__`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error as _};
 
-use pyo3::{exceptions::PyTypeError, prelude::*, sync::PyOnceLock, types::PyDict};
-use townsquare::{ErrorKind, Operation};
+use pyo3::{
+    exceptions::{PyException, PyTypeError},
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyDict,
+};
+use townsquare::{ErrorKind, Operation, error::FILE_ERRORS};
 
 /// How many characters of a refused value an error message shows.
 const SHOWN_CHARS: usize = 60;
@@ -23,6 +29,10 @@ pub(crate) enum Failure {
         /// The index of the row, for a list of new rows.
         row: Option<usize>,
     },
+    /// The binding refused an argument of an operation on files, for this reason.
+    File(Cow<'static, str>),
+    /// A Python callback raised.
+    Raised(PyErr),
 }
 
 impl Failure {
@@ -38,7 +48,15 @@ impl Failure {
     pub(crate) fn at_row(self, index: usize) -> Failure {
         match self {
             Failure::Binding { kind, message, .. } => Failure::Binding { kind, message, row: Some(index) },
-            core @ Failure::Core(_) => core,
+            other => other,
+        }
+    }
+
+    /// The same failure as the core reports it for a file: status 400, with the message as the cause.
+    pub(crate) fn of_file(self) -> Failure {
+        match self {
+            Failure::Binding { kind: ErrorKind::InvalidInput, message, .. } => Failure::File(message),
+            other => other,
         }
     }
 
@@ -49,6 +67,9 @@ impl Failure {
 
     /// The exception. It names the core's operation if the error has one, else `operation`.
     pub(crate) fn into_exception(self, py: Python<'_>, operation: Option<Operation>) -> PyErr {
+        if let Failure::Raised(raised) = self {
+            return raised;
+        }
         exception(py, &self, operation).unwrap_or_else(|broken| broken)
     }
 }
@@ -61,10 +82,18 @@ impl From<townsquare::Error> for Failure {
 
 fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> PyResult<PyErr> {
     let details = PyDict::new(py);
+    let mut cause = None;
     let (kind, message, operation) = match failure {
+        Failure::Raised(raised) => return Ok(raised.clone_ref(py)),
         Failure::Binding { kind, message, row } => {
             details.set_item("row", row)?;
             (*kind, message.as_ref(), None)
+        }
+        Failure::File(reason) => {
+            let (status, kind, message) = FILE_ERRORS[0];
+            details.set_item("status", status)?;
+            cause = Some(reason.to_string());
+            (kind, message, None)
         }
         Failure::Core(error) => {
             details.set_item("code", error.code())?;
@@ -73,16 +102,27 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
             details.set_item("column", error.column())?;
             details.set_item("is_retryable", error.is_retryable())?;
             details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
+            if error.status().is_some() {
+                cause = error.source().map(ToString::to_string);
+            }
             (error.kind(), error.message(), error.operation())
         }
     };
     let operation = operation.or(called);
-    let prefix = operation.map_or("", Operation::prefix);
     details.set_item("kind", kind.as_str())?;
     details.set_item("message", message)?;
     details.set_item("operation", operation.map(Operation::name))?;
+    let sentence = match failure {
+        // The core decides which messages stand without a prefix.
+        Failure::Core(error) if error.operation().is_some() => error.to_string(),
+        _ => format!("{}{message}", operation.map_or("", Operation::prefix)),
+    };
     let class = classes(py)?.as_any().get_item(kind.as_str())?;
-    Ok(PyErr::from_value(class.call((format!("{prefix}{message}"),), Some(&details))?))
+    let exception = PyErr::from_value(class.call((sentence,), Some(&details))?);
+    if let Some(cause) = cause {
+        exception.set_cause(py, Some(PyException::new_err(cause)));
+    }
+    Ok(exception)
 }
 
 /// `townsquare.exceptions.BY_KIND`.

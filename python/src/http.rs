@@ -1,41 +1,24 @@
-//! HTTP without a server: the body of a request and the response of an endpoint (SPEC 4.1).
+//! HTTP without a server: the response of the discovery endpoint (SPEC 4.1), and responses with a streamed body.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use pyo3::{
+    exceptions::{PyStopAsyncIteration, PyStopIteration},
     prelude::*,
-    pybacked::PyBackedBytes,
-    types::{PyBytes, PyDict},
+    types::{PyBytes, PyDict, PyTuple},
+};
+use tokio::sync::Mutex;
+use townsquare::{
+    Operation,
+    storage::{FileResponse, ResponseBody},
 };
 
-use crate::{errors::expected, record::record};
-
-/// The body of a request: `bytes`, or an object that can be copied into `bytes`.
-pub(crate) struct BodyArg(Option<PyBackedBytes>);
-
-impl BodyArg {
-    pub(crate) const EMPTY: BodyArg = BodyArg(None);
-}
-
-impl AsRef<[u8]> for BodyArg {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for BodyArg {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<BodyArg> {
-        if let Ok(bytes) = value.extract() {
-            return Ok(BodyArg(Some(bytes)));
-        }
-        // memoryview, array, mmap and the like.
-        if value.hasattr("__buffer__")? || value.hasattr("tobytes")? {
-            let bytes = value.py().get_type::<PyBytes>().call1((value,))?;
-            return Ok(BodyArg(Some(bytes.extract()?)));
-        }
-        Err(expected("bytes", &value))
-    }
-}
+use crate::{
+    process::ProcessOwned,
+    record::record,
+    run::{MethodResult, Mode, NoValue, Runner},
+};
 
 record! {
     /// A response, for a web framework to send.
@@ -66,6 +49,7 @@ impl<'py> IntoPyObject<'py> for Headers<'_> {
     }
 }
 
+/// Bytes as a `bytes` object.
 struct Body<'a>(&'a [u8]);
 
 impl<'py> IntoPyObject<'py> for Body<'_> {
@@ -75,5 +59,158 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
 
     fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Self::Error> {
         Ok(PyBytes::new(py, self.0))
+    }
+}
+
+/// What `HttpStream` and `AsyncHttpStream` have in common. `body` is dropped before `runner`, whose share of the client then
+/// is not the last.
+#[pyclass(name = "HttpStreamMethods", frozen, subclass, module = "townsquare._native")]
+pub(crate) struct StreamMethods {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Arc<Mutex<ProcessOwned<ResponseBody>>>,
+    runner: Runner,
+}
+
+#[pymethods]
+impl StreamMethods {
+    /// The HTTP status.
+    #[getter]
+    fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Header names in lower case, with their values.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let headers = PyDict::new(py);
+        for (name, value) in &self.headers {
+            headers.set_item(name, value)?;
+        }
+        Ok(headers)
+    }
+
+    /// Ends the stream: no more bytes follow. A second call does nothing.
+    fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let body = Arc::clone(&self.body);
+        self.runner.run(py, "close", |client| async move {
+            // In a child process the body is the parent's.
+            if client.get().is_ok() {
+                drop(body.lock().await.take());
+            }
+            Ok(NoValue)
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let class = match self.runner.mode() {
+            Mode::Sync => "HttpStream",
+            Mode::Async => "AsyncHttpStream",
+        };
+        format!("<townsquare.{class} {}>", self.status)
+    }
+}
+
+impl StreamMethods {
+    fn next<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        let (body, mode) = (Arc::clone(&self.body), self.runner.mode());
+        self.runner.run(py, Operation::HandleFile, move |client| async move {
+            // Fails in a child process.
+            client.get()?;
+            let mut body = body.lock().await;
+            let chunk = match body.get_mut() {
+                Some(body) => body.next_chunk().await?,
+                None => None,
+            };
+            Ok(PyChunk(chunk, mode))
+        })
+    }
+}
+
+/// The response of a handler with a streamed body: an iterator of bytes.
+#[pyclass(frozen, extends = StreamMethods, module = "townsquare")]
+pub(crate) struct HttpStream;
+
+#[pymethods]
+impl HttpStream {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+        this.as_super().get().next(this.py())
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __exit__(this: &Bound<'_, Self>, exc: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let _ = exc;
+        this.as_super().get().close(this.py()).map(drop)
+    }
+}
+
+/// The response of a handler with a streamed body: an async iterator of bytes.
+#[pyclass(frozen, extends = StreamMethods, module = "townsquare")]
+pub(crate) struct AsyncHttpStream;
+
+#[pymethods]
+impl AsyncHttpStream {
+    fn __aiter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __anext__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+        this.as_super().get().next(this.py())
+    }
+
+    fn __aenter__<'py>(this: &Bound<'py, Self>) -> MethodResult<'py> {
+        let itself = this.clone().unbind();
+        this.as_super().get().runner.run(this.py(), "__aenter__", |_| async move { Ok(itself) })
+    }
+
+    #[pyo3(signature = (*exc))]
+    fn __aexit__<'py>(this: &Bound<'py, Self>, exc: &Bound<'py, PyTuple>) -> MethodResult<'py> {
+        let _ = exc;
+        this.as_super().get().close(this.py())
+    }
+}
+
+/// A response that becomes the object of its runner's mode.
+pub(crate) struct NewStream(pub(crate) FileResponse, pub(crate) Runner);
+
+impl<'py> IntoPyObject<'py> for NewStream {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        let NewStream(FileResponse { status, headers, body, .. }, runner) = self;
+        let mode = runner.mode();
+        let body = Arc::new(Mutex::new(ProcessOwned::new(body)));
+        let methods = PyClassInitializer::from(StreamMethods { status, headers, body, runner });
+        Ok(match mode {
+            Mode::Sync => Bound::new(py, methods.add_subclass(HttpStream))?.into_any(),
+            Mode::Async => Bound::new(py, methods.add_subclass(AsyncHttpStream))?.into_any(),
+        })
+    }
+}
+
+/// The next chunk of a body; `None` raises the exception that ends an iteration.
+struct PyChunk(Option<Bytes>, Mode);
+
+impl<'py> IntoPyObject<'py> for PyChunk {
+    type Target = PyBytes;
+    type Output = Bound<'py, PyBytes>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        match (self.0, self.1) {
+            (Some(chunk), _) => Ok(PyBytes::new(py, &chunk)),
+            (None, Mode::Sync) => Err(PyStopIteration::new_err(())),
+            (None, Mode::Async) => Err(PyStopAsyncIteration::new_err(())),
+        }
     }
 }

@@ -14,9 +14,11 @@
 //! | `json`, `argument`, `rows` | arguments: JSON, single values, lists of new rows |
 //! | `options` | keyword arguments of `open` |
 //! | `record`, `area` | macros that declare record classes and areas |
-//! | `callback` | Python functions as callbacks, subscriptions |
-//! | `http` | request bodies and responses |
-//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth` | the areas, each with its records |
+//! | `callback`, `progress` | Python functions as callbacks, subscriptions, progress of transfers |
+//! | `http` | responses, whole and streamed |
+//! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
+//! | `signed_file` | the functions for signed files |
+//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth`, `storage` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
 
 #![forbid(unsafe_code)]
@@ -32,7 +34,9 @@ mod method;
 mod client_share;
 
 mod background;
+mod callback;
 mod coroutine;
+mod progress;
 mod run;
 
 mod area;
@@ -41,9 +45,12 @@ mod options;
 mod record;
 
 mod argument;
-mod callback;
+mod file_info;
+mod files;
 mod http;
 mod rows;
+mod signed_file;
+mod upload_options;
 
 mod auth;
 mod communities;
@@ -51,6 +58,7 @@ mod discovery;
 mod fidgets;
 mod mini_app;
 mod spaces;
+mod storage;
 
 mod client;
 
@@ -68,9 +76,12 @@ mod _native {
         coroutine::Coroutine,
         discovery::{AsyncDiscovery, Discovery, DiscoveryStats},
         fidgets::{AsyncFidgets, Fidget, Fidgets},
-        http::HttpResponse,
+        file_info::FileInfo,
+        http::{AsyncHttpStream, HttpResponse, HttpStream},
         mini_app::{Author, Engagement, MiniApp},
+        signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
+        storage::{AsyncStorage, RepairReport, Storage},
     };
 
     #[pymodule_init]

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
-    types::{PyBool, PyDelta, PyDict, PyDictMethods, PyFloat, PyString},
+    types::{PyBool, PyDelta, PyDict, PyDictMethods, PyFloat, PyMapping, PyString},
 };
 use townsquare::{Config, ErrorKind, Operation};
 
@@ -36,10 +36,14 @@ pub(crate) fn configuration(
     Ok(config)
 }
 
-/// A value in the syntax of [`Config::set`]. Seconds are a plain decimal number, without exponent or unit.
+/// A value in the syntax of [`Config::set`]. Seconds are a plain decimal number, without exponent or unit. A mapping is
+/// `KEY=VALUE,KEY=VALUE`.
 fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(flag.is_true().to_string());
+    }
+    if let Ok(mapping) = value.cast::<PyMapping>() {
+        return entries(name, mapping);
     }
     let text = if value.is_instance_of::<PyString>() {
         value.extract::<String>()
@@ -57,4 +61,17 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     text.map_err(|_| {
         Failure::new(ErrorKind::Config, format!("Option {name} takes no value of type {}", class_name(value)))
     })
+}
+
+/// The text of an option that is a mapping.
+fn entries(name: &str, mapping: &Bound<'_, PyMapping>) -> Result<String, Failure> {
+    let refuse = |what: &str| Failure::new(ErrorKind::Config, format!("Option {name} is a mapping {what}"));
+    let entries = mapping
+        .items()
+        .and_then(|items| items.extract::<Vec<(String, String)>>())
+        .map_err(|_| refuse("from strings to strings"))?;
+    if entries.iter().any(|(key, value)| format!("{key}{value}").contains([',', '='])) {
+        return Err(refuse("whose strings contain no comma and no equals sign"));
+    }
+    Ok(entries.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(","))
 }

@@ -8,6 +8,7 @@ use std::{
     cell::Cell,
     future::Future,
     hint::black_box,
+    mem::ManuallyDrop,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -55,6 +56,43 @@ pub(crate) fn register_hooks(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// How many forks led to this process. An object that was created under a different count belongs to a parent process.
 pub(crate) fn fork_count() -> u64 {
     FORK_COUNT.load(Ordering::Relaxed)
+}
+
+/// A value that only the process that made it drops. In a child process it is leaked: its destructor could wait for threads
+/// that the child does not have, or remove files that the parent still uses.
+pub(crate) struct ProcessOwned<T> {
+    value: Option<T>,
+    fork_count: u64,
+}
+
+impl<T> ProcessOwned<T> {
+    pub(crate) fn new(value: T) -> ProcessOwned<T> {
+        ProcessOwned { value: Some(value), fork_count: fork_count() }
+    }
+
+    /// The value, unless it was taken. The caller has made sure that this is the value's process.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        self.value.as_mut()
+    }
+
+    /// Takes the value out, as [`get_mut`](ProcessOwned::get_mut).
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.value.take()
+    }
+
+    /// Puts a value in.
+    pub(crate) fn put(&mut self, value: T) {
+        self.value = Some(value);
+    }
+}
+
+impl<T> Drop for ProcessOwned<T> {
+    fn drop(&mut self) {
+        let value = ManuallyDrop::new(self.value.take());
+        if self.fork_count == fork_count() {
+            drop(ManuallyDrop::into_inner(value));
+        }
+    }
 }
 
 /// Blocks this thread, without the GIL, until the future is ready or a signal handler raises.

@@ -19,12 +19,14 @@ use pyo3::{IntoPyObjectExt, prelude::*};
 
 use crate::{
     background::{Executor, Work},
+    callback::Callback,
     client_share::{ClientShare, ProcessClient},
     coroutine::Coroutine,
     errors::Failure,
     loop_waker::LoopWaker,
     method::Method,
     process,
+    progress::Progress,
 };
 
 /// What a method returns to Python: its result, or a coroutine of it.
@@ -113,12 +115,33 @@ impl Runner {
             Mode::Async => run_async(py, method, Executor::Runtime(self.client.clone()), future),
         }
     }
+
+    /// Runs a transfer with its progress callback, which may wait for the GIL: a new thread runs it in `Async` mode.
+    pub(crate) fn run_transfer<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        callback: Option<Callback>,
+        transfer: impl FnOnce(Arc<ProcessClient>, Progress) -> F + Send + 'static,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        // In a child process nothing wakes an event loop; `run_detached` refuses the call.
+        let Some(callback) = callback.filter(|_| self.client.get().is_ok()) else {
+            return self.run_detached(py, method, |client| transfer(client, Progress::default()));
+        };
+        let client = self.client.for_future();
+        let transfer = Progress::from(callback).run(move |progress| transfer(client, progress));
+        run_on_own_thread(py, self.mode, method, self.client.waker(), transfer)
+    }
 }
 
-/// Runs work that opens or closes a client. In `Async` mode a new thread runs the work; in `Sync` mode the calling
-/// thread runs it without the GIL. The client's own runtime cannot run it: that runtime does not exist yet or is about
-/// to end.
-pub(crate) fn run_open_or_close<'py, T, F>(
+/// Runs work that the client's runtime cannot run: work that opens or closes the client, because the runtime does not
+/// exist yet or is about to end, and work that calls Python. In `Async` mode a new thread runs the work; in `Sync` mode
+/// the calling thread runs it without the GIL.
+pub(crate) fn run_on_own_thread<'py, T, F>(
     py: Python<'py>,
     mode: Mode,
     method: impl Into<Method>,

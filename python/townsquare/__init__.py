@@ -8,6 +8,7 @@
         client.auth.sign_in("ann@town.example", "correct horse")
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)
+        client.storage.upload("assets", "images/harbor.png", open("harbor.png", "rb").read())
 
 The methods of `Client` block, and other threads run meanwhile. `AsyncClient` has the same areas and methods, each one a
 coroutine. Records are frozen and typed. Times are aware datetimes in UTC. Failures raise subclasses of `Error`.
@@ -17,12 +18,26 @@ from ._auth import AsyncAuth, Auth, Session, Subscription, User, identity_claim
 from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp
+from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
+from ._storage import (
+    AsyncHttpStream,
+    AsyncStorage,
+    FileInfo,
+    HttpStream,
+    RepairReport,
+    Storage,
+    decrypt_file,
+    encrypt_file,
+    sign_file,
+    verify_file,
+)
 from .exceptions import (
     AlreadyExistsError,
     AuthError,
     ClosedError,
     ConfigError,
+    ConflictError,
     Error,
     FieldMissingError,
     InvalidInputError,
@@ -41,7 +56,12 @@ __all__ = [
     "AsyncCommunities",
     "AsyncDiscovery",
     "AsyncFidgets",
+    "AsyncFileOpening",
+    "AsyncFileReader",
+    "AsyncFileWriter",
+    "AsyncHttpStream",
     "AsyncSpaces",
+    "AsyncStorage",
     "Auth",
     "AuthError",
     "Author",
@@ -51,6 +71,7 @@ __all__ = [
     "CommunityConfig",
     "CommunityDomain",
     "ConfigError",
+    "ConflictError",
     "Discovery",
     "DiscoveryStats",
     "Engagement",
@@ -58,7 +79,11 @@ __all__ = [
     "Fidget",
     "Fidgets",
     "FieldMissingError",
+    "FileInfo",
+    "FileReader",
+    "FileWriter",
     "HttpResponse",
+    "HttpStream",
     "InvalidInputError",
     "MiniApp",
     "MiniAppList",
@@ -67,17 +92,23 @@ __all__ = [
     "PublicSpace",
     "RateLimitedError",
     "ReferenceMissingError",
+    "RepairReport",
     "Session",
     "Space",
     "SpaceList",
     "SpaceRegistration",
     "SpaceWithFidgets",
     "Spaces",
+    "Storage",
     "Subscription",
     "TooLargeError",
     "UnavailableError",
     "User",
     "__version__",
+    "decrypt_file",
+    "encrypt_file",
     "identity_claim",
     "shared",
+    "sign_file",
+    "verify_file",
 ]

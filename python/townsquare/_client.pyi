@@ -16,6 +16,7 @@ A client starts with an anonymous caller, who sees public rows. `auth.sign_in` m
 a handle for each of many users, `as_service` one that bypasses every policy.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -28,6 +29,7 @@ from ._auth import AsyncAuth, Auth
 from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
+from ._storage import AsyncStorage, Storage
 
 _Id: TypeAlias = Union[UUID, str]
 _Json: TypeAlias = Any
@@ -78,6 +80,7 @@ class Client:
         data_dir: Optional[_Path] = None,
         *,
         database_url: Optional[str] = None,
+        storage_url: Optional[str] = None,
         catalog_url: Optional[str] = None,
         catalog_api_key: Optional[str] = None,
         refresh_interval: Optional[_Seconds] = 900,
@@ -85,6 +88,9 @@ class Client:
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
+        inline_file_limit: Optional[int] = None,
+        max_file_size: Optional[int] = 52428800,
+        buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
         **options: Any,
     ) -> Client:
         """Opens a client. Creates the folder, the database and its tables where they are missing.
@@ -94,6 +100,8 @@ class Client:
         Args:
             data_dir: Folder of the database; by default $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
             database_url: `sqlite:PATH` or `postgres://…`; by default SQLite in `data_dir`.
+            storage_url: Object store of large files: `file:///…`, `memory:///`, `s3://bucket/prefix`, `gs://…` or `az://…`; by
+                default the folder `files` in `data_dir`.
             catalog_url: Base URL of the catalog, or `file:///…` for a catalog file, which needs no key.
             catalog_api_key: Key for the catalog; by default $CATALOG_API_KEY. Without one (or with "") discovery is empty.
             refresh_interval: How long a fetched catalog is fresh.
@@ -102,6 +110,9 @@ class Client:
             persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
                 an app with one user. Processes with the same `data_dir` share the session.
             expose_owner_email: Whether public spaces show the addresses of their owners.
+            inline_file_limit: Bytes; files up to it are kept in the database. By default 65,536, with a `storage_url` 0.
+            max_file_size: Largest size of a file, in bytes.
+            buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
             **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
                 `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
                 `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
@@ -166,6 +177,10 @@ class Client:
         """The fidgets of spaces."""
 
     @property
+    def storage(self) -> Storage:
+        """Files."""
+
+    @property
     def auth(self) -> Auth:
         """Accounts, sessions and sign-in."""
 
@@ -189,6 +204,7 @@ class AsyncClient:
         data_dir: Optional[_Path] = None,
         *,
         database_url: Optional[str] = None,
+        storage_url: Optional[str] = None,
         catalog_url: Optional[str] = None,
         catalog_api_key: Optional[str] = None,
         refresh_interval: Optional[_Seconds] = 900,
@@ -196,6 +212,9 @@ class AsyncClient:
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
+        inline_file_limit: Optional[int] = None,
+        max_file_size: Optional[int] = 52428800,
+        buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
         **options: Any,
     ) -> AsyncClient:
         """See `Client.open`."""
@@ -235,6 +254,10 @@ class AsyncClient:
     @property
     def fidgets(self) -> AsyncFidgets:
         """The fidgets of spaces."""
+
+    @property
+    def storage(self) -> AsyncStorage:
+        """Files."""
 
     @property
     def auth(self) -> AsyncAuth:

@@ -11,6 +11,7 @@ class                  ``kind``                                     also a
 `InvalidInputError`    ``invalid_input``                            `ValueError`
 `NotFoundError`        ``not_found``                                `LookupError`
 `AlreadyExistsError`   ``already_exists``
+`ConflictError`        ``conflict``
 `ReferenceMissingError`  ``reference_missing``
 `FieldMissingError`    ``field_missing``                            `ValueError`
 `AuthError`            ``unauthorized``, ``forbidden``              `PermissionError`
@@ -33,6 +34,7 @@ __all__ = [
     "AuthError",
     "ClosedError",
     "ConfigError",
+    "ConflictError",
     "Error",
     "FieldMissingError",
     "InvalidInputError",
@@ -53,11 +55,11 @@ class Error(Exception):
     kind: str
     """The kind of failure: ``already_exists``, ``reference_missing``, ``field_missing``, ``table_missing``,
     ``not_found``, ``invalid_input``, ``unauthorized``, ``forbidden``, ``rate_limited``, ``too_large``,
-    ``unavailable``, ``closed``, ``config`` or ``internal``."""
+    ``unavailable``, ``closed``, ``config``, ``internal`` or ``conflict``."""
     code: Optional[str]
     """The SQLSTATE of a database error: ``"23505"``. None for other failures."""
     status: Optional[int]
-    """The HTTP status of a file error: ``413``. None for other failures."""
+    """The HTTP status of a file error: ``413``. None for other failures. The error's ``__cause__`` states the reason."""
     operation: Optional[str]
     """The method that failed: ``"search_mini_apps"``. None outside an operation."""
     message: str
@@ -111,7 +113,11 @@ class NotFoundError(Error, LookupError):
 
 
 class AlreadyExistsError(Error):
-    """A unique value exists already (``code`` is ``23505``)."""
+    """A unique value exists already (``code`` is ``23505``), or a file or folder has the path (``status`` is 409)."""
+
+
+class ConflictError(Error):
+    """The file is not the one that ``if_match`` names: somebody else wrote it since (``status`` is 412)."""
 
 
 class ReferenceMissingError(Error):
@@ -162,6 +168,7 @@ BY_KIND: dict[str, type[Error]] = {
     "closed": ClosedError,
     "config": ConfigError,
     "internal": Error,
+    "conflict": ConflictError,
 }
 """The exception class of each kind of the core."""
 

@@ -20,7 +20,7 @@ def test_the_async_classes_have_the_methods_of_the_blocking_ones() -> None:
         return {name for name in dir(owner) if not name.startswith("_")}
 
     assert methods(AsyncClient) == methods(Client)
-    for area in ("Discovery", "Spaces", "Fidgets", "Communities", "Auth"):
+    for area in ("Discovery", "Spaces", "Fidgets", "Communities", "Auth", "Storage", "HttpStream"):
         assert methods(getattr(townsquare, f"Async{area}")) == methods(getattr(townsquare, area))
 
 

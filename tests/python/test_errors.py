@@ -14,6 +14,7 @@ BUILTIN_BASES = {
     "InvalidInputError": ValueError,
     "NotFoundError": LookupError,
     "AlreadyExistsError": None,
+    "ConflictError": None,
     "ReferenceMissingError": None,
     "FieldMissingError": ValueError,
     "AuthError": PermissionError,
@@ -24,7 +25,7 @@ BUILTIN_BASES = {
 }
 KINDS = set(
     "already_exists reference_missing field_missing table_missing not_found invalid_input unauthorized forbidden "
-    "rate_limited too_large unavailable closed config internal".split()
+    "rate_limited too_large unavailable closed config internal conflict".split()
 )
 
 

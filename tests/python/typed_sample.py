@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import IO, Any, Literal, Optional
 from uuid import UUID
 
 import townsquare
 from townsquare import (
     AsyncClient,
+    AsyncHttpStream,
+    AsyncStorage,
     Author,
     Client,
     CommunityConfig,
     CommunityDomain,
     DiscoveryStats,
     Fidget,
+    FileInfo,
     MiniApp,
     PublicSpace,
+    RepairReport,
     Session,
     Space,
     SpaceRegistration,
     SpaceWithFidgets,
+    Storage,
     Subscription,
     User,
+    decrypt_file,
+    encrypt_file,
+    sign_file,
+    verify_file,
 )
 
 
@@ -75,6 +88,43 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         row: Optional[SpaceRegistration] = client.communities.get_space_registration(space.id)
         print(config.admin_identity_public_keys, kind, row.fid if row is not None else None)
         return client.communities.get_active_community_config("town") or {}
+
+
+def files(client: Client, user_id: UUID, key: str) -> bytes:
+    storage: Storage = client.storage
+    info: FileInfo = storage.upload("assets", "a", b"1", cache_control=60, metadata={"k": "v"}, if_match="")
+    info = storage.upload_from("assets", "b", Path("source"), progress=lambda done, total: print(done, total), verify=True)
+    info = storage.secure_upload("private", f"{user_id}/homebase", memoryview(b"{}"), user_id, upsert=False)
+    content: bytes = storage.download("assets", "a", range=(0, 4))
+    size: int = storage.download_to("assets", "a", "target").size
+    page: list[FileInfo] = storage.list("assets", "images/", 20, after=info.path)
+    print(storage.copy("assets", "a", "c").etag, storage.move("assets", "c", "d", upsert=True).updated_at, page, size)
+    reader: IO[bytes] = storage.open("assets", "a")
+    with storage.open("assets", "a", "rb") as file, storage.open("assets", "e", "wb", content_type="text/plain") as target:
+        shutil.copyfileobj(file, target)
+        print(json.load(file), zipfile.ZipFile(file).namelist(), file.info.size, target.info)
+    url: str = storage.signed_url("assets", "a", expires_in=timedelta(hours=1), method="GET")
+    with storage.handle_file("GET", url, headers={"range": "bytes=0-3"}) as stream:
+        body: Iterator[bytes] = stream
+        print(stream.status, stream.headers, b"".join(body), reader.read(5))
+    report: RepairReport = storage.repair()
+    signed: dict[str, Any] = encrypt_file(content, key, file_name="homebase")
+    print(report.mismatched, storage.export_files("out"), verify_file(signed), sign_file("{}", key, timestamp=None))
+    storage.delete("assets", "a")
+    return decrypt_file(signed, key)
+
+
+async def async_files(client: AsyncClient) -> list[bytes]:
+    storage: AsyncStorage = client.storage
+    async with storage.open("assets", "a", "wb", metadata={"k": "v"}) as target:
+        written: int = await target.write(b"x")
+    async with storage.open("assets", "a") as file:
+        lines = [line async for line in file]
+    reader = await storage.open("assets", "a", "rb")
+    content: bytes = await reader.read()
+    stream: AsyncHttpStream = await storage.handle_file("GET", "/assets/a")
+    print(written, content, (await storage.stat("assets", "a")).size, stream.status)
+    return lines + [chunk async for chunk in stream]
 
 
 def signing_in(folder: Path, key: str) -> Optional[User]:

@@ -150,7 +150,7 @@ fn files_location(options: &OptionValues) -> Result<FilesLocation> {
     // The text is not part of a message, because it may contain a secret.
     let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
     match text.split_once(':') {
-        Some(("memory", "" | "//")) => Ok(FilesLocation::Memory),
+        Some(("memory", "" | "//" | "///")) => Ok(FilesLocation::Memory),
         Some(("file", rest)) => {
             let path = url_path(rest);
             if path.is_empty() {

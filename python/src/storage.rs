@@ -1,0 +1,349 @@
+//! Files: storing, reading, listing and serving (SPEC 4.4), and the record `RepairReport`.
+
+use std::{ops::Range, path::PathBuf};
+
+use pyo3::{prelude::*, types::PyDict};
+use townsquare::{
+    Operation,
+    storage::{ListFiles, Overwrite, UrlMethod},
+};
+
+use crate::{
+    area::area,
+    argument::{BytesArg, IdArg, IntArg, LIMIT_RANGE, SecondsArg, TextArg, TextMapArg, optional_text},
+    callback::Callback,
+    errors::Failure,
+    file_info::FileInfo,
+    files::{NewFile, PyContent},
+    http::NewStream,
+    record::record,
+    run::{MethodResult, Mode, NoValue},
+    upload_options::UploadArgs,
+};
+
+area! {
+    "StorageMethods",
+    /// Files: `Client.storage`.
+    Storage,
+    /// Files: `AsyncClient.storage`.
+    AsyncStorage
+}
+
+/// The size from which an upload releases the GIL at once.
+const LARGE: usize = 64 * 1_024;
+
+#[pymethods]
+impl Methods {
+    /// Stores a file.
+    #[pyo3(signature = (bucket, path, data, **options))]
+    #[pyo3(
+        text_signature = "($self, bucket, path, data, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
+    )]
+    fn upload<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        data: BytesArg,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let (options, data) = (UploadArgs::read("upload", options)?, data.shared());
+        let is_large = data.len() > LARGE;
+        let upload = |client: std::sync::Arc<crate::client_share::ProcessClient>| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            Ok(FileInfo(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
+        };
+        if is_large {
+            self.runner.run_detached(py, Operation::Upload, upload)
+        } else {
+            self.runner.run_write(py, Operation::Upload, upload)
+        }
+    }
+
+    /// Stores a file if the caller is the user `user_id`.
+    #[pyo3(signature = (bucket, path, data, user_id, **options))]
+    #[pyo3(
+        text_signature = "($self, bucket, path, data, user_id, *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
+    )]
+    fn secure_upload<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        data: BytesArg,
+        user_id: IdArg,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let (options, data) = (UploadArgs::read("secure_upload", options)?, data.shared());
+        self.runner.run_detached(py, Operation::SecureUpload, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            let user_id = user_id.value("user_id").map_err(Failure::of_file)?;
+            let storage = client.get()?.storage();
+            Ok(FileInfo(storage.secure_upload(&bucket, &path, data, user_id, options.value()?).await?))
+        })
+    }
+
+    /// Stores a file of the host, streamed.
+    #[pyo3(signature = (bucket, path, source, *, progress = None, **options))]
+    #[pyo3(
+        text_signature = "($self, bucket, path, source, *, progress=None, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
+    )]
+    fn upload_from<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        source: PathBuf,
+        progress: Option<Callback>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let options = UploadArgs::read("upload_from", options)?;
+        self.runner.run_transfer(py, Operation::UploadFrom, progress, |client, progress| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            let (storage, options) = (client.get()?.storage(), options.value()?);
+            let report = |done, total| progress.report(done, total);
+            Ok(FileInfo(storage.upload_from(&bucket, &path, source, options, report).await?))
+        })
+    }
+
+    /// Returns the bytes of a file, or of a range of it.
+    #[pyo3(signature = (bucket, path, *, range = None))]
+    fn download<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        range: Option<(IntArg<u64>, IntArg<u64>)>,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Download, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            let storage = client.get()?.storage();
+            Ok(PyContent(match range.map(bytes_range).transpose()? {
+                Some(range) => storage.download_range(&bucket, &path, range).await?,
+                None => storage.download(&bucket, &path).await?,
+            }))
+        })
+    }
+
+    /// Writes a file to `target` on the host, streamed.
+    #[pyo3(signature = (bucket, path, target, *, progress = None))]
+    fn download_to<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        target: PathBuf,
+        progress: Option<Callback>,
+    ) -> MethodResult<'py> {
+        self.runner.run_transfer(py, Operation::DownloadTo, progress, |client, progress| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            let report = |done, total| progress.report(done, total);
+            Ok(FileInfo(client.get()?.storage().download_to(&bucket, &path, target, report).await?))
+        })
+    }
+
+    /// Removes a file.
+    fn delete<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::DeleteFile, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            client.get()?.storage().delete(&bucket, &path).await?;
+            Ok(NoValue)
+        })
+    }
+
+    /// Returns what is known about a file.
+    fn stat<'py>(&self, py: Python<'py>, bucket: TextArg, path: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::StatFile, |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            Ok(FileInfo(client.get()?.storage().stat(&bucket, &path).await?))
+        })
+    }
+
+    /// Lists the files of a bucket whose path starts with `prefix`, in path order.
+    #[pyo3(signature = (bucket, prefix = None, limit = IntArg::of(100), *, after = None))]
+    #[pyo3(text_signature = "($self, bucket, prefix='', limit=100, *, after=None)")]
+    fn list<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        prefix: Option<TextArg>,
+        limit: IntArg<u32>,
+        after: Option<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::ListFiles, |client| async move {
+            let bucket = text(bucket, "bucket")?;
+            let prefix = prefix.map_or(Ok(String::new()), |prefix| text(prefix, "prefix"))?;
+            let limit = limit.value("limit", LIMIT_RANGE).map_err(Failure::of_file)?;
+            let mut files = ListFiles::with_prefix(prefix).limit(limit);
+            if let Some(after) = optional_text(after, "after").map_err(Failure::of_file)? {
+                files = files.after(after);
+            }
+            let page = client.get()?.storage().list(&bucket, files).await?;
+            Ok(page.into_iter().map(FileInfo).collect::<Vec<_>>())
+        })
+    }
+
+    /// Copies a file within its bucket.
+    #[pyo3(signature = (bucket, source, target, *, upsert = false))]
+    fn copy<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        source: TextArg,
+        target: TextArg,
+        upsert: bool,
+    ) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::CopyFile, move |client| async move {
+            let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
+            Ok(FileInfo(client.get()?.storage().copy(&bucket, &source, &target, overwrite(upsert)).await?))
+        })
+    }
+
+    /// Moves a file within its bucket.
+    #[pyo3(name = "move", signature = (bucket, source, target, *, upsert = false))]
+    fn move_file<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        source: TextArg,
+        target: TextArg,
+        upsert: bool,
+    ) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::MoveFile, move |client| async move {
+            let (bucket, source, target) = (text(bucket, "bucket")?, text(source, "source")?, text(target, "target")?);
+            Ok(FileInfo(client.get()?.storage().move_file(&bucket, &source, &target, overwrite(upsert)).await?))
+        })
+    }
+
+    /// Opens a file for reading ("rb") or writing ("wb").
+    #[pyo3(signature = (bucket, path, mode = "rb", **options))]
+    #[pyo3(
+        text_signature = "($self, bucket, path, mode='rb', *, cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False)"
+    )]
+    fn open<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        mode: &str,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> MethodResult<'py> {
+        let (has_options, args) =
+            (options.is_some_and(|options| !options.is_empty()), UploadArgs::read("open", options)?);
+        let runner = self.runner.clone();
+        let opened = match mode {
+            "wb" => self.runner.run(py, Operation::OpenWriter, |client| async move {
+                let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+                Ok(NewFile::Writer(client.get()?.storage().writer(&bucket, &path, args.value()?).await?, runner))
+            }),
+            _ => {
+                let is_read = mode == "rb" && !has_options;
+                self.runner.run(py, Operation::OpenReader, move |client| async move {
+                    if !is_read {
+                        return Err(Failure::invalid_input("mode is 'rb', or 'wb' with options of an upload").of_file());
+                    }
+                    let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+                    Ok(NewFile::Reader(client.get()?.storage().reader(&bucket, &path).await?, runner))
+                })
+            }
+        }?;
+        match self.runner.mode() {
+            Mode::Sync => Ok(opened),
+            Mode::Async => py.import("townsquare._files")?.getattr("AsyncFileOpening")?.call1((opened,)),
+        }
+    }
+
+    /// Returns a target for `handle_file` that needs no session.
+    #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = "GET"))]
+    #[pyo3(text_signature = "($self, bucket, path, *, expires_in=3600, method='GET')")]
+    fn signed_url<'py>(
+        &self,
+        py: Python<'py>,
+        bucket: TextArg,
+        path: TextArg,
+        expires_in: SecondsArg,
+        method: &str,
+    ) -> MethodResult<'py> {
+        let method = UrlMethod::ALL.into_iter().find(|known| known.as_str() == method);
+        self.runner.run(py, Operation::SignUrl, move |client| async move {
+            let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
+            let method = method.ok_or_else(|| Failure::invalid_input("method is 'GET' or 'PUT'").of_file())?;
+            let expires_in = expires_in.value("expires_in").map_err(Failure::of_file)?;
+            Ok(client.get()?.storage().signed_url(&bucket, &path, method, expires_in).await?)
+        })
+    }
+
+    /// Ends every signed URL. For the service.
+    fn rotate_url_key<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::RotateUrlKey, |client| async move {
+            client.get()?.storage().rotate_url_key().await?;
+            Ok(NoValue)
+        })
+    }
+
+    /// Answers an HTTP request for `/BUCKET/PATH`.
+    #[pyo3(signature = (method, target, body = BytesArg::EMPTY, headers = None))]
+    #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
+    fn handle_file<'py>(
+        &self,
+        py: Python<'py>,
+        method: TextArg,
+        target: TextArg,
+        body: BytesArg,
+        headers: Option<TextMapArg>,
+    ) -> MethodResult<'py> {
+        let (runner, body) = (self.runner.clone(), body.shared());
+        self.runner.run_detached(py, Operation::HandleFile, |client| async move {
+            let (method, target) = (method.value("method")?, target.value("target")?);
+            let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
+            let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
+            Ok(NewStream(response, runner))
+        })
+    }
+
+    /// Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
+    #[pyo3(signature = (target, *, progress = None))]
+    fn export_files<'py>(&self, py: Python<'py>, target: PathBuf, progress: Option<Callback>) -> MethodResult<'py> {
+        self.runner.run_transfer(py, Operation::ExportFiles, progress, |client, progress| async move {
+            let report = |done, total| progress.report(done, total);
+            Ok(client.get()?.storage().export_files(target, report).await?)
+        })
+    }
+
+    /// Finishes what a crash left, and removes orphans. For the service.
+    fn repair<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::Repair, |client| async move {
+            Ok(RepairReport(client.get()?.storage().repair().await?))
+        })
+    }
+}
+
+/// The text of a bucket, a path or a prefix.
+fn text(text: TextArg, name: &str) -> Result<String, Failure> {
+    text.value(name).map_err(Failure::of_file)
+}
+
+fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, Failure> {
+    let position = |value: IntArg<u64>| value.value("range", "two positions from 0").map_err(Failure::of_file);
+    Ok(position(start)?..position(end)?)
+}
+
+fn overwrite(upsert: bool) -> Overwrite {
+    if upsert { Overwrite::Replace } else { Overwrite::Refuse }
+}
+
+record! {
+    /// What `repair` did and found.
+    RepairReport(townsquare::storage::RepairReport) [] as report,
+    hash (report.finished, report.orphans_removed, report.rows_removed),
+    repr [finished, orphans_removed, rows_removed, mismatched] {
+        /// The unfinished writes and deletes that were finished or undone.
+        finished: report.finished,
+        /// The objects without a row, and the abandoned staging files, that were removed.
+        orphans_removed: report.orphans_removed,
+        /// The rows whose bytes had vanished, which were removed.
+        rows_removed: report.rows_removed,
+        /// `BUCKET/PATH` of each file whose bytes are not of the row's size. They stay, and are never served.
+        mismatched: &report.mismatched,
+    }
+}
