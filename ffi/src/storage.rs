@@ -15,13 +15,12 @@ use crate::{
     argument,
     buffer::tsq_buffer,
     call::{act, produce, produce_if_wanted},
-    client::tsq_client,
+    client::{self, tsq_client},
     error::tsq_error,
     failure::Failure,
     file_info::{tsq_file_info, tsq_file_list},
     file_reader::{ReaderState, tsq_file_reader},
     file_writer::{WriterState, tsq_file_writer},
-    handle,
     overwrite::{self, tsq_overwrite},
     record::{list, record},
     repair_report::tsq_repair_report,
@@ -36,7 +35,7 @@ use crate::{
 /// `client` is NULL or lives for `'a`.
 pub(crate) unsafe fn storage<'a>(client: *const tsq_client) -> Result<&'a Storage, Failure> {
     // SAFETY: the caller's promise, passed on.
-    Ok(unsafe { handle::required(client, "client") }?.inner().storage())
+    Ok(unsafe { client::usable(client) }?.inner().storage())
 }
 
 /// The bucket and the path of a file.
