@@ -27,7 +27,7 @@ use crate::{
     objects::ObjectsLocation,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::{Storage, StorageCore, StorageOptions},
+    storage::{BearerResolver, Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -160,11 +160,12 @@ impl Client {
     fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
+        let bearer = bearer_resolver(&core.accounts);
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            storage: Storage::new(scope, Arc::clone(&core.storage)),
+            storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -436,6 +437,15 @@ impl Drop for Client {
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
     }
+}
+
+/// Finds the principals of the access tokens in HTTP requests.
+fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
+    let accounts = Arc::clone(accounts);
+    BearerResolver::new(move |access_token| {
+        let accounts = Arc::clone(&accounts);
+        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+    })
 }
 
 impl CallerServices {

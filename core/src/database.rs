@@ -135,6 +135,17 @@ impl Scope {
         self.principal.principal().caller()
     }
 
+    /// The same database as another principal sees it.
+    pub(crate) fn for_principal(&self, principal: CurrentPrincipal) -> Scope {
+        self.database.scope(principal)
+    }
+
+    /// # Errors
+    /// `Closed` if the handle of the scope is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.principal.check_open()
+    }
+
     /// Runs a statement that changes nothing and returns its rows.
     ///
     /// On SQLite the statement runs on the calling thread: use it for point reads and short lists, and
