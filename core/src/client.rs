@@ -325,9 +325,20 @@ impl Client {
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
         operation(Operation::Backup, async {
             self.0.auth.principal().check_open()?;
-            self.0.core.back_up(target.as_ref()).await
+            self.back_up(target.as_ref()).await
         })
         .await
+    }
+
+    #[cfg(feature = "sqlite")]
+    async fn back_up(&self, target: &Path) -> Result<()> {
+        let copy = self.0.core.database.backup(target).await?;
+        self.as_service().storage().back_up(copy, target).await
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    async fn back_up(&self, _target: &Path) -> Result<()> {
+        Err(Error::invalid_input("A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)"))
     }
 
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks
@@ -461,17 +472,6 @@ impl ClientCore {
     /// True in a forked child of the process that opened the client.
     fn is_inherited(&self) -> bool {
         self.process != std::process::id()
-    }
-
-    #[cfg(feature = "sqlite")]
-    async fn back_up(&self, target: &Path) -> Result<()> {
-        let copy = self.database.backup(target).await?;
-        self.storage.back_up(copy, target).await
-    }
-
-    #[cfg(not(feature = "sqlite"))]
-    async fn back_up(&self, _target: &Path) -> Result<()> {
-        Err(Error::invalid_input("A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)"))
     }
 
     fn close(&self) {

@@ -1,8 +1,8 @@
 //! Python functions as callbacks of the core, and `Subscription`, which ends them.
 //!
 //! Invariant: a callback runs on a library thread that is attached to the interpreter like a Python thread, so it may
-//! call the library. An exception in it goes to the logger `townsquare`, except that the callback of a transfer ends the
-//! transfer with it. No callback starts once the interpreter finalizes. None starts in a forked child process unless a
+//! call the library. An exception in it goes to the logger `townsquare`, but one in a progress callback ends the transfer.
+//! No callback starts once the interpreter finalizes. None starts in a forked child process unless a
 //! callback forked it.
 
 use pyo3::{

@@ -1,7 +1,7 @@
 //! Open files: what the file objects of `Storage.open` read from and write to.
 //!
-//! Invariants: a read gives as many bytes as were asked for, unless the file ends. A file whose write was interrupted is
-//! discarded, because nobody knows how many of its bytes were written.
+//! Invariants: a read gives as many bytes as were asked for, unless the file ends. A file whose write was interrupted
+//! is discarded, because nobody knows how many of its bytes were written.
 
 use std::{
     ops::Range,

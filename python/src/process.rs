@@ -58,8 +58,8 @@ pub(crate) fn fork_count() -> u64 {
     FORK_COUNT.load(Ordering::Relaxed)
 }
 
-/// A value that only the process that made it drops. In a child process it is leaked: its destructor could wait for threads
-/// that the child does not have, or remove files that the parent still uses.
+/// A value that only the process that made it drops. In a child process it is leaked: its destructor could wait for
+/// threads that the child does not have, or remove files that the parent still uses.
 pub(crate) struct ProcessOwned<T> {
     value: Option<T>,
     fork_count: u64,

@@ -38,8 +38,8 @@ impl Progress {
 
     /// Runs a transfer. `start` makes its future, which calls [`report`](Progress::report).
     ///
-    /// The core's progress functions return nothing. So `report` unwinds the stack to stop the transfer, which drops the
-    /// transfer's values as a cancellation does. No panic hook runs.
+    /// The core's progress functions return nothing. So `report` unwinds the stack to stop the transfer, which drops
+    /// the transfer's values as a cancellation does. No panic hook runs.
     pub(crate) async fn run<T, F>(self, start: impl FnOnce(Progress) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,

@@ -1,6 +1,6 @@
 //! Files: storing, reading, listing and serving (SPEC 4.4), and the record `RepairReport`.
 
-use std::{ops::Range, path::PathBuf};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
@@ -12,6 +12,7 @@ use crate::{
     area::area,
     argument::{BytesArg, IdArg, IntArg, LIMIT_RANGE, SecondsArg, TextArg, TextMapArg, optional_text},
     callback::Callback,
+    client_share::ProcessClient,
     errors::Failure,
     file_info::FileInfo,
     files::{NewFile, PyContent},
@@ -49,7 +50,7 @@ impl Methods {
     ) -> MethodResult<'py> {
         let (options, data) = (UploadArgs::read("upload", options)?, data.shared());
         let is_large = data.len() > LARGE;
-        let upload = |client: std::sync::Arc<crate::client_share::ProcessClient>| async move {
+        let upload = |client: Arc<ProcessClient>| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             Ok(FileInfo(client.get()?.storage().upload(&bucket, &path, data, options.value()?).await?))
         };

@@ -1,6 +1,7 @@
 //! Files (SPEC 2.8, 4.4, 5.5, 7; DESIGN 4, 7): one contract on every store, with every limit of inline files, on both
-//! engines.
+//! engines; files over HTTP; signed files.
 
+mod backup;
 mod conditions;
 mod copies;
 mod deletion;

@@ -11,6 +11,8 @@ COLUMNS = (
     "brand_config assets_config community_config fidgets_config navigation_config ui_config "
     "admin_identity_public_keys is_published custom_domain_authorized admin_email"
 ).split()
+UPLOAD = "cache_control=3600, upsert=True, content_type=None, metadata=None, if_match=None, verify=False"
+SIGN = "file_type='json', file_name=None, timestamp=None"
 SIGNATURES = {
     "Auth": {
         "sign_up": "(email, password)",
@@ -71,6 +73,31 @@ SIGNATURES = {
         "iter_public_spaces": "(page_size=100)",
         "get_space_with_fidgets": "(id)",
     },
+    "Storage": {
+        "upload": f"(bucket, path, data, *, {UPLOAD})",
+        "upload_from": f"(bucket, path, source, *, progress=None, {UPLOAD})",
+        "download": "(bucket, path, *, range=None)",
+        "download_to": "(bucket, path, target, *, progress=None)",
+        "delete": "(bucket, path)",
+        "secure_upload": f"(bucket, path, data, user_id, *, {UPLOAD})",
+        "stat": "(bucket, path)",
+        "list": "(bucket, prefix='', limit=100, *, after=None)",
+        "copy": "(bucket, source, target, *, upsert=False)",
+        "move": "(bucket, source, target, *, upsert=False)",
+        "open": f"(bucket, path, mode='rb', *, {UPLOAD})",
+        "signed_url": "(bucket, path, *, expires_in=3600, method='GET')",
+        "rotate_url_key": "()",
+        "handle_file": "(method, target, body=b'', headers=None)",
+        "export_files": "(target, *, progress=None)",
+        "repair": "()",
+    },
+}
+FUNCTIONS = {
+    "identity_claim": "(user_id, private_key, audience, *, timestamp=None)",
+    "sign_file": f"(file_data, private_key, *, {SIGN})",
+    "verify_file": "(signed)",
+    "encrypt_file": f"(data, private_key, *, {SIGN})",
+    "decrypt_file": "(signed, private_key)",
 }
 
 
@@ -82,8 +109,9 @@ def test_signatures_show_the_defaults(area: str) -> None:
             assert shown.replace("(self, /, ", "(").replace("(self, /)", "()").replace("(self, ", "(") == signature, name
 
 
-def test_the_signature_of_identity_claim_shows_the_defaults() -> None:
-    assert str(inspect.signature(townsquare.identity_claim)) == "(user_id, private_key, audience, *, timestamp=None)"
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_signatures_of_functions_show_the_defaults(name: str) -> None:
+    assert str(inspect.signature(getattr(townsquare, name))) == FUNCTIONS[name]
 
 
 def test_the_signature_of_open_shows_the_defaults() -> None:
@@ -92,6 +120,7 @@ def test_the_signature_of_open_shows_the_defaults() -> None:
         assert {name: each.default for name, each in parameters.items() if each.default is not each.empty} == {
             "data_dir": None,
             "database_url": None,
+            "storage_url": None,
             "catalog_url": None,
             "catalog_api_key": None,
             "refresh_interval": 900,
@@ -99,4 +128,7 @@ def test_the_signature_of_open_shows_the_defaults() -> None:
             "durability": "full",
             "persist_session": False,
             "expose_owner_email": True,
+            "inline_file_limit": None,
+            "max_file_size": 50 * 1024 * 1024,
+            "buckets": None,
         }

@@ -7,13 +7,12 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use uuid::Uuid;
 
 use super::{
-    Storage, StorageCore,
+    Storage,
     host_file::{self, TargetFile},
 };
 use crate::{
@@ -25,15 +24,15 @@ use crate::{
 /// A copied file and the digest of its bytes.
 type Copied = (FileInfo, String);
 
-impl StorageCore {
-    /// Copies the files of a copied database and gives the database its name.
+impl Storage {
+    /// Copies the files of a copied database, as the service, and gives the database its name.
     ///
     /// # Errors
     /// `InvalidInput` if there is a folder or a file `<target>.files`.
-    pub(crate) async fn back_up(self: &Arc<Self>, copy: BackupCopy, target: &Path) -> Result<()> {
+    pub(crate) async fn back_up(&self, copy: BackupCopy, target: &Path) -> Result<()> {
         let folder = files_of(target);
-        let pool = &self.runtime.blocking;
-        if !self.objects.has_locks() {
+        let pool = &self.core.runtime.blocking;
+        if !self.core.objects.has_locks() {
             return pool.run(move || copy.leave_objects().and_then(|()| copy.install())).await?;
         }
         if folder.exists() {
@@ -47,9 +46,8 @@ impl StorageCore {
         Ok(())
     }
 
-    async fn copy_files(self: &Arc<Self>, mut copy: BackupCopy, folder: &Path) -> Result<BackupCopy> {
-        let pool = &self.runtime.blocking;
-        let storage = Storage::new(self.service.clone(), Arc::clone(self));
+    async fn copy_files(&self, mut copy: BackupCopy, folder: &Path) -> Result<BackupCopy> {
+        let pool = &self.core.runtime.blocking;
         let (mut bucket, mut path) = (String::new(), String::new());
         loop {
             let list = move || {
@@ -62,7 +60,7 @@ impl StorageCore {
             let Some(last) = objects.last() else { return Ok(copy) };
             (bucket, path) = (last.bucket.clone(), last.path.clone());
             for object in objects {
-                let copied = storage.copy_object(&object, folder).await?;
+                let copied = self.copy_object(&object, folder).await?;
                 let update = move || {
                     let updated = match copied {
                         None => copy.remove_object(&object.bucket, &object.path),
@@ -79,9 +77,7 @@ impl StorageCore {
             }
         }
     }
-}
 
-impl Storage {
     /// Copies the current version of a file; `None` if it was deleted meanwhile, or if its bytes are gone or of another size.
     async fn copy_object(&self, object: &BackupObject, folder: &Path) -> Result<Option<Copied>> {
         let mut reader = match self.open_reader(&object.bucket, &object.path).await {
