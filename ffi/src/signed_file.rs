@@ -66,9 +66,10 @@ pub unsafe extern "C" fn tsq_signed_file_sign(
 /// Borrows `signed`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_signed_file_verify(signed: tsq_str) -> bool {
-    // SAFETY: `signed` is a text, by the manual.
     answer(|| {
-        unsafe { argument::optional_json(signed, "signed") }.is_ok_and(|file| file.is_some_and(|f| verify_file(&f)))
+        // SAFETY: `signed` is a text, by the manual.
+        let signed = unsafe { argument::optional_json(signed, "signed") };
+        signed.ok().flatten().is_some_and(|signed| verify_file(&signed))
     })
 }
 

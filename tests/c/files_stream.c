@@ -225,6 +225,47 @@ static void a_reader_gives_one_version(void) {
                  "Download failed: File not found");
 }
 
+/* A writer, a reader and a response of a client that is closed fail or end, and are freed; nothing hangs. */
+static void handles_outlive_their_client(void) {
+    static tsq_file_request no_request;
+    tsq_client *client = open_with("closed", NULL);
+    tsq_client *trusted = NULL;
+    tsq_file_writer *small = NULL;
+    tsq_file_writer *staged = NULL;
+    tsq_file_writer *none = NULL;
+    tsq_file_reader *reader = NULL;
+    tsq_file_response *response = NULL;
+    tsq_file_request request = no_request;
+    uint8_t piece[100];
+    size_t read = 0;
+    WORKS(tsq_client_as_service(client, &trusted, &err));
+    WORKS(tsq_storage_upload(trusted, TSQ_STR("assets"), TSQ_STR("r"), large(old_bytes, LARGE), NULL, NULL, &err));
+    WORKS(tsq_storage_open_writer(trusted, TSQ_STR("assets"), TSQ_STR("small"), NULL, &small, &err));
+    WORKS(tsq_storage_open_writer(trusted, TSQ_STR("assets"), TSQ_STR("staged"), NULL, &staged, &err));
+    WORKS(tsq_file_writer_write(small, TSQ_BYTES("x"), &err));
+    WORKS(tsq_file_writer_write(staged, large(old_bytes, LARGE), &err));
+    WORKS(tsq_storage_open_reader(trusted, TSQ_STR("assets"), TSQ_STR("r"), &reader, &err));
+    request.method = TSQ_STR("GET");
+    request.target = TSQ_STR("/assets/r");
+    WORKS(tsq_storage_handle_file(trusted, &request, &response, &err));
+    WORKS(tsq_client_close(client, &err));
+    FAILS(tsq_file_writer_finish(small, NULL, &err), TSQ_CLOSED, NULL, "Upload failed: ");
+    FAILS(tsq_file_writer_finish(staged, NULL, &err), TSQ_CLOSED, NULL, "Upload failed: ");
+    CHECK(tsq_file_reader_info(reader)->size == LARGE);
+    if (tsq_file_reader_read_at(reader, 1, piece, sizeof piece, &read, NULL) == TSQ_OK) {
+        CHECK(read == sizeof piece && memcmp(piece, old_bytes + 1, read) == 0);
+    }
+    tsq_file_response_read(response, piece, sizeof piece, &read, NULL);
+    FAILS(tsq_storage_open_writer(trusted, TSQ_STR("assets"), TSQ_STR("x"), NULL, &none, &err), TSQ_CLOSED, none, "Upload failed: ");
+    tsq_file_writer_free(small);
+    tsq_file_writer_free(staged);
+    tsq_file_reader_free(reader);
+    tsq_file_response_free(response);
+    tsq_client_free(trusted);
+    tsq_client_free(client);
+    CHECK(files_in("closed/files/.townsquare/staging") == 0);
+}
+
 /* What a progress callback saw; it cancels at call number `cancel_at`. */
 typedef struct seen {
     uint64_t done, total;
@@ -517,6 +558,7 @@ int main(int argc, char **argv) {
     an_aborted_writer_leaves_nothing();
     a_writer_over_the_size_limit_fails();
     a_reader_gives_one_version();
+    handles_outlive_their_client();
     files_of_the_host_come_and_go_with_progress();
     callbacks_give_and_receive_a_file();
     a_callback_may_call_the_library();
