@@ -4,58 +4,49 @@
 //! exception.
 
 use std::{
-    any::Any,
-    future::{Future, poll_fn},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::pin,
-    task::Poll,
+    future::Future,
+    ops::ControlFlow,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use pyo3::PyErr;
 
 use crate::{callback::Callback, errors::Failure};
 
-/// The exception of a callback, as the payload of a panic.
-struct Stopped(PyErr);
-
 /// A progress callback, or none.
 #[derive(Default)]
-pub(crate) struct Progress(Option<Callback>);
+pub(crate) struct Progress {
+    callback: Option<Callback>,
+    /// The exception that ended the transfer.
+    raised: Arc<Mutex<Option<PyErr>>>,
+}
 
 impl From<Callback> for Progress {
     fn from(callback: Callback) -> Progress {
-        Progress(Some(callback))
+        Progress { callback: Some(callback), raised: Arc::default() }
     }
 }
 
 impl Progress {
-    /// Reports progress to the callback.
-    pub(crate) fn report(&self, done: u64, total: u64) {
-        if let Some(Err(raised)) = self.0.as_ref().map(|callback| callback.try_call((done, total))) {
-            resume_unwind(Box::new(Stopped(raised)));
+    /// Reports progress to the callback. An exception cancels the transfer.
+    pub(crate) fn report(&self, done: u64, total: u64) -> ControlFlow<()> {
+        match self.callback.as_ref().map(|callback| callback.try_call((done, total))) {
+            Some(Err(raised)) => {
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                ControlFlow::Break(())
+            }
+            Some(Ok(_)) | None => ControlFlow::Continue(()),
         }
     }
 
     /// Runs a transfer. `start` makes its future, which calls [`report`](Progress::report).
-    ///
-    /// The core's progress functions return nothing. So `report` unwinds the stack to stop the transfer, which drops
-    /// the transfer's values as a cancellation does. No panic hook runs.
     pub(crate) async fn run<T, F>(self, start: impl FnOnce(Progress) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let mut transfer = pin!(start(self));
-        poll_fn(|context| {
-            let poll = catch_unwind(AssertUnwindSafe(|| transfer.as_mut().poll(context)));
-            poll.unwrap_or_else(|payload| Poll::Ready(Err(stopped(payload))))
-        })
-        .await
-    }
-}
-
-fn stopped(payload: Box<dyn Any + Send>) -> Failure {
-    match payload.downcast::<Stopped>() {
-        Ok(stopped) => Failure::Raised(stopped.0),
-        Err(payload) => resume_unwind(payload),
+        let raised = Arc::clone(&self.raised);
+        let result = start(self).await;
+        let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raised.map_or(result, |raised| Err(Failure::Raised(raised)))
     }
 }

@@ -1,10 +1,14 @@
 //! Files of the host: `upload_from`, `download_to` and `export_files`.
 
-use std::fs;
+use std::{fs, ops::ControlFlow};
 
 use townsquare::{ErrorKind, blocking::wait, storage::UploadOptions};
 
 use super::town::{assert_refused, bytes, on_every_store, paths};
+
+fn keep_going(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 on_every_store! {
     fn files_of_the_host_are_streamed_with_progress(town: &Town) {
@@ -14,23 +18,29 @@ on_every_store! {
             fs::write(&source, bytes(size, 1)).expect("written");
             let mut steps = Vec::new();
             let uploaded =
-                wait(storage.upload_from("assets", "a.png", &source, UploadOptions::new(), |done, all| steps.push((done, all))));
+                wait(storage.upload_from("assets", "a.png", &source, UploadOptions::new(), |done, all| {
+                steps.push((done, all));
+                ControlFlow::Continue(())
+            }));
             let info = uploaded.expect("uploaded");
             assert_eq!((info.size, info.content_type.as_str()), (size as u64, "image/png"));
             assert!(steps.is_sorted() && steps.iter().all(|step| step.1 == size as u64), "{steps:?}");
             assert_eq!(steps.last().map_or(0, |step| step.0), size as u64);
             let mut steps = Vec::new();
-            let downloaded = wait(storage.download_to("assets", "a.png", &target, |done, all| steps.push((done, all))));
+            let downloaded = wait(storage.download_to("assets", "a.png", &target, |done, all| {
+                steps.push((done, all));
+                ControlFlow::Continue(())
+            }));
             assert_eq!(downloaded.expect("downloaded"), info);
             assert!(fs::read(&target).expect("read") == bytes(size, 1));
             assert_eq!(steps.last().map_or(0, |step| step.0), size as u64);
         }
         let missing = town.folder.path().join("missing");
-        let refused = wait(storage.upload_from("assets", "b", &missing, UploadOptions::new(), |_, _| {}));
+        let refused = wait(storage.upload_from("assets", "b", &missing, UploadOptions::new(), keep_going));
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
-        let refused = wait(storage.download_to("assets", "a.png", missing.join("target"), |_, _| {}));
+        let refused = wait(storage.download_to("assets", "a.png", missing.join("target"), keep_going));
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Download failed: Invalid file or request");
-        let refused = wait(storage.download_to("assets", "none", &target, |_, _| {}));
+        let refused = wait(storage.download_to("assets", "none", &target, keep_going));
         assert_refused(refused, ErrorKind::NotFound, 404, "Download failed: File not found");
         assert!(fs::read(&target).expect("read") == bytes(3_000_000, 1), "the target stays");
         let left: Vec<_> = fs::read_dir(town.folder.path()).expect("a folder").flatten().collect();
@@ -46,13 +56,16 @@ on_every_store! {
         }
         let target = town.folder.path().join("exported");
         let mut steps = Vec::new();
-        let exported = wait(town.db.service.storage().export_files(&target, |done, all| steps.push((done, all))));
+        let exported = wait(town.db.service.storage().export_files(&target, |done, all| {
+                steps.push((done, all));
+                ControlFlow::Continue(())
+            }));
         assert_eq!(exported.expect("exported"), 4);
         assert_eq!(steps, [(1, 4), (2, 4), (3, 4), (4, 4)]);
         for (bucket, path, size) in files {
             assert!(fs::read(target.join(bucket).join(path)).expect("exported") == bytes(size, 1));
         }
-        let again = wait(town.db.service.storage().export_files(&target, |_, _| {}));
+        let again = wait(town.db.service.storage().export_files(&target, keep_going));
         assert_refused(again, ErrorKind::InvalidInput, 400, "Export files failed: Invalid file or request");
     }
 }

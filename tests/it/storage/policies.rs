@@ -1,6 +1,8 @@
 //! Who may do what with files (DESIGN 4), each right with its negative twins: a stranger, nobody, another owner, an ended
 //! session.
 
+use std::ops::ControlFlow;
+
 use townsquare::{
     Client, ErrorKind,
     blocking::wait,
@@ -181,7 +183,7 @@ on_every_store! {
             let words = if status == 403 { "Forbidden" } else { "Unauthorized" };
             let refused = wait(client.storage().repair());
             assert_refused(refused, kind, status, &format!("Repair failed: {words} file access"));
-            let refused = wait(client.storage().export_files(&target, |_, _| {}));
+            let refused = wait(client.storage().export_files(&target, |_, _| ControlFlow::Continue(())));
             assert_refused(refused, kind, status, &format!("Export files failed: {words} file access"));
         }
         assert!(!target.exists());
