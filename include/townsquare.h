@@ -97,7 +97,7 @@
  *
  * TSQ_NOT_FOUND, TSQ_UNAUTHORIZED and TSQ_FORBIDDEN: reading, changing or deleting a row that a policy hides from the
  * caller fails with TSQ_NOT_FOUND, as if the row did not exist. Creating a row that a policy forbids fails with
- * TSQ_FORBIDDEN, for every caller. A call for the service or for holders of a key (tsq_auth_delete_user,
+ * TSQ_FORBIDDEN, for every caller (files: see STORAGE). A call for the service or for holders of a key (tsq_auth_delete_user,
  * tsq_communities_save_...) fails with TSQ_UNAUTHORIZED for an anonymous caller, who may sign in and try again, and with
  * TSQ_FORBIDDEN for a user. A wrong password, an unknown token and an ended session fail with TSQ_UNAUTHORIZED.
  *
@@ -126,6 +126,9 @@
  *   password                    8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
+ *   file                        option max_file_size, 50 MiB
+ *   path of a file              1,024 bytes; 255 between slashes
+ *   metadata of a file          64 names of 64 characters; 1,024 bytes a value
  *
  * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *
@@ -158,6 +161,80 @@
  * A write on PostgreSQL whose connection is lost before the server answers fails with TSQ_UNAVAILABLE and the code 08007,
  * "outcome unknown". It may have happened, so tsq_error_is_retryable is false, unless a repeated call has the effect of
  * one, like a call that creates rows and gives an id for each.
+ *
+ *
+ * STORAGE: tsq_storage_, tsq_file_
+ *
+ * A file has a bucket and a path in it. Policies decide who may read and write it:
+ *
+ *   bucket              reads               writes
+ *   spaces              every caller        the owner of the space whose id the path begins with
+ *   private             see writes          the user whose id, or whose linked identity key, the path begins with
+ *   assets              every caller        any user a new file; its owner afterwards
+ *   declared public     as in assets        as in assets
+ *   declared private    as in private       as in private
+ *
+ * The option buckets declares further buckets. The service may write everywhere. tsq_space_path_...,
+ * tsq_private_path_... and tsq_asset_path_... make the paths of tabs, homebases and assets.
+ *
+ * A path is UTF-8 in the normal form NFC, of names joined by slashes. No name is empty, "." or ".."; no character is a
+ * control character or a backslash. Case matters. A file and a folder do not share a name. Another path is refused with
+ * status 400, never changed. A bucket is not a folder of the host: no path leads out of it.
+ *
+ * A failure of the file store has an HTTP status, tsq_error_status:
+ *
+ *   status  tsq_status            message
+ *   400     TSQ_INVALID_INPUT     Invalid file or request
+ *   401     TSQ_UNAUTHORIZED      Unauthorized file access
+ *   403     TSQ_FORBIDDEN         Forbidden file access
+ *   404     TSQ_NOT_FOUND         File not found
+ *   409     TSQ_ALREADY_EXISTS    Storage error: ...
+ *   412     TSQ_CONFLICT          Storage error: ...
+ *   413     TSQ_TOO_LARGE         File too large
+ *   507     TSQ_UNAVAILABLE       Storage error: ...
+ *
+ * tsq_error_reason has the exact reason for developers. A file that the caller may not see is not found, also in
+ * downloads. Writing what a policy forbids fails with TSQ_UNAUTHORIZED for an anonymous caller and with TSQ_FORBIDDEN
+ * for a user.
+ *
+ * An upload is durable when the call returns. Until then, and after a failure, every reader gets the old file, whole.
+ * Files up to the option inline_file_limit are in the database, larger ones in the object store; no function shows the
+ * difference.
+ *
+ * The etag of a file is new with every write, also of the same bytes. To change a file that others change too, read it,
+ * and upload with its etag as if_match: TSQ_CONFLICT tells that somebody else wrote it since.
+ *
+ * tsq_storage_upload and tsq_storage_download hold the file in memory. For large files there are three ways with bounded
+ * memory: a file of the host (tsq_storage_upload_from, tsq_storage_download_to), callbacks (tsq_storage_upload_stream,
+ * tsq_storage_download_stream) and handles (tsq_file_writer, tsq_file_reader):
+ *
+ *     tsq_file_writer *writer = NULL;
+ *     if (tsq_storage_open_writer(client, TSQ_STR("assets"), TSQ_STR("notes/a.txt"), NULL, &writer, &err) == TSQ_OK &&
+ *         tsq_file_writer_write(writer, TSQ_BYTES("first line\n"), &err) == TSQ_OK &&
+ *         tsq_file_writer_write(writer, TSQ_BYTES("second line\n"), &err) == TSQ_OK) {
+ *         tsq_file_writer_finish(writer, NULL, &err);
+ *     }
+ *     tsq_file_writer_free(writer);
+ *
+ * Without tsq_file_writer_finish, tsq_file_writer_free discards what was written. A reader gives the version of the file
+ * that was there when it was opened, also while others overwrite and delete the file. The host may use a writer or
+ * reader on any thread; calls on one of them run one after the other, those of tsq_file_reader_read_at together.
+ *
+ * tsq_storage_handle_file answers the requests of the host's HTTP server:
+ *
+ *     tsq_file_request request = {0};
+ *     request.method = TSQ_STR("GET");
+ *     request.target = TSQ_STR("/assets/notes/a.txt");
+ *     tsq_file_response *response = NULL;
+ *     if (tsq_storage_handle_file(client, &request, &response, &err) == TSQ_OK) {
+ *         uint8_t buffer[4096];
+ *         size_t length = 0;
+ *         // send response->status and response->headers, then the body
+ *         while (tsq_file_response_read(response, buffer, sizeof buffer, &length, &err) == TSQ_OK && length > 0) send(buffer, length);
+ *     }
+ *     tsq_file_response_free(response);
+ *
+ * tsq_signed_file_... make and check signed files, the format of tabs and private files. They need no client.
  *
  *
  * SIGN-IN: tsq_auth_
@@ -222,6 +299,10 @@
  * that it receives live until it returns. It must not close an opened client: tsq_client_close inside a callback or a
  * destroy then fails with TSQ_INVALID_INPUT. No exception may leave it (townsquare.hpp catches them).
  *
+ * Callbacks of a transfer (tsq_progress_callback, tsq_read_callback, tsq_write_callback) run during the call that receives them, on
+ * the calling thread or on one of the library, one at a time. They have no destroy. To end the call they return another number than 0:
+ * the call fails with TSQ_CANCELLED and leaves nothing.
+ *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
  * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
@@ -230,7 +311,8 @@
  *
  * LOG
  *
- * The library writes nothing to the terminal and no files but the database and, with persist_session, the session.
+ * The library writes nothing to the terminal and no files but the database, large files of the storage and, with
+ * persist_session, the session.
  * tsq_set_log sets a callback for log events of the process: failures that no function returns, such as a background
  * refresh that failed. Unlike other callbacks it may run on several threads at once and inside a call of the library, and
  * it must not call the library.
@@ -242,8 +324,8 @@
  * use absolute paths when the host changes its working directory.
  *
  * The library makes files for their owner alone, whatever the umask: the data folder with mode 0700; the database, its
- * companions, backups and the session file with 0600. A folder or a database that exists keeps its mode; the log warns
- * when others may read it.
+ * companions, backups, the session file and files of the storage with 0600. A folder or a database that exists keeps its
+ * mode; the log warns when others may read it.
  *
  * While a client is open, SQLite keeps townsquare.db-wal and townsquare.db-shm beside the database; all three belong
  * together, on a local disk. After tsq_client_close, townsquare.db alone holds every row, unless another process still has
@@ -290,6 +372,10 @@
  *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
+ *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir.
+ *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).
+ *   max_file_size           Maximum size in bytes of a file. Default: 52428800 (1 to 1099511627776).
+ *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
  *   expose_owner_email      Whether public spaces show the e-mail addresses of their owners. Default: true (true or false).
  *
  *
@@ -314,6 +400,13 @@
 #define TSQ_STR(literal) (tsq_str{("" literal), sizeof("" literal) - 1})
 #else
 #define TSQ_STR(literal) ((tsq_str){("" literal), sizeof("" literal) - 1})
+#endif
+
+/** The bytes of a string literal, without its NUL, as a `tsq_bytes`. */
+#ifdef __cplusplus
+#define TSQ_BYTES(literal) (tsq_bytes{reinterpret_cast<const uint8_t *>("" literal), sizeof("" literal) - 1})
+#else
+#define TSQ_BYTES(literal) ((tsq_bytes){(const uint8_t *)("" literal), sizeof("" literal) - 1})
 #endif
 
 /** A `tsq_str` for printf's "%.*s". Evaluates its argument twice: pass a variable, a member or a read of one field. */
@@ -354,6 +447,12 @@ typedef enum {
     TSQ_CONFIG = 13,
     /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
+    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    TSQ_CONFLICT = 15,
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    TSQ_CURSOR_EXPIRED = 16,
+    /// A callback of the host cancelled the call.
+    TSQ_CANCELLED = 17,
 } tsq_status;
 
 /// How severe a log event is.
@@ -404,8 +503,27 @@ typedef enum {
     TSQ_SET = 2,
 } tsq_change;
 
+/// Whether a copy or a move replaces a file at its target.
+typedef enum {
+    /// A file at the target fails the call with `TSQ_ALREADY_EXISTS`.
+    TSQ_OVERWRITE_REFUSE = 0,
+    /// A file at the target is replaced.
+    TSQ_OVERWRITE_REPLACE = 1,
+} tsq_overwrite;
+
+/// The method that a signed URL permits.
+typedef enum {
+    /// Reading the file: GET and HEAD.
+    TSQ_URL_GET = 0,
+    /// Writing the file: PUT.
+    TSQ_URL_PUT = 1,
+} tsq_url_method;
+
 /// The publisher of a mini app: a view that lives as long as the list of the app, like all texts read from it.
 typedef struct tsq_author tsq_author;
+
+/// Bytes that the caller owns: read them with `tsq_buffer_view`, free them with `tsq_buffer_free`.
+typedef struct tsq_buffer tsq_buffer;
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 typedef struct tsq_client tsq_client;
@@ -419,6 +537,16 @@ typedef struct tsq_error tsq_error;
 /// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
 /// returns it owned; a view where it is a member of a space.
 typedef struct tsq_fidget_list tsq_fidget_list;
+
+/// A list of files, in the order of their paths. Freed with `tsq_file_list_free`.
+typedef struct tsq_file_list tsq_file_list;
+
+/// A file that is being read: one version from beginning to end, also while others overwrite or delete it. Owned, freed
+/// with `tsq_file_reader_free`.
+typedef struct tsq_file_reader tsq_file_reader;
+
+/// A file that is being written. Owned, freed with `tsq_file_writer_free`.
+typedef struct tsq_file_writer tsq_file_writer;
 
 /// A mini app: a view that lives as long as its list, like all texts read from it.
 typedef struct tsq_mini_app tsq_mini_app;
@@ -447,6 +575,14 @@ typedef struct {
     /// Length in bytes.
     size_t len;
 } tsq_str;
+
+/// Bytes: a pointer and a length. `{NULL, 0}` is empty.
+typedef struct {
+    /// First byte.
+    const uint8_t *ptr;
+    /// Length in bytes.
+    size_t len;
+} tsq_bytes;
 
 /// A log event. The library makes it and it lives until the callback returns; the struct only grows at its end.
 typedef struct {
@@ -516,14 +652,6 @@ typedef struct {
     /// Value.
     tsq_str value;
 } tsq_http_header;
-
-/// Bytes: a pointer and a length. `{NULL, 0}` is empty.
-typedef struct {
-    /// First byte.
-    const uint8_t *ptr;
-    /// Length in bytes.
-    size_t len;
-} tsq_bytes;
 
 /// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
 typedef struct {
@@ -849,6 +977,145 @@ typedef struct {
     tsq_str signature;
 } tsq_new_registration;
 
+/// A name and its value in the metadata of a file. This struct does not grow.
+typedef struct {
+    /// Name: letters, digits, hyphens and underscores, at most 64.
+    tsq_str name;
+    /// Value: at most 1,024 bytes, no control character.
+    tsq_str value;
+} tsq_file_metadata;
+
+/// What is known about a file. A record (manual, RECORDS); freed with `tsq_file_info_free` where a call returns it
+/// owned.
+typedef struct {
+    /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
+    tsq_str bucket;
+    /// The path in the bucket.
+    tsq_str path;
+    /// Size in bytes.
+    uint64_t size;
+    /// Media type: `application/json`, `image/png`, …
+    tsq_str content_type;
+    /// How long a cache may keep the file, in seconds.
+    uint32_t cache_control;
+    /// The version: new with every write, also of the same bytes.
+    tsq_str etag;
+    /// The metadata, sorted by name: an array.
+    const tsq_file_metadata *metadata;
+    /// Number of names in the metadata.
+    size_t metadata_len;
+    /// The user who wrote it: a UUID; absent when the service wrote it or the user was deleted.
+    tsq_str owner_id;
+    /// Time of the last write, in microseconds; it grows with every write of the path.
+    int64_t updated_at;
+} tsq_file_info;
+
+/// What `tsq_storage_repair` did and found. A record (manual, RECORDS); freed with `tsq_repair_report_free`.
+typedef struct {
+    /// Unfinished writes and deletes that were finished or undone.
+    uint64_t finished;
+    /// Bytes without a row that were removed.
+    uint64_t orphans_removed;
+    /// Rows whose bytes had vanished, which were removed.
+    uint64_t rows_removed;
+    /// `BUCKET/PATH` of each file whose bytes are not of the row's size: an array. They stay, and are never served.
+    const tsq_str *mismatched;
+    /// Number of these files.
+    size_t mismatched_len;
+} tsq_repair_report;
+
+/// The options of an upload. Zeroed, and for NULL, they are the defaults: `tsq_upload_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Media type; absent: guessed from the name and the content.
+    tsq_str content_type;
+    /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
+    /// fails with `TSQ_CONFLICT`. Absent: not checked.
+    tsq_str if_match;
+    /// Names and values to store with the file: an array of at most 64.
+    const tsq_file_metadata *metadata;
+    /// Number of names.
+    size_t metadata_len;
+    /// Whether `cache_control` is given; any non-zero byte is true.
+    bool has_cache_control;
+    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
+    uint32_t cache_control;
+    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
+    bool insert_only;
+    /// Whether the content must be a signed file whose signature verifies; otherwise the call fails with
+    /// `TSQ_INVALID_INPUT`.
+    bool verify;
+} tsq_upload_options;
+
+/// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to go on; any other number cancels the
+/// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
+typedef int32_t (*tsq_progress_callback)(uint64_t done, uint64_t total, void *user_data);
+
+/// Gives the next bytes: writes up to `len` of them to `buffer` and their number to `read`; 0 bytes are the end. Returns 0
+/// to go on; any other number cancels the call, which then fails with `TSQ_CANCELLED`. Runs during the call. See
+/// CALLBACKS in the manual.
+typedef int32_t (*tsq_read_callback)(uint8_t *buffer, size_t len, size_t *read, void *user_data);
+
+/// Receives the next bytes, which live until it returns. Returns 0 to go on; any other number cancels the call, which then
+/// fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
+typedef int32_t (*tsq_write_callback)(const uint8_t *data, size_t len, void *user_data);
+
+/// An HTTP request for a file. Zero it, then fill it in: `tsq_file_request request = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
+    tsq_str method;
+    /// The request target: `/BUCKET/PATH`, with a query for a signed URL.
+    tsq_str target;
+    /// The headers: an array. `authorization` names the caller.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body of a PUT; read when `body_source` is NULL.
+    tsq_bytes body;
+    /// Gives the body of a PUT in pieces, so that memory does not grow with it.
+    tsq_read_callback body_source;
+    /// The data of `body_source`.
+    void *body_user_data;
+} tsq_file_request;
+
+/// The response of `tsq_storage_handle_file`. A record (manual, RECORDS) with a body that `tsq_file_response_read` reads;
+/// freed with `tsq_file_response_free`.
+typedef struct {
+    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
+    uint16_t status;
+    /// The headers: an array.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// Number of bytes of the body.
+    uint64_t body_size;
+} tsq_file_response;
+
+/// A bucket and a path, for the `tsq_storage_` functions. A record (manual, RECORDS); freed with `tsq_storage_path_free`.
+typedef struct {
+    /// The bucket: `spaces`, `private` or `assets`.
+    tsq_str bucket;
+    /// The path in the bucket.
+    tsq_str path;
+} tsq_storage_path;
+
+/// What a signed file says besides its data. Zeroed, and for NULL: type `json`, no name, the current time.
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The member `fileType`; absent: `json`.
+    tsq_str file_type;
+    /// The member `fileName`; absent: none.
+    tsq_str file_name;
+    /// Whether `timestamp` is given; any non-zero byte is true.
+    bool has_timestamp;
+    /// The member `timestamp`, in microseconds, of which milliseconds are kept. Not given: the current time.
+    int64_t timestamp;
+} tsq_sign_options;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -875,6 +1142,14 @@ tsq_str tsq_string_view(const tsq_string *string);
 
 /// Frees a text. Takes `string`; NULL is allowed.
 void tsq_string_free(tsq_string *string);
+
+/// The bytes.
+///
+/// Borrows `buffer`; returns a view that lives as long as `buffer`. Empty for NULL.
+tsq_bytes tsq_buffer_view(const tsq_buffer *buffer);
+
+/// Frees bytes. Takes `buffer`; NULL is allowed.
+void tsq_buffer_free(tsq_buffer *buffer);
 
 /// The kind of the failure: the status that the call returned. `TSQ_OK` for NULL.
 ///
@@ -907,6 +1182,12 @@ tsq_str tsq_error_code(const tsq_error *error);
 /// Borrows `error`; `out` may be NULL.
 bool tsq_error_status(const tsq_error *error,
                       uint16_t *out);
+
+/// The exact reason of a failure of the file store, for developers: `segment 2 of the path is empty`. Absent for other
+/// failures, and when `tsq_error_text` says it.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+tsq_str tsq_error_reason(const tsq_error *error);
 
 /// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
 /// writes 0 when the wait is unknown.
@@ -1848,6 +2129,422 @@ tsq_status tsq_communities_get_space_registration(const tsq_client *client,
                                                   tsq_str space_id,
                                                   tsq_space_registration **out,
                                                   tsq_error **err);
+
+/// The file as a JSON object: the members of the struct by their names, `metadata` as an object.
+///
+/// Borrows `file`; returns owned in `out`.
+tsq_status tsq_file_info_json(const tsq_file_info *file, tsq_string **out, tsq_error **err);
+
+/// Frees what a call returned owned; the file stays. Takes `file`; NULL is allowed.
+void tsq_file_info_free(tsq_file_info *file);
+
+/// The number of files; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_file_list_len(const tsq_file_list *list);
+
+/// The file at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_file_info *tsq_file_list_at(const tsq_file_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_file_info_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_file_list_json(const tsq_file_list *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list; the files stay. Takes `list`; NULL is allowed.
+void tsq_file_list_free(tsq_file_list *list);
+
+/// Appends bytes.
+///
+/// Borrows all. Fails with `TSQ_TOO_LARGE` over the option `max_file_size`, `TSQ_UNAVAILABLE` when the disk is full,
+/// `TSQ_INVALID_INPUT` after the writer was finished or aborted. After a failure `tsq_file_writer_finish` fails too.
+tsq_status tsq_file_writer_write(tsq_file_writer *writer,
+                                 tsq_bytes data,
+                                 tsq_error **err);
+
+/// Makes the written bytes the file: durable and whole when the call returns. The writer then only remains to be freed.
+///
+/// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
+/// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
+tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
+                                  tsq_file_info **out,
+                                  tsq_error **err);
+
+/// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
+///
+/// Borrows `writer`; NULL is allowed.
+void tsq_file_writer_abort(tsq_file_writer *writer);
+
+/// Frees a writer; aborts it unless it was finished. Takes `writer`; NULL is allowed.
+void tsq_file_writer_free(tsq_file_writer *writer);
+
+/// What is known about the version that the reader gives; NULL for NULL.
+///
+/// Borrows `reader`; returns a view that lives as long as `reader`.
+const tsq_file_info *tsq_file_reader_info(const tsq_file_reader *reader);
+
+/// Reads the next bytes, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A call may
+/// give fewer bytes than `len` before the end.
+///
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_file_reader_read(tsq_file_reader *reader,
+                                uint8_t *buffer,
+                                size_t len,
+                                size_t *out,
+                                tsq_error **err);
+
+/// Reads the bytes from `offset`, counted from 0, into `buffer`: `len` of them, or fewer at the end of the file. Writes their
+/// number to `out`. The position of `tsq_file_reader_read` does not change.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` for an offset beyond the size, and like `tsq_file_reader_read`.
+tsq_status tsq_file_reader_read_at(const tsq_file_reader *reader,
+                                   uint64_t offset,
+                                   uint8_t *buffer,
+                                   size_t len,
+                                   size_t *out,
+                                   tsq_error **err);
+
+/// Frees a reader. Takes `reader`; NULL is allowed.
+void tsq_file_reader_free(tsq_file_reader *reader);
+
+/// The report as a JSON object: the members of the struct by their names.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_repair_report_json(const tsq_repair_report *report, tsq_string **out, tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_repair_report_free(tsq_repair_report *report);
+
+/// Stores a file. The bytes are durable when the call returns. `options` NULL means a cache control of 3,600 seconds and
+/// that an existing file is replaced.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_INVALID_INPUT` (status 400) for a malformed path,
+/// option or, with `verify`, signature; `TSQ_UNAUTHORIZED` (401) for an anonymous caller and `TSQ_FORBIDDEN` (403) for a user
+/// whom the policy refuses; `TSQ_NOT_FOUND` (404) for an unknown bucket; `TSQ_TOO_LARGE` (413) over the option
+/// `max_file_size`; `TSQ_ALREADY_EXISTS` (409) for an existing file with `insert_only`, and when a file and a folder would
+/// share a name; `TSQ_CONFLICT` (412) when `if_match` names another version; `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_storage_upload(const tsq_client *client,
+                              tsq_str bucket,
+                              tsq_str path,
+                              tsq_bytes data,
+                              const tsq_upload_options *options,
+                              tsq_file_info **out,
+                              tsq_error **err);
+
+/// Stores a file like `tsq_storage_upload` if the caller is the user `user_id`. The service may name any user.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. For another user it fails with `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` and the sentence `Unauthorized file upload`, without prefix. Else it fails like `tsq_storage_upload`.
+tsq_status tsq_storage_secure_upload(const tsq_client *client,
+                                     tsq_str bucket,
+                                     tsq_str path,
+                                     tsq_bytes data,
+                                     tsq_str user_id,
+                                     const tsq_upload_options *options,
+                                     tsq_file_info **out,
+                                     tsq_error **err);
+
+/// Opens a file for writing, in bounded memory. The file changes when `tsq_file_writer_finish` returns, and not before.
+///
+/// Borrows all; returns owned in `out`. Fails like `tsq_storage_upload`, except for what depends on the bytes.
+tsq_status tsq_storage_open_writer(const tsq_client *client,
+                                   tsq_str bucket,
+                                   tsq_str path,
+                                   const tsq_upload_options *options,
+                                   tsq_file_writer **out,
+                                   tsq_error **err);
+
+/// Reads a file whole. For large files prefer `tsq_storage_open_reader`.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` (status 404) when no visible file has this path,
+/// `TSQ_INVALID_INPUT` (400), `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_storage_download(const tsq_client *client,
+                                tsq_str bucket,
+                                tsq_str path,
+                                tsq_buffer **out,
+                                tsq_error **err);
+
+/// Reads the bytes of a file from `start` to before `end`, counted from 0. An end beyond the file is the file's end;
+/// `UINT64_MAX` means all the rest.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` (status 400) for a start after the end or beyond the
+/// file. Else it fails like `tsq_storage_download`.
+tsq_status tsq_storage_download_range(const tsq_client *client,
+                                      tsq_str bucket,
+                                      tsq_str path,
+                                      uint64_t start,
+                                      uint64_t end,
+                                      tsq_buffer **out,
+                                      tsq_error **err);
+
+/// Opens a file for reading, in bounded memory. The reader gives one version of the file.
+///
+/// Borrows all; returns owned in `out`. Fails like `tsq_storage_download`.
+tsq_status tsq_storage_open_reader(const tsq_client *client,
+                                   tsq_str bucket,
+                                   tsq_str path,
+                                   tsq_file_reader **out,
+                                   tsq_error **err);
+
+/// Reads what is known about a file.
+///
+/// Borrows all; returns owned in `out`. Fails like `tsq_storage_download`.
+tsq_status tsq_storage_stat(const tsq_client *client,
+                            tsq_str bucket,
+                            tsq_str path,
+                            tsq_file_info **out,
+                            tsq_error **err);
+
+/// Lists the visible files of a bucket, ordered by the bytes of their paths: those whose path starts with `prefix` (absent:
+/// all) and follows `after`, the last path of an earlier page (absent: the first page). The prefix may end within a name.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` (status 400) for a limit outside 1 to 1,000,
+/// `TSQ_NOT_FOUND` (404) for an unknown bucket, `TSQ_CLOSED`.
+tsq_status tsq_storage_list(const tsq_client *client,
+                            tsq_str bucket,
+                            tsq_str prefix,
+                            uint32_t limit,
+                            tsq_str after,
+                            tsq_file_list **out,
+                            tsq_error **err);
+
+/// Copies a file within its bucket. The copy has the type, cache control and metadata of the source; its owner is the caller.
+///
+/// Borrows all; returns the copy owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` (status 404) when no visible
+/// file has the path `source`; else, for `target`, like `tsq_storage_upload`.
+tsq_status tsq_storage_copy(const tsq_client *client,
+                            tsq_str bucket,
+                            tsq_str source,
+                            tsq_str target,
+                            tsq_overwrite overwrite,
+                            tsq_file_info **out,
+                            tsq_error **err);
+
+/// Moves a file within its bucket. It keeps its owner, type, cache control and metadata.
+///
+/// Borrows all; returns the moved file owned in `out`, which may be NULL. Fails like `tsq_storage_copy` and
+/// `tsq_storage_delete`.
+tsq_status tsq_storage_move(const tsq_client *client,
+                            tsq_str bucket,
+                            tsq_str source,
+                            tsq_str target,
+                            tsq_overwrite overwrite,
+                            tsq_file_info **out,
+                            tsq_error **err);
+
+/// Deletes a file.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` (status 404) when no visible file has this path, `TSQ_UNAUTHORIZED` (401) for an
+/// anonymous caller and `TSQ_FORBIDDEN` (403) for a user whom the policy refuses, `TSQ_INVALID_INPUT` (400), `TSQ_CLOSED`.
+tsq_status tsq_storage_delete(const tsq_client *client,
+                              tsq_str bucket,
+                              tsq_str path,
+                              tsq_error **err);
+
+/// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
+/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, and with `tsq_storage_rotate_url_key`.
+///
+/// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
+/// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time.
+tsq_status tsq_storage_signed_url(const tsq_client *client,
+                                  tsq_str bucket,
+                                  tsq_str path,
+                                  tsq_url_method method,
+                                  uint64_t expires_in_ms,
+                                  tsq_string **out,
+                                  tsq_error **err);
+
+/// Replaces the key of signed URLs: every URL that was signed before is refused from now on. For the service.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_CLOSED`.
+tsq_status tsq_storage_rotate_url_key(const tsq_client *client, tsq_error **err);
+
+/// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
+/// are not of the row's size. For the service. `tsq_client_open` finishes unfinished writes too.
+///
+/// Borrows `client`; returns owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every
+/// other caller, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_storage_repair(const tsq_client *client,
+                              tsq_repair_report **out,
+                              tsq_error **err);
+
+/// Stores the file `source` of the host, in bounded memory. Calls `progress` (may be NULL) with the bytes that were read
+/// and the size of the source; it may cancel.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_INVALID_INPUT` (status 400) when `source` cannot
+/// be read, `TSQ_CANCELLED`, and like `tsq_storage_upload`.
+tsq_status tsq_storage_upload_from(const tsq_client *client,
+                                   tsq_str bucket,
+                                   tsq_str path,
+                                   tsq_str source,
+                                   const tsq_upload_options *options,
+                                   tsq_progress_callback progress,
+                                   void *user_data,
+                                   tsq_file_info **out,
+                                   tsq_error **err);
+
+/// Stores what `source` gives, in bounded memory: calls it until it gives no bytes.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_CANCELLED`, and like `tsq_storage_upload`.
+tsq_status tsq_storage_upload_stream(const tsq_client *client,
+                                     tsq_str bucket,
+                                     tsq_str path,
+                                     tsq_read_callback source,
+                                     void *user_data,
+                                     const tsq_upload_options *options,
+                                     tsq_file_info **out,
+                                     tsq_error **err);
+
+/// Writes a file to `target` on the host, in bounded memory. `target` is whole and durable when the call returns; after a
+/// failure it is as before. Calls `progress` (may be NULL) with the bytes that were written and the size; it may cancel.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_INVALID_INPUT` (status 400) when `target` cannot
+/// be written, `TSQ_CANCELLED`, and like `tsq_storage_download`.
+tsq_status tsq_storage_download_to(const tsq_client *client,
+                                   tsq_str bucket,
+                                   tsq_str path,
+                                   tsq_str target,
+                                   tsq_progress_callback progress,
+                                   void *user_data,
+                                   tsq_file_info **out,
+                                   tsq_error **err);
+
+/// Gives a file to `target`, in bounded memory: one version of the file, in pieces and in order.
+///
+/// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_CANCELLED`, and like `tsq_storage_download`.
+tsq_status tsq_storage_download_stream(const tsq_client *client,
+                                       tsq_str bucket,
+                                       tsq_str path,
+                                       tsq_write_callback target,
+                                       void *user_data,
+                                       tsq_file_info **out,
+                                       tsq_error **err);
+
+/// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools, and their number to `out`. For the
+/// service. Calls `progress` (may be NULL) with the files that were written and the number of all; it may cancel, which
+/// leaves the files that were written.
+///
+/// Borrows all. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller; `TSQ_INVALID_INPUT` (status 400)
+/// when `target` is not a new or empty folder or cannot be written; `TSQ_CANCELLED`, `TSQ_CLOSED`.
+tsq_status tsq_storage_export_files(const tsq_client *client,
+                                    tsq_str target,
+                                    tsq_progress_callback progress,
+                                    void *user_data,
+                                    uint64_t *out,
+                                    tsq_error **err);
+
+/// Answers an HTTP request for a file, under the policies: GET, HEAD, PUT and DELETE with `If-Match`, `If-None-Match` and
+/// `Range`. The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and
+/// without a signed URL the caller is anonymous.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, …). Fails with
+/// `TSQ_CANCELLED` when `body_source` cancels, which leaves nothing; `TSQ_CLOSED`; and `TSQ_INVALID_INPUT` for NULL or
+/// text that is not UTF-8.
+tsq_status tsq_storage_handle_file(const tsq_client *client,
+                                   const tsq_file_request *request,
+                                   tsq_file_response **out,
+                                   tsq_error **err);
+
+/// Reads the next bytes of the body, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A
+/// call may give fewer bytes than `len` before the end.
+///
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_file_response_read(tsq_file_response *response,
+                                  uint8_t *buffer,
+                                  size_t len,
+                                  size_t *out,
+                                  tsq_error **err);
+
+/// Frees a response. Takes `response`; NULL is allowed.
+void tsq_file_response_free(tsq_file_response *response);
+
+/// The path of the order of a space's tabs: `<space_id>/tabOrder` in `spaces`.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_space_path_tab_order(tsq_str space_id, tsq_storage_path **out, tsq_error **err);
+
+/// The path of a tab of a space: `<space_id>/tabs/<name>` in `spaces`. A tab's name consists of letters and digits of any
+/// script, hyphens, underscores and spaces.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_space_path_tab(tsq_str space_id,
+                              tsq_str name,
+                              tsq_storage_path **out,
+                              tsq_error **err);
+
+/// The path of an asset of a space: `<space_id>/assets/<name>` in `spaces`. The name may contain folders.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_space_path_asset(tsq_str space_id, tsq_str name, tsq_storage_path **out, tsq_error **err);
+
+/// The path of the private space file: `<owner>/homebase` in `private`. The owner is a user's id or an identity key that the
+/// user has linked.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_private_path_homebase(tsq_str owner,
+                                     tsq_storage_path **out,
+                                     tsq_error **err);
+
+/// The path of a private tab: `<owner>/tabs/<name>` in `private`, with an owner as for `tsq_private_path_homebase` and a
+/// name as for `tsq_space_path_tab`.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_private_path_tab(tsq_str owner,
+                                tsq_str name,
+                                tsq_storage_path **out,
+                                tsq_error **err);
+
+/// The path of a shared image: `images/<name>` in `assets`. The name may contain folders.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_asset_path_image(tsq_str name, tsq_storage_path **out, tsq_error **err);
+
+/// The path of a shared video: `videos/<name>` in `assets`. The name may contain folders.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_asset_path_video(tsq_str name, tsq_storage_path **out, tsq_error **err);
+
+/// Frees a path. Takes `path`; NULL is allowed.
+void tsq_storage_path_free(tsq_storage_path *path);
+
+/// Makes a signed file of the text `file_data`, usually JSON: the JSON object `{"publicKey", "fileData", "fileType",
+/// "isEncrypted", "timestamp", "fileName", "signature"}`. `private_key` is the seed of an Ed25519 key in 64 hex digits.
+/// Needs no client.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_signed_file_sign(tsq_str file_data,
+                                tsq_str private_key,
+                                const tsq_sign_options *options,
+                                tsq_string **out,
+                                tsq_error **err);
+
+/// Whether the JSON text `signed` is a signed file whose signature is that of its `publicKey`. False for every other text.
+/// A signature says who signed, not who may write the file: compare `publicKey` with a key that you trust.
+///
+/// Borrows `signed`.
+bool tsq_signed_file_verify(tsq_str signed_);
+
+/// Makes a signed file whose data is encrypted: only the same private key decrypts it. Needs no client.
+///
+/// Borrows all; returns the JSON text owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_signed_file_encrypt(tsq_bytes data,
+                                   tsq_str private_key,
+                                   const tsq_sign_options *options,
+                                   tsq_string **out,
+                                   tsq_error **err);
+
+/// Verifies the signed file of the JSON text `signed` and decrypts its data.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for text that is not JSON and for a file that does
+/// not verify, is not encrypted, or is of another key.
+tsq_status tsq_signed_file_decrypt(tsq_str signed_,
+                                   tsq_str private_key,
+                                   tsq_buffer **out,
+                                   tsq_error **err);
 
 #ifdef __cplusplus
 }  // extern "C"
