@@ -148,13 +148,16 @@ class Client:
     def backup(self, target: _Path) -> None:
         """Writes a consistent copy of the SQLite database to the file `target` while other calls write.
 
+        Small files are in the database. Large ones are copied to the folder `<target>.files`; those in a remote object store
+        stay there.
+
         Raises:
-            InvalidInputError: `target` exists, or the database is PostgreSQL: use its own tools.
+            InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.
         """
 
     @staticmethod
     def restore(source: _Path, data_dir: _Path) -> None:
-        """Restores a copy made by `backup` into a folder that no client has open. Creates the folder.
+        """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
 
         Raises:
             ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.

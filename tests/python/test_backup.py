@@ -86,3 +86,14 @@ def test_async_methods_behave_like_blocking_ones(tmp_path: Path) -> None:
             assert await restored.spaces.get_space(space.id) == space
 
     run(main())
+
+
+def test_a_backup_takes_files_along(client: Client, service: Client, tmp_path: Path) -> None:
+    stored = {"small": b"small", "videos/large": bytes(range(256)) * 1_024}
+    for path, data in stored.items():
+        service.storage.upload("assets", path, data)
+    client.backup(tmp_path / "copy.db")
+    service.storage.upload("assets", "videos/large", b"later")
+    Client.restore(tmp_path / "copy.db", tmp_path / "restored")
+    with Client.open(tmp_path / "restored") as restored:
+        assert {info.path: restored.storage.download("assets", info.path) for info in restored.storage.list("assets")} == stored
