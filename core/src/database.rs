@@ -16,12 +16,14 @@ mod statement;
 mod transaction;
 mod value;
 
-use std::{path::Path, sync::Arc};
+#[cfg(feature = "sqlite")]
+use std::path::Path;
+use std::sync::Arc;
 
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{refuse_forked_child, restore};
+pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
@@ -99,14 +101,14 @@ impl Database {
         self.scope(CurrentPrincipal::new(Principal::Service))
     }
 
-    /// Copies a SQLite database to the file `target`. Reads and writes continue meanwhile.
+    /// Copies a SQLite database into a file beside `target`, which [`BackupCopy::install`] gives that name. Reads and writes
+    /// continue meanwhile.
     ///
     /// # Errors
     /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own backup tools.
-    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "only SQLite reads `target`"))]
-    pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
+    #[cfg(feature = "sqlite")]
+    pub(crate) async fn backup(&self, target: &Path) -> Result<BackupCopy> {
         match &self.engine {
-            #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.backup(target).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => Err(Error::invalid_input(

@@ -3,6 +3,8 @@
 //! Invariant: every statement names the policy that it runs under. A file that the caller may not see is treated as
 //! missing. A download gives one version of the file, whole.
 
+#[cfg(feature = "sqlite")]
+mod backup;
 mod buckets;
 mod checks;
 mod copy;
@@ -33,6 +35,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
 pub(crate) use self::handler::BearerResolver;
 use self::{

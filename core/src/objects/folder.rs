@@ -310,7 +310,11 @@ fn create_root(path: &Path) -> io::Result<Dir> {
 fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<()> {
     let (names, name) = key.segments().map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;
     for _ in 0..RENAME_TRIES {
-        let chain = Chain::create(&folders.root, &names, folders.ignores_case)?;
+        let chain = match Chain::create(&folders.root, &names, folders.ignores_case) {
+            // Another writer pruned a folder on the way.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && file.exists() => continue,
+            chain => chain?,
+        };
         if folders.ignores_case {
             tree::refuse_other_spelling(chain.parent(), name)?;
         }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A file up to this size is read when it is opened.
-const SMALL: u64 = 128 << 10;
+const SMALL: u64 = 1 << 20;
 /// The size of a chunk.
 const CHUNK: u64 = 512 << 10;
 

@@ -184,6 +184,8 @@ async fn two_clients_of_a_folder_exclude_each_other() {
     drop(second.lock(&key("x"), LONG).await.expect("free"));
 }
 
+/// The program `flock` is part of Linux.
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_lock_of_a_killed_process_is_free() {
     let store = Store::folder();
