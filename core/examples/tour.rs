@@ -1,4 +1,4 @@
-//! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets and communities.
+//! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets, files and communities.
 //!
 //! Start it with `cargo run --release --example tour`. It writes only to a temporary folder, which it deletes. Without
 //! `CATALOG_API_KEY` the catalog is the sample file `samples/catalog.json`.
@@ -10,6 +10,7 @@ use townsquare::{
     communities::CommunityPatch,
     discovery::{CatalogSource, MiniApps, Selection, Timeframe},
     spaces::{NewFidget, NewSpace, SpacePatch},
+    storage::{ListFiles, SpacePath, UploadOptions},
 };
 
 fn main() -> Result<()> {
@@ -80,10 +81,21 @@ fn make_a_space(client: &Client) -> Result<()> {
     let fidgets = client.fidgets().create_fidgets(space.id, fidgets)?;
     println!("  {} created the space Harbor with {} fidgets.", session.user.email, fidgets.len());
 
+    // Everyone may read the files of a space; its owner writes them.
+    let tab = SpacePath::tab(space.id, "Home")?;
+    let content = r#"{"layout": ["chess", "tides"]}"#;
+    client.storage().upload(tab.bucket(), tab.path(), content, UploadOptions::new())?;
+    for file in client.storage().list("spaces", ListFiles::with_prefix(space.id.to_string()))? {
+        println!("  File {}/{}: {} bytes, {}.", file.bucket, file.path, file.size, file.content_type);
+    }
+
     // From here on the client is anonymous. A private space is visible to its owner only.
     client.auth().sign_out()?;
     if let Err(error) = client.spaces().get_space(space.id) {
         println!("  An anonymous caller who reads the private space gets: {error}");
+    }
+    if let Err(error) = client.storage().upload(tab.bucket(), tab.path(), "{}", UploadOptions::new()) {
+        println!("  An anonymous caller who overwrites the file gets: {error}");
     }
 
     // The service is trusted code: no policy restricts it.

@@ -73,10 +73,6 @@ impl FilePath {
         &self.0
     }
 
-    pub(crate) fn into_string(self) -> String {
-        self.0
-    }
-
     /// The first segment, which policies compare with the caller.
     pub(crate) fn first_segment(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()

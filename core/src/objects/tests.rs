@@ -15,15 +15,39 @@ use tempfile::TempDir;
 
 use self::s3_server::S3Server;
 use super::{ObjectAttributes, ObjectKey, Objects, ObjectsLocation, Staged};
-use crate::{error::Result, runtime::Runtime, threads::RuntimeHandle};
+use crate::{
+    error::Result,
+    threads::{BlockingPool, RuntimeHandle},
+};
 
 const LONG: Duration = Duration::from_secs(20);
+
+/// The threads that a store works on.
+struct TestRuntime {
+    handle: RuntimeHandle,
+    _tokio: tokio::runtime::Runtime,
+}
+
+impl TestRuntime {
+    fn start() -> TestRuntime {
+        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let tokio = tokio.expect("a runtime");
+        let handle = RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", 4) };
+        TestRuntime { handle, _tokio: tokio }
+    }
+}
+
+impl Drop for TestRuntime {
+    fn drop(&mut self) {
+        self.handle.blocking.close(LONG);
+    }
+}
 
 /// A store with what it needs.
 struct Store {
     name: &'static str,
     objects: Objects,
-    runtime: Runtime,
+    runtime: TestRuntime,
     folder: Option<TempDir>,
     server: Option<S3Server>,
 }
@@ -50,13 +74,13 @@ impl Store {
     }
 
     fn open(name: &'static str, location: ObjectsLocation) -> Store {
-        let runtime = Runtime::start().expect("a runtime");
-        let objects = Objects::open(location, runtime.handle()).expect("a store");
+        let runtime = TestRuntime::start();
+        let objects = Objects::open(location, &runtime.handle).expect("a store");
         Store { name, objects, runtime, folder: None, server: None }
     }
 
     fn runtime(&self) -> &RuntimeHandle {
-        self.runtime.handle()
+        &self.runtime.handle
     }
 
     /// Another client of the same folder.

@@ -1,10 +1,9 @@
 //! What concerns S3 alone: its URL, its attributes, and its failures.
 
-use super::{Store, data, key, remote, s3_server::SECRET_KEY};
+use super::{Store, TestRuntime, data, key, remote, s3_server::SECRET_KEY};
 use crate::{
     error::ErrorKind,
     objects::{Objects, ObjectsLocation},
-    runtime::Runtime,
 };
 
 #[tokio::test]
@@ -65,10 +64,10 @@ async fn a_server_that_is_gone_is_unavailable() {
 
 #[test]
 fn options_come_from_the_query_and_then_from_the_environment() {
-    let runtime = Runtime::start().expect("a runtime");
+    let runtime = TestRuntime::start();
     let open = |url: &str, environment: &[(&str, &str)]| {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Objects::open(ObjectsLocation::Remote { url: url.parse().expect("a URL"), environment }, runtime.handle())
+        Objects::open(ObjectsLocation::Remote { url: url.parse().expect("a URL"), environment }, &runtime.handle)
     };
     for url in ["s3://town/prefix", "s3://town?region=eu-west-1", "s3://town?endpoint=http://127.0.0.1:1"] {
         open(url, &[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_UNKNOWN", "c")]).expect(url);
