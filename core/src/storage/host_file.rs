@@ -177,6 +177,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn target_failed(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull => Error::file(507, "No space left on device"),

@@ -23,6 +23,7 @@ use crate::{
 const TRIES: u32 = 8;
 
 /// The outcome of one try.
+#[allow(clippy::large_enum_variant, reason = "it is matched at once; a box would cost every read an allocation")]
 enum Opened {
     Reader(FileReader),
     /// A writer is changing the file.

@@ -221,12 +221,12 @@ pub(super) static DELETE_REPLACED: Statement = Statement::new(
 );
 
 /// Moves the version `$3` of an inline file to the path `$4`.
-pub(super) static MOVE_INLINE: Statement = Statement::new(concat!(
+pub(super) static MOVE_INLINE: Statement = Statement::new(
     "UPDATE townsquare.files AS files SET path = $4, space_id = $5, first_segment = $6, etag = $7,
         updated_at = {files.monotonic_updated_at $8}
      WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND files.is_inline AND {files.delete}
-     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at, is_inline"
-));
+     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at, is_inline",
+);
 
 /// Whether an object belongs to a row or to an intent.
 pub(super) static OBJECT_IS_USED: Statement = Statement::new(

@@ -111,6 +111,7 @@ impl FileWriter {
 }
 
 /// The error of an upload whose source cannot be read.
+#[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 pub(super) fn source_failed(error: std::io::Error) -> Error {
     Error::file(400, format!("the source cannot be read: {error}"))
 }

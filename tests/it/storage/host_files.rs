@@ -4,16 +4,16 @@ use std::{fs, ops::ControlFlow};
 
 use townsquare::{ErrorKind, blocking::wait, storage::UploadOptions};
 
-use super::town::{assert_refused, bytes, on_every_store, paths};
+use super::fixture::{assert_refused, bytes, on_every_store, paths};
 
 fn keep_going(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 on_every_store! {
-    fn files_of_the_host_are_streamed_with_progress(town: &Town) {
-        let storage = town.db.service.storage();
-        let (source, target) = (town.folder.path().join("source.png"), town.folder.path().join("target.png"));
+    fn files_of_the_host_are_streamed_with_progress(fixture: &Fixture) {
+        let storage = fixture.db.service.storage();
+        let (source, target) = (fixture.folder.path().join("source.png"), fixture.folder.path().join("target.png"));
         for size in [0usize, 10, 3_000_000] {
             fs::write(&source, bytes(size, 1)).expect("written");
             let mut steps = Vec::new();
@@ -35,7 +35,7 @@ on_every_store! {
             assert!(fs::read(&target).expect("read") == bytes(size, 1));
             assert_eq!(steps.last().map_or(0, |step| step.0), size as u64);
         }
-        let missing = town.folder.path().join("missing");
+        let missing = fixture.folder.path().join("missing");
         let refused = wait(storage.upload_from("assets", "b", &missing, UploadOptions::new(), keep_going));
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
         let refused = wait(storage.download_to("assets", "a.png", missing.join("target"), keep_going));
@@ -43,20 +43,20 @@ on_every_store! {
         let refused = wait(storage.download_to("assets", "none", &target, keep_going));
         assert_refused(refused, ErrorKind::NotFound, 404, "Download failed: File not found");
         assert!(fs::read(&target).expect("read") == bytes(3_000_000, 1), "the target stays");
-        let left: Vec<_> = fs::read_dir(town.folder.path()).expect("a folder").flatten().collect();
+        let left: Vec<_> = fs::read_dir(fixture.folder.path()).expect("a folder").flatten().collect();
         assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".townsquare-")), "{left:?}");
-        assert_eq!(paths(&town.db.service, "assets"), ["a.png"]);
+        assert_eq!(paths(&fixture.db.service, "assets"), ["a.png"]);
     }
 
-    fn an_export_has_the_layout_of_spec_2_8(town: &Town) {
+    fn an_export_has_the_layout_of_spec_2_8(fixture: &Fixture) {
         let files = [("assets", "images/a", 10), ("assets", "images/b c", 100_000), ("private", "x/homebase", 5),
             ("spaces", "s/tabs/Home", 70_000)];
         for (bucket, path, size) in files {
-            town.put(bucket, path, bytes(size, 1));
+            fixture.put(bucket, path, bytes(size, 1));
         }
-        let target = town.folder.path().join("exported");
+        let target = fixture.folder.path().join("exported");
         let mut steps = Vec::new();
-        let exported = wait(town.db.service.storage().export_files(&target, |done, all| {
+        let exported = wait(fixture.db.service.storage().export_files(&target, |done, all| {
                 steps.push((done, all));
                 ControlFlow::Continue(())
             }));
@@ -65,7 +65,7 @@ on_every_store! {
         for (bucket, path, size) in files {
             assert!(fs::read(target.join(bucket).join(path)).expect("exported") == bytes(size, 1));
         }
-        let again = wait(town.db.service.storage().export_files(&target, keep_going));
+        let again = wait(fixture.db.service.storage().export_files(&target, keep_going));
         assert_refused(again, ErrorKind::InvalidInput, 400, "Export files failed: Invalid file or request");
     }
 }

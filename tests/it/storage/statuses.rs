@@ -6,7 +6,7 @@ use townsquare_tests::{
     test_database::{Engine, TestDatabase},
 };
 
-use super::town::{assert_refused, put};
+use super::fixture::{assert_refused, put};
 
 on_both_engines! {
     fn each_status_has_the_message_of_spec_7(db: &TestDatabase) {

@@ -168,7 +168,7 @@ async fn a_stage_of_a_dead_process_is_removed_and_that_of_a_live_one_stays() {
     let second = store.second();
     assert_eq!(second.remove_stale_stages(Duration::from_secs(3_600)).await.expect("a number"), 0, "it is too young");
     assert_eq!(second.remove_stale_stages(Duration::ZERO).await.expect("a number"), 1);
-    assert_eq!(names_in(&staging), [staged.id.clone()]);
+    assert_eq!(names_in(&staging), std::slice::from_ref(&staged.id));
     store.objects.install(staged, &key("x")).await.expect("installed");
     assert_eq!(store.get("x").await, Some(data(1_000)));
 }

@@ -1,6 +1,6 @@
 //! The fixture of the storage tests: a database, an object store and users.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ pub(super) enum Store {
     S3(u64),
 }
 
-/// Without the limit that `UNLIMITED` is, no test file is an object.
+/// A limit so large that every file of a test is inline.
 pub(super) const UNLIMITED: u64 = 1_000_000_000;
 
 /// The size up to which files are inline by default.
@@ -41,7 +41,7 @@ impl Store {
 }
 
 /// A database with a store.
-pub(super) struct Town {
+pub(super) struct Fixture {
     pub(super) db: TestDatabase,
     pub(super) store: Store,
     pub(super) folder: TempDir,
@@ -49,24 +49,24 @@ pub(super) struct Town {
 }
 
 /// A signed-in user.
-pub(super) struct Citizen {
+pub(super) struct SignedInUser {
     pub(super) client: Client,
     pub(super) id: Uuid,
 }
 
-impl Town {
+impl Fixture {
     /// `None` if the engine is not installed.
-    pub(super) fn on(engine: Engine, store: Store) -> Option<Town> {
+    pub(super) fn on(engine: Engine, store: Store) -> Option<Fixture> {
         let folder = temp_dir();
         let s3 = matches!(store, Store::S3(_)).then(S3Server::start);
-        let options = |config: Config| with_store(config, store, folder.path().join("files"), s3.as_ref());
+        let options = |config: Config| with_store(config, store, &folder.path().join("files"), s3.as_ref());
         let db = TestDatabase::with(engine, options)?;
-        Some(Town { db, store, folder, s3 })
+        Some(Fixture { db, store, folder, s3 })
     }
 
     /// The configuration of a further client on the same database and store.
     pub(super) fn config(&self) -> Config {
-        with_store(self.db.config(), self.store, self.files_folder(), self.s3.as_ref())
+        with_store(self.db.config(), self.store, &self.files_folder(), self.s3.as_ref())
     }
 
     /// The folder of the objects.
@@ -81,13 +81,13 @@ impl Town {
     }
 
     /// Signs a new user up and in.
-    pub(super) fn citizen(&self, name: &str) -> Citizen {
+    pub(super) fn signed_in_user(&self, name: &str) -> SignedInUser {
         let email = format!("{name}@town.example");
         let service = &self.db.service;
         wait(service.auth().sign_up(&email, "correct horse")).expect("signed up");
         let session = wait(service.auth().sign_in(&email, "correct horse")).expect("signed in");
         let client = wait(self.db.client.as_user(&session.access_token)).expect("a handle");
-        Citizen { client, id: session.user.id }
+        SignedInUser { client, id: session.user.id }
     }
 
     /// Uploads as the service.
@@ -138,7 +138,7 @@ impl Town {
     }
 }
 
-fn with_store(config: Config, store: Store, folder: PathBuf, s3: Option<&S3Server>) -> Config {
+fn with_store(config: Config, store: Store, folder: &Path, s3: Option<&S3Server>) -> Config {
     match (store, s3) {
         (Store::Folder(limit), _) => config.storage_url(format!("file:{}", folder.display())).inline_file_limit(limit),
         (Store::Memory(limit), _) => config.storage_url("memory:").inline_file_limit(limit),
@@ -175,22 +175,22 @@ pub(super) fn bytes(size: usize, seed: u8) -> Vec<u8> {
     (0..size).map(|_| random.u8(..)).collect()
 }
 
-/// Makes each of these functions of a `&Town` a test on every store, on either engine.
+/// Makes each of these functions of a `&Fixture` a test on every store, on either engine.
 macro_rules! on_every_store {
-    ($($(#[$meta:meta])* fn $test:ident($town:ident: &Town) $body:block)+) => {
-        $($(#[$meta])* fn $test($town: &$crate::storage::town::Town) $body)+
-        $crate::storage::town::on_every_store! { @engine sqlite, Sqlite, $($test)+ }
-        $crate::storage::town::on_every_store! { @engine postgres, Postgres, $($test)+ }
+    ($($(#[$meta:meta])* fn $test:ident($fixture:ident: &Fixture) $body:block)+) => {
+        $($(#[$meta])* fn $test($fixture: &$crate::storage::fixture::Fixture) $body)+
+        $crate::storage::fixture::on_every_store! { @engine sqlite, Sqlite, $($test)+ }
+        $crate::storage::fixture::on_every_store! { @engine postgres, Postgres, $($test)+ }
     };
     (@engine $module:ident, $engine:ident, $($test:ident)+) => {
         mod $module {
             $(
                 #[test]
                 fn $test() {
-                    for store in $crate::storage::town::Store::ALL {
+                    for store in $crate::storage::fixture::Store::ALL {
                         let engine = townsquare_tests::test_database::Engine::$engine;
-                        if let Some(town) = $crate::storage::town::Town::on(engine, store) {
-                            super::$test(&town);
+                        if let Some(fixture) = $crate::storage::fixture::Fixture::on(engine, store) {
+                            super::$test(&fixture);
                         }
                     }
                 }
