@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// The threads that a store works on.
 struct TestRuntime {
     handle: RuntimeHandle,
-    _tokio: tokio::runtime::Runtime,
+    tokio: Option<tokio::runtime::Runtime>,
 }
 
 impl TestRuntime {
@@ -33,12 +33,16 @@ impl TestRuntime {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let tokio = tokio.expect("a runtime");
         let handle = RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", 4) };
-        TestRuntime { handle, _tokio: tokio }
+        TestRuntime { handle, tokio: Some(tokio) }
     }
 }
 
 impl Drop for TestRuntime {
     fn drop(&mut self) {
+        // A test's own runtime must not wait for another one.
+        if let Some(tokio) = self.tokio.take() {
+            tokio.shutdown_background();
+        }
         self.handle.blocking.close(LONG);
     }
 }
