@@ -44,6 +44,7 @@ macro_rules! area {
 
 mod auth;
 mod discovery;
+mod storage;
 mod tables;
 mod wait;
 
@@ -54,12 +55,14 @@ mod services {
         communities::Communities,
         discovery::Discovery,
         spaces::{Fidgets, Spaces},
+        storage::Storage,
     };
 }
 
 pub use self::{
     auth::Auth,
     discovery::Discovery,
+    storage::{FileReader, FileWriter, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
     wait::{wait, wait_while},
 };

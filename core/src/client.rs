@@ -20,12 +20,14 @@ use crate::{
     auth::{AccountOptions, Accounts, Auth},
     clock::Clock,
     communities::Communities,
-    config::{Config, OptionValues, Resolved},
+    config::{Config, FilesLocation, OptionValues, Resolved},
     database::{Database, OpenOptions},
     discovery::Discovery,
     error::{Error, ErrorKind, Operation, Result, operation},
+    objects::ObjectsLocation,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
+    storage::{Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -61,6 +63,7 @@ struct CallerServices {
     communities: Communities,
     spaces: Spaces,
     fidgets: Fidgets,
+    storage: Storage,
     discovery: Discovery,
     /// True for handles of `as_user` and `as_service`.
     is_derived: bool,
@@ -71,6 +74,7 @@ struct CallerServices {
 struct ClientCore {
     discovery: Discovery,
     accounts: Arc<Accounts>,
+    storage: Arc<StorageCore>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -110,7 +114,13 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, catalog, session_file, options, clock } = resolved;
+        let Resolved { database, catalog, files, inline_file_limit, session_file, options, clock } = resolved;
+        let storage = StorageOptions {
+            location: objects_location(files),
+            inline_file_limit,
+            max_file_size: options.max_file_size,
+            buckets: options.buckets.clone(),
+        };
         let OptionValues { durability, busy_timeout, expose_owner_email, .. } = options;
         let OptionValues { max_text_size, max_json_size, max_bulk_rows, .. } = options;
         let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
@@ -123,6 +133,7 @@ impl Client {
         let database = Database::open(database, options, handle.clone()).await?;
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
+        let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
         let accounts = Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle.tokio)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
@@ -131,6 +142,7 @@ impl Client {
         let core = ClientCore {
             discovery,
             accounts,
+            storage,
             runtime,
             database,
             clock,
@@ -151,7 +163,8 @@ impl Client {
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
-            fidgets: Fidgets::new(scope, clock(), limits),
+            fidgets: Fidgets::new(scope.clone(), clock(), limits),
+            storage: Storage::new(scope, Arc::clone(&core.storage)),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -261,6 +274,21 @@ impl Client {
     /// ```
     pub fn fidgets(&self) -> &Fidgets {
         &self.0.fidgets
+    }
+
+    /// Files.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// use townsquare::storage::UploadOptions;
+    ///
+    /// client.storage().upload("assets", "notes/hello.txt", "hello", UploadOptions::new()).await?;
+    /// assert_eq!(client.storage().download("assets", "notes/hello.txt").await?, "hello");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn storage(&self) -> &Storage {
+        &self.0.storage
     }
 
     /// The mini app directory.
@@ -422,6 +450,14 @@ impl ClientCore {
     }
 }
 
+fn objects_location(files: FilesLocation) -> ObjectsLocation {
+    match files {
+        FilesLocation::Folder(path) => ObjectsLocation::Folder(path),
+        FilesLocation::Memory => ObjectsLocation::Memory,
+        FilesLocation::Remote { url, environment } => ObjectsLocation::Remote { url, environment },
+    }
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("is_closed", &self.is_closed()).finish_non_exhaustive()
@@ -441,6 +477,9 @@ mod tests {
             is_send(client.discovery().refresh());
             is_send(client.discovery().get_trending_mini_apps(crate::discovery::Timeframe::Hours24, 1));
             is_send(client.discovery().handle("GET", "/", b""));
+            is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
+            is_send(client.storage().download("assets", "a"));
+            is_send(client.storage().repair());
             is_send(client.close());
         }
         let _: fn(&Client) = check;

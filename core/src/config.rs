@@ -12,7 +12,7 @@ use std::env;
 pub use self::options::OPTIONS;
 pub(crate) use self::{
     options::OptionValues,
-    resolved::{CatalogLocation, DatabaseLocation, Resolved},
+    resolved::{CatalogLocation, DatabaseLocation, FilesLocation, Resolved},
     secret::Secret,
 };
 pub use crate::clock::{Clock, ManualClock};
@@ -211,7 +211,7 @@ mod tests {
         for (name, description) in OPTIONS {
             let (_, default) = description.rsplit_once("Default: ").expect("a default");
             let value = default.trim_end_matches('.').split([' ', ',']).next().expect("a word");
-            if !matches!(*name, "data_dir" | "database_url" | "catalog_api_key" | "identity_audience") {
+            if !matches!(*name, "data_dir" | "database_url" | "catalog_api_key" | "identity_audience" | "storage_url") {
                 assert_eq!(Config::new().set(name, value).expect(name), Config::new(), "{name}: {description}");
             }
         }

@@ -57,6 +57,7 @@
 //! | list and search mini apps | [`Client::discovery`], module [`discovery`] |
 //! | sign up, sign in, manage sessions | [`Client::auth`], module [`auth`] |
 //! | read and change spaces and fidgets | [`Client::spaces`], [`Client::fidgets`], module [`spaces`] |
+//! | read and write files | [`Client::storage`], module [`storage`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | handle errors | [`Error`], module [`error`] |
 #![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
@@ -111,8 +112,11 @@ mod model;
 mod catalog;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
+mod http_file;
 mod policy;
+mod signed_file;
 mod signed_json;
+mod storage_path;
 mod tls;
 mod validate;
 
@@ -120,7 +124,6 @@ mod validate;
 mod callbacks;
 mod catalog_thread;
 mod database;
-#[allow(dead_code, reason = "the storage service, which uses it, is written next")]
 mod objects;
 #[doc(hidden)]
 pub mod threads;
@@ -131,6 +134,7 @@ pub mod auth;
 pub mod communities;
 pub mod discovery;
 pub mod spaces;
+pub mod storage;
 
 // The client over the services, and its other forms.
 mod client;

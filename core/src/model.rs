@@ -1,4 +1,4 @@
-//! The records of the tables (SPEC 2.2 to 2.7) and the inputs that create or change them.
+//! The records of the tables and of files (SPEC 2.2 to 2.8) and the inputs that create or change them.
 //!
 //! Invariant: a column of a table is declared once, in a `record!`; statements, readers, bound values and input checks
 //! come from that declaration.
@@ -8,6 +8,7 @@ mod record;
 
 mod change;
 mod community;
+mod file;
 mod space;
 mod user;
 
@@ -16,6 +17,7 @@ pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
+pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
 pub(crate) use space::CursorTime;
 pub use space::{

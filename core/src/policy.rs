@@ -60,16 +60,19 @@ pub(crate) enum Table {
     Users,
     Spaces,
     Fidgets,
+    /// The rows of files, in a table of the library itself. In statements its alias is `files`.
+    Files,
 }
 
 impl Table {
-    pub(crate) const ALL: [Table; 6] = [
+    pub(crate) const ALL: [Table; 7] = [
         Table::CommunityConfigs,
         Table::CommunityDomains,
         Table::SpaceRegistrations,
         Table::Users,
         Table::Spaces,
         Table::Fidgets,
+        Table::Files,
     ];
 
     /// The name in SPEC 2.
@@ -81,6 +84,16 @@ impl Table {
             Table::Users => "users",
             Table::Spaces => "spaces",
             Table::Fidgets => "fidgets",
+            Table::Files => "files",
+        }
+    }
+
+    /// The PostgreSQL schema.
+    #[cfg(feature = "postgres")]
+    pub(crate) const fn schema(self) -> &'static str {
+        match self {
+            Table::Files => "townsquare",
+            _ => "public",
         }
     }
 
@@ -121,12 +134,27 @@ impl fmt::Display for Action {
 /// The rows on which a caller other than the service may perform the action.
 pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
     use Action::{Delete, Insert, Select, Update};
-    use Predicate::{AnyOf, CallerHoldsKey, CallerIs, Everyone, IsTrue, Nobody, Related};
+    use Predicate::{
+        AllOf, AnyOf, CallerHoldsKey, CallerIs, CallerIsText, CallerLinked, Everyone, IsTrue, Nobody, Related, TextIs,
+    };
 
     const OWN_SPACE: Predicate = CallerIs("owner_id");
     const VISIBLE_SPACE: Predicate = AnyOf(&[OWN_SPACE, IsTrue("is_public")]);
 
+    const OWN_FOLDER: Predicate =
+        AllOf(&[TextIs("access", "private"), AnyOf(&[CallerIsText("first_segment"), CallerLinked("first_segment")])]);
+
     match (table, action) {
+        (Table::Files, Select) => &AnyOf(&[TextIs("access", "spaces"), TextIs("access", "public"), OWN_FOLDER]),
+        // The owner of a new file is the caller.
+        (Table::Files, Insert | Update | Delete) => &AnyOf(&[
+            AllOf(&[
+                TextIs("access", "spaces"),
+                Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &OWN_SPACE },
+            ]),
+            AllOf(&[TextIs("access", "public"), CallerIs("owner_id")]),
+            OWN_FOLDER,
+        ]),
         (Table::Spaces, Select) => &VISIBLE_SPACE,
         (Table::Spaces, Insert | Update | Delete) => &OWN_SPACE,
         (Table::Fidgets, Select) => {

@@ -1,7 +1,10 @@
 //! JSON objects signed with an identity key (UPSTREAM 3): Ed25519 over the BLAKE3 digest of the canonical text.
 //!
 //! Invariant: the canonical text is the object without its `signature`, as compact JSON with the keys sorted at every
-//! depth, so neither key order nor white space affects a signature.
+//! depth, so neither key order nor white space affects a signature. Numbers are written and keys are sorted as by
+//! JavaScript, in which the format was defined (RFC 8785 does the same).
+
+mod number;
 
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde_json::{Map, Value as Json};
@@ -54,7 +57,8 @@ fn digest(object: &Map<String, Json>) -> [u8; DIGEST_BYTES] {
 /// Appends the canonical text of an object.
 fn write_members<'a>(text: &mut String, members: impl Iterator<Item = (&'a String, &'a Json)>) {
     let mut members: Vec<_> = members.collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
+    // By UTF-16 code units, which sort characters above U+FFFF before U+E000.
+    members.sort_unstable_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
     text.push('{');
     for (index, (name, value)) in members.into_iter().enumerate() {
         if index > 0 {
@@ -81,7 +85,8 @@ fn write_value(text: &mut String, value: &Json) {
             }
             text.push(']');
         }
-        _ => text.push_str(&value.to_string()),
+        Json::Number(value) => text.push_str(&number::canonical(value)),
+        Json::Null | Json::Bool(_) | Json::String(_) => text.push_str(&value.to_string()),
     }
 }
 
@@ -129,5 +134,13 @@ mod tests {
         let mut text = String::new();
         write_value(&mut text, &json!({"b": [{"d": 1, "c": "\u{e9}\n"}], "a": null}));
         assert_eq!(text, "{\"a\":null,\"b\":[{\"c\":\"\u{e9}\\n\",\"d\":1}]}");
+    }
+
+    #[test]
+    fn keys_are_sorted_by_utf_16_code_units() {
+        let mut text = String::new();
+        write_value(&mut text, &json!({"\u{fb33}": 1, "\u{1f600}": 2, "\u{80}": 3, "a": 4, "10": 5, "9": 6}));
+        let order = "{\"10\":5,\"9\":6,\"a\":4,\"\u{80}\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}";
+        assert_eq!(text, order);
     }
 }

@@ -41,12 +41,16 @@ pub enum tsq_status {
     TSQ_CONFIG = 13,
     /// A fault of the library or of the database.
     TSQ_INTERNAL = 14,
+    /// The file is not the one that `if_match` names: somebody else wrote it since.
+    TSQ_CONFLICT = 15,
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    TSQ_CURSOR_EXPIRED = 16,
 }
 
 use tsq_status::{
-    TSQ_ALREADY_EXISTS, TSQ_CLOSED, TSQ_CONFIG, TSQ_FIELD_MISSING, TSQ_FORBIDDEN, TSQ_INTERNAL, TSQ_INVALID_INPUT,
-    TSQ_NOT_FOUND, TSQ_OK, TSQ_RATE_LIMITED, TSQ_REFERENCE_MISSING, TSQ_TABLE_MISSING, TSQ_TOO_LARGE, TSQ_UNAUTHORIZED,
-    TSQ_UNAVAILABLE,
+    TSQ_ALREADY_EXISTS, TSQ_CLOSED, TSQ_CONFIG, TSQ_CONFLICT, TSQ_CURSOR_EXPIRED, TSQ_FIELD_MISSING, TSQ_FORBIDDEN,
+    TSQ_INTERNAL, TSQ_INVALID_INPUT, TSQ_NOT_FOUND, TSQ_OK, TSQ_RATE_LIMITED, TSQ_REFERENCE_MISSING, TSQ_TABLE_MISSING,
+    TSQ_TOO_LARGE, TSQ_UNAUTHORIZED, TSQ_UNAVAILABLE,
 };
 
 /// The failures in the order of [`ErrorKind::ALL`]. A new kind in `ALL` does not compile until it is added here.
@@ -65,6 +69,8 @@ const FAILURES: [tsq_status; ErrorKind::ALL.len()] = [
     TSQ_CLOSED,
     TSQ_CONFIG,
     TSQ_INTERNAL,
+    TSQ_CONFLICT,
+    TSQ_CURSOR_EXPIRED,
 ];
 
 impl From<ErrorKind> for tsq_status {

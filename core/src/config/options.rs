@@ -27,10 +27,11 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `secret` | `Option<Secret>` | any |
 /// | `seconds` | `Duration` | a number of seconds, also a fraction |
 /// | `u32(least..=most)`, `u64(least..=most)` | `u32`, `u64` | a whole number |
+/// | `optional_u64(least..=most)` | `Option<u64>` | a whole number |
 /// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
 ///
-/// The default of `path`, `secret` and `optional_text` is `None`. In their entries the default is a description for the documentation.
+/// The default of `path`, `secret`, `optional_text` and `optional_u64` is `None`. In their entries the default is a description for the documentation.
 /// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
@@ -104,12 +105,14 @@ macro_rules! option {
     (type seconds) => { Duration };
     (type u32) => { u32 };
     (type u64) => { u64 };
+    (type optional_u64) => { Option<u64> };
     (type flag) => { bool };
     (type durability) => { Durability };
 
     (default path $sentence:literal) => { None };
     (default secret $sentence:literal) => { None };
     (default optional_text $sentence:literal) => { None };
+    (default optional_u64 $sentence:literal) => { None };
     (default text $default:literal) => { $default.to_owned() };
     (default url $default:literal) => { Secret::new($default) };
     (default seconds $default:literal) => { Duration::from_secs($default) };
@@ -125,6 +128,7 @@ macro_rules! option {
     (example secret $name:ident $default:literal) => { stringify!($name) };
     (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
+    (example optional_u64 $name:ident $default:literal) => { "4096" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
     (values seconds) => { " seconds" };
@@ -141,9 +145,15 @@ macro_rules! option {
     (parse seconds $name:ident $text:ident) => { parse_seconds($name, $text)? };
     (parse flag $name:ident $text:ident) => { parse_flag($name, $text)? };
     (parse durability $name:ident $text:ident) => { parse_durability($name, $text)? };
+    (parse optional_u64 $name:ident $text:ident) => { Some(parse_number($name, $text)?) };
     (parse $number:ident $name:ident $text:ident) => { parse_number($name, $text)? };
 
     (check seconds $value:expr, $name:expr) => { check_seconds($name, $value)? };
+    (check optional_u64 $value:expr, $name:expr, $least:literal, $most:literal) => {
+        if let Some(value) = $value {
+            check_range($name, value, $least, $most)?;
+        }
+    };
     (check $kind:ident $value:expr, $name:expr, $least:literal, $most:literal) => {
         check_range($name, $value, $least, $most)?
     };
@@ -154,6 +164,7 @@ macro_rules! option {
     (argument optional_text) => { impl Into<String> };
     (argument url) => { impl Into<String> };
     (argument secret) => { impl Into<String> };
+    (argument optional_u64) => { u64 };
     (argument $kind:ident) => { option!(type $kind) };
 
     (store path $value:ident) => { Some($value.as_ref().to_owned()) };
@@ -161,6 +172,7 @@ macro_rules! option {
     (store optional_text $value:ident) => { Some($value.into()) };
     (store url $value:ident) => { Secret::new($value) };
     (store secret $value:ident) => { Some(Secret::new($value)) };
+    (store optional_u64 $value:ident) => { Some($value) };
     (store $kind:ident $value:ident) => { $value };
 
     (builder $kind:ident $name:ident $(#[$doc:meta])+) => {
@@ -215,6 +227,14 @@ options! {
     sign_up_limit: u32(0..=1000000) = 0;
     /// Name of the deployment that identity claims must be for.
     identity_audience: optional_text = "the incarnation id of the database";
+    /// Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://….
+    storage_url: secret = "the folder files in data_dir";
+    /// Maximum size in bytes of a file that is kept in the database instead of the object store.
+    inline_file_limit: optional_u64(0..=1000000000) = "65536, or 0 when storage_url is given";
+    /// Maximum size in bytes of a file.
+    max_file_size: u64(1..=1099511627776) = 52428800;
+    /// Further buckets as NAME=public or NAME=private, separated by commas.
+    buckets: text = "";
     /// Whether public spaces show the e-mail addresses of their owners.
     expose_owner_email: flag = true;
 }

@@ -16,6 +16,9 @@ use crate::{
 pub(crate) struct Resolved {
     pub(crate) database: DatabaseLocation,
     pub(crate) catalog: CatalogLocation,
+    pub(crate) files: FilesLocation,
+    /// The largest size of a file in the database.
+    pub(crate) inline_file_limit: u64,
     /// The file of option `persist_session`; `None` when the option is off.
     pub(crate) session_file: Option<PathBuf>,
     pub(crate) options: OptionValues,
@@ -40,6 +43,20 @@ pub(crate) enum CatalogLocation {
     File(PathBuf),
 }
 
+/// The object store of large files.
+pub(crate) enum FilesLocation {
+    Folder(PathBuf),
+    Memory,
+    /// A URL of S3, Google Cloud Storage or Azure, and the variables that such stores are configured by.
+    Remote {
+        url: Url,
+        environment: Vec<(String, String)>,
+    },
+}
+
+/// The default of `inline_file_limit` without `storage_url`.
+const INLINE_FILE_LIMIT: u64 = 65_536;
+
 impl Config {
     /// Reads the environment variables of unset options and checks every value.
     ///
@@ -55,6 +72,11 @@ impl Config {
         Ok(Resolved {
             database: database_location(&options)?,
             catalog: catalog_location(&options)?,
+            files: files_location(&options)?,
+            inline_file_limit: options.inline_file_limit.unwrap_or(match options.storage_url {
+                Some(_) => 0,
+                None => INLINE_FILE_LIMIT,
+            }),
             session_file,
             options,
             clock,
@@ -122,6 +144,34 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     Ok(CatalogLocation::Upstream { base, key, header: header.to_ascii_lowercase() })
 }
 
+fn files_location(options: &OptionValues) -> Result<FilesLocation> {
+    let Some(text) = &options.storage_url else { return Ok(FilesLocation::Folder(data_dir(options)?.join("files"))) };
+    let text = text.reveal();
+    // The text is not part of a message, because it may contain a secret.
+    let bad = |why: &str| Error::config(format!("Option storage_url {why}"));
+    match text.split_once(':') {
+        Some(("memory", "" | "//")) => Ok(FilesLocation::Memory),
+        Some(("file", rest)) => {
+            let path = url_path(rest);
+            if path.is_empty() {
+                return Err(bad("names no folder"));
+            }
+            let decoded =
+                Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
+            Ok(FilesLocation::Folder(decoded.unwrap_or_else(|| path.into())))
+        }
+        Some(("s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss", _)) => {
+            let url = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
+            let is_of_store = |name: &str| ["AWS_", "GOOGLE_", "AZURE_"].iter().any(|start| name.starts_with(start));
+            let variables =
+                env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+            let environment = variables.filter(|(name, _)| is_of_store(name)).collect();
+            Ok(FilesLocation::Remote { url, environment })
+        }
+        _ => Err(bad("is memory:, file:PATH, s3://…, gs://… or az://…")),
+    }
+}
+
 /// The path in the rest of a URL after `scheme:`. The forms `PATH`, `//PATH` and `///PATH` are accepted.
 pub(super) fn url_path(rest: &str) -> &str {
     rest.strip_prefix("//").unwrap_or(rest)
@@ -149,6 +199,9 @@ mod tests {
         assert!(refusal(config().refresh_interval(Duration::ZERO)).contains("refresh_interval"));
         assert!(refusal(config().catalog_page_size(101)).contains("catalog_page_size"));
         assert!(refusal(config().data_dir("")).contains("data_dir"));
+        assert!(refusal(config().storage_url("ftp://x")).contains("storage_url"));
+        assert!(refusal(config().storage_url("file:")).contains("storage_url"));
+        assert!(refusal(config().max_file_size(0)).contains("max_file_size"));
         assert!(refusal(config().identity_audience(" ")).contains("identity_audience"));
         assert!(refusal(config().sign_up_limit(1_000_001)).contains("sign_up_limit"));
     }

@@ -4,8 +4,12 @@
 //! reads as the nearest value that its type has. Any other unreadable value is an `Internal` error that names the column;
 //! a list leaves such a row out ([`Row::readable`]). Either way the log has one warning for the result.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
 
+use bytes::Bytes;
 use jiff::Timestamp;
 #[cfg(feature = "sqlite")]
 use jiff::{civil::DateTime, tz::TimeZone};
@@ -242,12 +246,32 @@ text_column! {
     String, text => Held::Value(text.into_owned()), String, value => Held::Value(value);
     Uuid, text => Held::of(Uuid::try_parse(&text).ok()), Uuid, value => Held::Value(value);
     Json, text => Held::of(serde_json::from_str(&text).ok()), Json, value => Held::Value(value);
+    BTreeMap<String, String>, text => Held::of(serde_json::from_str(&text).ok()), Json, value => {
+        Held::of(serde_json::from_value(value).ok())
+    };
     Vec<String>, text => Held::of(serde_json::from_str(&text).ok()), Vec<String>, value => Held::Value(value);
     Timestamp, text => time_of_text(&text), super::postgres::types::Time, value => {
         value.into_timestamp().map_or_else(Held::Nearest, Held::Value)
     };
     DomainType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
     SpaceType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
+}
+
+impl FromColumn for Bytes {
+    #[cfg(feature = "sqlite")]
+    fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
+        match value {
+            rusqlite::types::ValueRef::Null => Held::Null,
+            rusqlite::types::ValueRef::Blob(bytes) | rusqlite::types::ValueRef::Text(bytes) => {
+                Held::Value(Bytes::copy_from_slice(bytes))
+            }
+            _ => Held::Unreadable,
+        }
+    }
+    #[cfg(feature = "postgres")]
+    fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
+        Held::<Vec<u8>>::decoded(row, column).and_then(|bytes| Held::Value(bytes.into()))
+    }
 }
 
 impl FromColumn for i64 {

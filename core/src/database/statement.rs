@@ -9,6 +9,7 @@
 //!   callers it also checks the caller's session, even if the policy allows every row;
 //! - `{spaces.monotonic_updated_at $3}`: `$3`, or one microsecond after the row's `updated_at` if `$3` is not later
 //!   than it;
+//! - `{any $3}`: after a column, the condition that it equals one of the texts of the list `$3`;
 //! - the columns of a record of `model`:
 //!
 //! | template | SQL |
@@ -49,6 +50,10 @@ pub(super) trait Dialect {
     fn monotonic_updated_at(time: &str, old: &str) -> String;
     /// The condition that the user has linked one of the identity keys in the column.
     fn holds_key(user: &str, column: &str) -> String;
+    /// The condition that the user has linked the identity key in the column.
+    fn linked(user: &str, column: &str) -> String;
+    /// What follows a column to say that it equals one of the texts of a list.
+    fn any_of(list: &str) -> String;
 }
 
 /// A statement's SQL for one engine.
@@ -164,6 +169,9 @@ fn render<D: Dialect>(template: &str, caller: Option<&str>) -> String {
 }
 
 fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
+    if let Some(list) = inside.strip_prefix("any ") {
+        return D::any_of(list);
+    }
     if let Some((table, time)) = inside.split_once(".monotonic_updated_at ") {
         return D::monotonic_updated_at(time, &format!("{table}.updated_at"));
     }
@@ -173,7 +181,8 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     });
     match (policy, caller) {
         (Some((table, action)), Some(caller)) => {
-            let condition = rule(table, action).sql(table, SqlContext { caller, holds_key: D::holds_key });
+            let condition =
+                rule(table, action).sql(table, SqlContext { caller, holds_key: D::holds_key, linked: D::linked });
             match (D::SESSION_CHECK, action) {
                 (None, _) => condition,
                 // The values of a new row are constants. With AND, a planner that evaluates the policy to false would
@@ -220,6 +229,12 @@ mod tests {
         }
         fn holds_key(user: &str, column: &str) -> String {
             format!("holds({user}, {column})")
+        }
+        fn linked(user: &str, column: &str) -> String {
+            format!("linked({user}, {column})")
+        }
+        fn any_of(list: &str) -> String {
+            format!("in({list})")
         }
     }
 

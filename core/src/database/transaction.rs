@@ -76,6 +76,19 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Locks a path of a bucket until the transaction ends: exclusively, and the folders that contain it shared. So a
+    /// transaction that locked a path sees every file with its name, inside it or in its way. SQLite needs no such lock,
+    /// because its write transactions run one after another.
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "only PostgreSQL locks"))]
+    pub(crate) async fn lock_path(&mut self, bucket: &str, folders: &[String], path: &str) -> Result<()> {
+        match &mut self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(connection) => query::lock_path(connection, bucket, folders, path).await,
+        }
+    }
+
     /// Asks an engine that caches pages in this process to drop its page cache after the commit. For large writes that
     /// are not read again soon.
     pub(crate) fn forget_pages(&mut self) {

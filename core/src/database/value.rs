@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
@@ -22,6 +23,7 @@ pub(crate) enum Value<'a> {
     Json(Option<Cow<'a, Json>>),
     /// A list of texts.
     Texts(Option<Cow<'a, [String]>>),
+    Bytes(Option<Bytes>),
 }
 
 /// Implements `From` for a type and for its `Option`.
@@ -52,6 +54,7 @@ from! {
     Json, Json, value => Cow::Owned(value);
     Vec<String>, Texts, value => Cow::Owned(value);
     &'a [String], Texts, value => Cow::Borrowed(value);
+    Bytes, Bytes, value => value;
     SpaceType, Text, value => Cow::Borrowed(value.as_str());
     DomainType, Text, value => Cow::Borrowed(value.as_str());
 }

@@ -34,6 +34,12 @@ impl Predicate {
             Predicate::Related { column, table, key, predicate } => text(row, column).is_some_and(|value| {
                 rows.related(*table, key, value).iter().any(|related| predicate.allows(related, user, rows))
             }),
+            Predicate::TextIs(column, constant) => text(row, column) == Some(constant),
+            Predicate::CallerIsText(column) => user.is_some_and(|user| text(row, column) == Some(&user.to_string())),
+            Predicate::CallerLinked(column) => {
+                user.is_some_and(|user| text(row, column).is_some_and(|key| rows.holds_key(user, key)))
+            }
+            Predicate::AllOf(predicates) => predicates.iter().all(|predicate| predicate.allows(row, user, rows)),
             Predicate::AnyOf(predicates) => predicates.iter().any(|predicate| predicate.allows(row, user, rows)),
         }
     }

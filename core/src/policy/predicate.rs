@@ -22,6 +22,14 @@ pub(crate) enum Predicate {
     CallerHoldsKey(&'static str),
     /// `predicate` holds for a row of `table` whose `key` equals this row's `column`.
     Related { column: &'static str, table: Table, key: &'static str, predicate: &'static Predicate },
+    /// The column holds the text.
+    TextIs(&'static str, &'static str),
+    /// The column holds the caller's id as text.
+    CallerIsText(&'static str),
+    /// The column holds an identity key that the caller has linked.
+    CallerLinked(&'static str),
+    /// All of the predicates hold.
+    AllOf(&'static [Predicate]),
     /// At least one of the predicates holds.
     AnyOf(&'static [Predicate]),
 }
@@ -33,13 +41,20 @@ pub(crate) struct SqlContext<'a> {
     pub(crate) caller: &'a str,
     /// The condition that a user (first argument) has linked one of the keys in a column (second argument).
     pub(crate) holds_key: fn(&str, &str) -> String,
+    /// The condition that a user (first argument) has linked the key in a column (second argument).
+    pub(crate) linked: fn(&str, &str) -> String,
 }
 
 impl Predicate {
     /// The SQL condition on the rows of `table`.
     pub(crate) fn sql(&self, table: Table, context: SqlContext<'_>) -> String {
+        self.sql_of_row(&quoted(table.name()), context)
+    }
+
+    /// The SQL condition on the rows that are called `row`.
+    pub(crate) fn sql_of_row(&self, row: &str, context: SqlContext<'_>) -> String {
         let mut sql = String::new();
-        self.write(&mut sql, &quoted(table.name()), context, 0);
+        self.write(&mut sql, row, context, 0);
         sql
     }
 
@@ -66,9 +81,17 @@ impl Predicate {
                 predicate.write(sql, &alias, context, depth + 1);
                 write!(sql, ")")
             }
-            Predicate::AnyOf(predicates) => {
+            Predicate::TextIs(column, text) => write!(sql, "{row}.{} = '{text}'", quoted(column)),
+            Predicate::CallerIsText(column) => {
+                write!(sql, "{row}.{} = CAST({} AS TEXT)", quoted(column), context.caller)
+            }
+            Predicate::CallerLinked(column) => {
+                write!(sql, "{}", (context.linked)(context.caller, &format!("{row}.{}", quoted(column))))
+            }
+            Predicate::AllOf(predicates) | Predicate::AnyOf(predicates) => {
+                let operator = if matches!(self, Predicate::AllOf(_)) { " AND " } else { " OR " };
                 for (index, predicate) in predicates.iter().enumerate() {
-                    let _ = write!(sql, "{}", if index == 0 { "(" } else { " OR " });
+                    let _ = write!(sql, "{}", if index == 0 { "(" } else { operator });
                     predicate.write(sql, row, context, depth);
                 }
                 write!(sql, ")")
@@ -87,8 +110,11 @@ mod tests {
     use super::*;
     use crate::policy::{Action, rule, updatable};
 
-    const CONTEXT: SqlContext<'static> =
-        SqlContext { caller: "?9", holds_key: |caller, column| format!("holds({caller}, {column})") };
+    const CONTEXT: SqlContext<'static> = SqlContext {
+        caller: "?9",
+        holds_key: |caller, column| format!("holds({caller}, {column})"),
+        linked: |caller, column| format!("linked({caller}, {column})"),
+    };
 
     #[test]
     fn a_rule_renders_as_sql() {

@@ -11,9 +11,9 @@ use super::{
 /// The modules of core/src by row.
 const ROWS: &[&[&str]] = &[
     &["error", "model", "clock", "large_buffer"],
-    &["config", "policy", "validate", "signed_json", "tls", "catalog"],
+    &["config", "policy", "validate", "signed_json", "signed_file", "storage_path", "http_file", "tls", "catalog"],
     &["threads", "callbacks", "catalog_thread", "database", "objects", "upstream"],
-    &["discovery", "communities", "spaces", "auth"],
+    &["discovery", "communities", "spaces", "storage", "auth"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
 ];
@@ -25,6 +25,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("catalog_thread", "threads", "every thread is started by `threads`"),
     ("database", "threads", "every thread is started by `threads`"),
     ("objects", "threads", "files are read and written on the blocking pool"),
+    ("signed_file", "signed_json", "a signed file is signed JSON"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
     ("client", "runtime", "a client owns its runtime"),

@@ -21,4 +21,12 @@ impl Dialect for Postgresql {
     fn holds_key(user: &str, column: &str) -> String {
         format!("townsquare.holds_key({user}, {column})")
     }
+
+    fn linked(user: &str, column: &str) -> String {
+        format!("townsquare.holds_key({user}, ARRAY[{column}])")
+    }
+
+    fn any_of(list: &str) -> String {
+        format!("= ANY ({list})")
+    }
 }

@@ -45,6 +45,21 @@ pub(in crate::database) async fn execute(
     Ok(done.rows_affected())
 }
 
+/// Locks a path until the transaction ends; see [`Transaction::lock_path`](crate::database::Transaction::lock_path).
+pub(in crate::database) async fn lock_path(
+    connection: &mut PgConnection,
+    bucket: &str,
+    folders: &[String],
+    path: &str,
+) -> Result<()> {
+    // Outermost first, as every other transaction: so there is no deadlock.
+    let sql = "SELECT count(pg_advisory_xact_lock_shared(townsquare.path_lock($1, folder)))
+         FROM unnest($2::text[]) AS folder
+         UNION ALL SELECT count(pg_advisory_xact_lock(townsquare.path_lock($1, $3)))";
+    let query = sqlx::query(sql).bind(bucket).bind(folders).bind(path);
+    query.fetch_all(connection).await.map(drop).map_err(translate)
+}
+
 /// Runs SQL without parameters, in one round trip. `sql` may hold several statements.
 pub(super) async fn execute_batch(connection: &mut PgConnection, sql: &'static str) -> Result<()> {
     connection.execute(sql).await.map(drop).map_err(translate)

@@ -102,6 +102,7 @@ pub(super) fn bind(arguments: &mut PgArguments, value: &Value<'_>) -> Result<()>
         Value::Timestamp(value) => arguments.add(value.map(Time::from)),
         Value::Json(value) => arguments.add(value.as_deref().map(JsonText)),
         Value::Texts(value) => arguments.add(value.as_ref().map(Cow::as_ref)),
+        Value::Bytes(value) => arguments.add(value.as_deref()),
     };
     added.map_err(internal)
 }

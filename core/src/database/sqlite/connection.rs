@@ -102,6 +102,7 @@ impl ToSql for Value<'_> {
             Value::Texts(value) => {
                 value.as_deref().map_or_else(null, |texts| serde_json::json!(texts).to_string().into())
             }
+            Value::Bytes(value) => value.as_deref().map_or_else(null, ToSqlOutput::from),
         })
     }
 }

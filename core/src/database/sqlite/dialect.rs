@@ -30,6 +30,17 @@ impl Dialect for SqliteDialect {
              AND linked.public_key IN (SELECT value FROM json_each({column})))"
         )
     }
+
+    fn linked(user: &str, column: &str) -> String {
+        format!(
+            "EXISTS (SELECT 1 FROM townsquare_identities AS linked WHERE linked.public_key = {column} \
+             AND linked.user_id = {user})"
+        )
+    }
+
+    fn any_of(list: &str) -> String {
+        format!("IN (SELECT value FROM json_each({list}))")
+    }
 }
 
 #[cfg(test)]

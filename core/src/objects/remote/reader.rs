@@ -8,6 +8,7 @@ use std::{fmt, ops::Range, pin::Pin};
 use bytes::Bytes;
 use futures_core::Stream;
 use object_store::{Attribute, GetOptions, GetRange, GetResult, path::Path};
+use parking_lot::Mutex;
 
 use super::{CallError, Remote, VERSION, next};
 use crate::error::{Error, Result};
@@ -29,7 +30,8 @@ pub(in crate::objects) struct RemoteReader {
     head: Bytes,
     /// The position of the next chunk.
     position: u64,
-    body: Option<Body>,
+    /// In a mutex, because a stream is not `Sync`.
+    body: Option<Mutex<Body>>,
 }
 
 impl RemoteReader {
@@ -101,12 +103,12 @@ impl RemoteReader {
             return Ok(Some(self.head.clone()));
         }
         let body = match self.body.take() {
-            Some(body) => body,
+            Some(body) => body.into_inner(),
             None => self.get(self.position..self.size).await?,
         };
         let (chunk, body) = next_of(&self.remote, body).await?;
         let chunk = chunk.ok_or_else(|| Error::file(503, "the object store broke off its answer"))?;
-        self.body = Some(body);
+        self.body = Some(Mutex::new(body));
         self.position += chunk.len() as u64;
         Ok(Some(chunk))
     }

@@ -1,0 +1,165 @@
+//! Files without async.
+
+use std::{
+    io::{self, Read, Write},
+    ops::Range,
+    path::Path,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::{Client, wait};
+use crate::{
+    error::Result,
+    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
+    storage::{FileResponse, RequestBody},
+};
+
+area! { Storage:
+    upload(bucket: &str, path: &str, data: impl Into<Bytes>, options: UploadOptions) -> FileInfo;
+    secure_upload(
+        bucket: &str, path: &str, data: impl Into<Bytes>, user_id: Uuid, options: UploadOptions
+    ) -> FileInfo;
+    upload_from(
+        bucket: &str, path: &str, source: impl AsRef<Path>, options: UploadOptions,
+        progress: impl FnMut(u64, u64) + Send
+    ) -> FileInfo;
+    download(bucket: &str, path: &str) -> Bytes;
+    download_range(bucket: &str, path: &str, range: Range<u64>) -> Bytes;
+    download_to(
+        bucket: &str, path: &str, target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send
+    ) -> FileInfo;
+    delete(bucket: &str, path: &str) -> ();
+    stat(bucket: &str, path: &str) -> FileInfo;
+    list(bucket: &str, files: ListFiles) -> Vec<FileInfo>;
+    copy(bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> FileInfo;
+    move_file(bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> FileInfo;
+    signed_url(bucket: &str, path: &str, method: UrlMethod, expires_in: Duration) -> String;
+    rotate_url_key() -> ();
+    handle_file(
+        method: &str, target: &str, headers: &[(String, String)], body: impl Into<RequestBody>
+    ) -> FileResponse;
+    export_files(target: impl AsRef<Path>, progress: impl FnMut(u64, u64) + Send) -> u64;
+    repair() -> RepairReport;
+}
+
+/// The size of a chunk that `upload_reader` reads.
+const CHUNK: usize = 64 * 1024;
+
+impl Storage<'_> {
+    /// Stores what `reader` gives until its end, streamed. See
+    /// [`Storage::upload_reader`](crate::storage::Storage::upload_reader).
+    ///
+    /// # Errors
+    /// Those of the async method.
+    pub fn upload_reader(
+        &self,
+        bucket: &str,
+        path: &str,
+        mut reader: impl Read,
+        options: UploadOptions,
+    ) -> Result<FileInfo> {
+        let mut writer = self.writer(bucket, path, options)?;
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            match reader.read(&mut chunk) {
+                Ok(0) => return writer.finish(),
+                Ok(read) => {
+                    chunk.truncate(read);
+                    wait(writer.0.write(chunk))?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(writer.0.source_failed(error)),
+            }
+        }
+    }
+
+    /// Opens a file for writing. See [`Storage::writer`](crate::storage::Storage::writer).
+    ///
+    /// # Errors
+    /// Those of the async method.
+    pub fn writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
+        wait(self.0.writer(bucket, path, options)).map(FileWriter)
+    }
+
+    /// Opens a file for reading. See [`Storage::reader`](crate::storage::Storage::reader).
+    ///
+    /// # Errors
+    /// Those of the async method.
+    pub fn reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
+        wait(self.0.reader(bucket, path)).map(|inner| FileReader { inner, chunk: Bytes::new() })
+    }
+}
+
+/// [`FileWriter`](crate::storage::FileWriter) without async: a [`Write`].
+#[derive(Debug)]
+pub struct FileWriter(crate::storage::FileWriter);
+
+impl FileWriter {
+    /// Makes the written bytes the file, durably, and returns what is known about it.
+    ///
+    /// # Errors
+    /// Those of [`FileWriter::finish`](crate::storage::FileWriter::finish).
+    pub fn finish(self) -> Result<FileInfo> {
+        wait(self.0.finish())
+    }
+
+    /// Discards what was written.
+    pub fn abort(self) {
+        wait(self.0.abort());
+    }
+}
+
+impl Write for FileWriter {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        wait(self.0.write(Bytes::copy_from_slice(buffer))).map_err(io::Error::other)?;
+        Ok(buffer.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// [`FileReader`](crate::storage::FileReader) without async: a [`Read`].
+#[derive(Debug)]
+pub struct FileReader {
+    inner: crate::storage::FileReader,
+    chunk: Bytes,
+}
+
+impl FileReader {
+    /// What is known about the version that the reader gives.
+    pub fn info(&self) -> &FileInfo {
+        self.inner.info()
+    }
+
+    /// Returns the bytes from `range.start` to before `range.end`. See
+    /// [`FileReader::read_at`](crate::storage::FileReader::read_at).
+    ///
+    /// # Errors
+    /// Those of the async method.
+    pub fn read_at(&self, range: Range<u64>) -> Result<Bytes> {
+        wait(self.inner.read_at(range))
+    }
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.chunk.is_empty() {
+            self.chunk = wait(self.inner.next_chunk()).map_err(io::Error::other)?.unwrap_or_default();
+        }
+        let length = buffer.len().min(self.chunk.len());
+        buffer[..length].copy_from_slice(&self.chunk.split_to(length));
+        Ok(length)
+    }
+}
+
+impl Client {
+    /// Operations on files.
+    pub fn storage(&self) -> Storage<'_> {
+        Storage(self.inner().storage())
+    }
+}

@@ -1,0 +1,209 @@
+//! Files: what is known about a file, and the options of the operations on files (SPEC 2.8, 4.4).
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// What is known about a stored file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FileInfo {
+    /// The bucket: `spaces`, `private`, `assets`, or one of the option `buckets`.
+    pub bucket: String,
+    /// The path in the bucket, without a leading slash.
+    pub path: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// The media type, for example `application/json`.
+    pub content_type: String,
+    /// How long a cache may keep the file, in seconds.
+    pub cache_control: u32,
+    /// The version of the file: new with every write, also of the same bytes.
+    pub etag: String,
+    /// Names and values that the uploader gave.
+    pub metadata: BTreeMap<String, String>,
+    /// The user who wrote the file; `None` for the service and for a user who was deleted.
+    pub owner_id: Option<Uuid>,
+    /// When the file was last written. It grows with every write of the path.
+    pub updated_at: Timestamp,
+}
+
+/// The options of an upload.
+///
+/// ```
+/// use townsquare::storage::UploadOptions;
+///
+/// let options = UploadOptions::new().cache_control(60).content_type("image/png").metadata("author", "ann");
+/// assert_eq!(UploadOptions::new(), UploadOptions::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UploadOptions {
+    pub(crate) cache_control: u32,
+    pub(crate) upsert: bool,
+    pub(crate) content_type: Option<String>,
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) if_match: Option<String>,
+    pub(crate) verify: bool,
+}
+
+impl Default for UploadOptions {
+    fn default() -> UploadOptions {
+        UploadOptions {
+            cache_control: 3_600,
+            upsert: true,
+            content_type: None,
+            metadata: BTreeMap::new(),
+            if_match: None,
+            verify: false,
+        }
+    }
+}
+
+impl UploadOptions {
+    /// `cache_control` is 3,600 seconds and `upsert` is true (SPEC 4.4). Every other option is off.
+    pub fn new() -> UploadOptions {
+        UploadOptions::default()
+    }
+
+    /// How long a cache may keep the file: 0 to 31,536,000 seconds.
+    #[must_use]
+    pub fn cache_control(mut self, seconds: u32) -> UploadOptions {
+        self.cache_control = seconds;
+        self
+    }
+
+    /// Whether an existing file is replaced. With `false` an existing file fails the upload with `AlreadyExists`.
+    #[must_use]
+    pub fn upsert(mut self, upsert: bool) -> UploadOptions {
+        self.upsert = upsert;
+        self
+    }
+
+    /// The media type. Without it, the type is guessed from the name and the content.
+    #[must_use]
+    pub fn content_type(mut self, content_type: impl Into<String>) -> UploadOptions {
+        self.content_type = Some(content_type.into());
+        self
+    }
+
+    /// Adds a name and its value to the metadata: at most 64 names of letters, digits, hyphen and underscore.
+    #[must_use]
+    pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> UploadOptions {
+        self.metadata.insert(name.into(), value.into());
+        self
+    }
+
+    /// The etag that the file must have now, or "" if there must be no file. Otherwise the upload fails with `Conflict`.
+    #[must_use]
+    pub fn if_match(mut self, etag: impl Into<String>) -> UploadOptions {
+        self.if_match = Some(etag.into());
+        self
+    }
+
+    /// Whether the content must be a signed file whose signature verifies (UPSTREAM 3).
+    #[must_use]
+    pub fn verify(mut self, verify: bool) -> UploadOptions {
+        self.verify = verify;
+        self
+    }
+}
+
+/// The files of a list: those whose path starts with a prefix, in pages.
+///
+/// ```
+/// use townsquare::storage::ListFiles;
+///
+/// let first = ListFiles::with_prefix("images/").limit(20);
+/// let next = first.clone().after("images/t.png");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListFiles {
+    pub(crate) prefix: String,
+    pub(crate) limit: u32,
+    pub(crate) after: Option<String>,
+}
+
+impl Default for ListFiles {
+    fn default() -> ListFiles {
+        ListFiles { prefix: String::new(), limit: 100, after: None }
+    }
+}
+
+impl ListFiles {
+    /// The first 100 files of the bucket.
+    pub fn new() -> ListFiles {
+        ListFiles::default()
+    }
+
+    /// The first 100 files whose path starts with `prefix`. The prefix may end within a segment.
+    pub fn with_prefix(prefix: impl Into<String>) -> ListFiles {
+        ListFiles { prefix: prefix.into(), ..ListFiles::default() }
+    }
+
+    /// The number of files of the page: 1 to 1,000.
+    #[must_use]
+    pub fn limit(mut self, limit: u32) -> ListFiles {
+        self.limit = limit;
+        self
+    }
+
+    /// Begins after this path: the last path of the page before.
+    #[must_use]
+    pub fn after(mut self, path: impl Into<String>) -> ListFiles {
+        self.after = Some(path.into());
+        self
+    }
+}
+
+/// Whether a copy or a move replaces a file at its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Overwrite {
+    /// A file at the target fails the call with `AlreadyExists`.
+    #[default]
+    Refuse,
+    /// A file at the target is replaced.
+    Replace,
+}
+
+/// The method that a signed URL permits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum UrlMethod {
+    /// Reading the file: GET and HEAD.
+    #[default]
+    Get,
+    /// Writing the file: PUT.
+    Put,
+}
+
+impl UrlMethod {
+    /// Every method.
+    pub const ALL: [UrlMethod; 2] = [UrlMethod::Get, UrlMethod::Put];
+
+    /// The name of the method: `GET`, `PUT`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            UrlMethod::Get => "GET",
+            UrlMethod::Put => "PUT",
+        }
+    }
+}
+
+/// What [`Storage::repair`](crate::storage::Storage::repair) did and found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// The unfinished writes and deletes that were finished or undone.
+    pub finished: u64,
+    /// The objects without a row, and the abandoned staging files, that were removed.
+    pub orphans_removed: u64,
+    /// The rows whose bytes had vanished, which were removed.
+    pub rows_removed: u64,
+    /// `BUCKET/PATH` of each file whose bytes are not of the row's size. They stay, and are never served.
+    pub mismatched: Vec<String>,
+}

@@ -1,0 +1,145 @@
+//! The buckets: the three of SPEC 2.8 and those of the option `buckets`, each with the rule of who may do what.
+//!
+//! Invariant: a bucket has one access in a database. A client that declares another one does not open.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::statements as sql;
+use crate::{
+    database::Scope,
+    error::{Error, Result},
+    objects::ObjectKey,
+    storage_path::{ASSETS, FilePath, PRIVATE, SPACES, is_bucket_name},
+};
+
+/// The rule of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BucketAccess {
+    /// Everyone reads; the owner of the space that the path names writes.
+    Spaces,
+    /// The user whose id or linked key is the first segment reads and writes.
+    Private,
+    /// Everyone reads; any user adds a file; its owner changes it.
+    Public,
+}
+
+impl BucketAccess {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            BucketAccess::Spaces => "spaces",
+            BucketAccess::Private => "private",
+            BucketAccess::Public => "public",
+        }
+    }
+}
+
+/// The buckets of a client.
+#[derive(Debug)]
+pub(super) struct Buckets(BTreeMap<String, BucketAccess>);
+
+impl Buckets {
+    /// The built-in buckets and those of the option `buckets`: `name=public,name2=private`.
+    ///
+    /// # Errors
+    /// `Config`, naming the option.
+    pub(super) fn parse(option: &str) -> Result<Buckets> {
+        let built_in =
+            [(SPACES, BucketAccess::Spaces), (PRIVATE, BucketAccess::Private), (ASSETS, BucketAccess::Public)];
+        let mut buckets: BTreeMap<String, BucketAccess> =
+            built_in.into_iter().map(|(name, access)| (name.to_owned(), access)).collect();
+        for entry in option.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let bad = |why: &str| Error::config(format!("Option buckets: {entry:?} {why}"));
+            let (name, access) = entry.split_once('=').ok_or_else(|| bad("is not NAME=public or NAME=private"))?;
+            let access = match access.trim() {
+                "public" => BucketAccess::Public,
+                "private" => BucketAccess::Private,
+                _ => return Err(bad("is not NAME=public or NAME=private")),
+            };
+            if !is_bucket_name(name.trim()) {
+                return Err(bad(
+                    "has no name of a bucket: 1 to 63 of a-z, 0-9, - and _, and none of the built-in ones",
+                ));
+            }
+            if buckets.insert(name.trim().to_owned(), access).is_some() {
+                return Err(bad("names a bucket twice"));
+            }
+        }
+        Ok(Buckets(buckets))
+    }
+
+    /// Writes the declared buckets to the database.
+    ///
+    /// # Errors
+    /// `Config` if the database has one of them with another access.
+    pub(super) async fn declare(&self, service: &Scope) -> Result<()> {
+        for (name, access) in &self.0 {
+            let values = [name.as_str().into()];
+            let mut stored = service.fetch_optional(&sql::FIND_BUCKET, &values, |row| row.get::<String>(0)).await?;
+            if stored.is_none() {
+                let new = [name.clone().into(), access.as_str().into()];
+                service.execute(&sql::DECLARE_BUCKET, new.to_vec(), |_| Ok(())).await?;
+                stored = service.fetch_optional(&sql::FIND_BUCKET, &values, |row| row.get::<String>(0)).await?;
+            }
+            if stored.as_deref() != Some(access.as_str()) {
+                return Err(Error::config(format!(
+                    "Option buckets: the bucket {name} is {}, but it is {} in the database",
+                    access.as_str(),
+                    stored.as_deref().unwrap_or("missing")
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The access of a bucket.
+    ///
+    /// # Errors
+    /// `NotFound` (404) for an unknown bucket.
+    pub(super) fn access(&self, bucket: &str) -> Result<BucketAccess> {
+        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, "there is no such bucket"))
+    }
+
+    /// Checks a bucket and a path.
+    ///
+    /// # Errors
+    /// `NotFound` (404) for an unknown bucket; `InvalidInput` (400) for a malformed path.
+    pub(super) fn target(&self, bucket: &str, path: &str) -> Result<Target> {
+        let access = self.access(bucket)?;
+        let path = FilePath::parse(path)?;
+        // The policy compares the space's id. Only its canonical form is one.
+        let space_id = Uuid::try_parse(path.first_segment())
+            .ok()
+            .filter(|id| access == BucketAccess::Spaces && id.hyphenated().to_string() == path.first_segment());
+        Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
+    }
+}
+
+/// A checked bucket and path.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) bucket: String,
+    pub(super) path: FilePath,
+    pub(super) access: BucketAccess,
+    pub(super) space_id: Option<Uuid>,
+}
+
+impl Target {
+    pub(super) fn folders(&self) -> Vec<String> {
+        self.path.folders().map(str::to_owned).collect()
+    }
+
+    /// The paths inside this path, if it were a folder: from the first text to before the second. `0` follows `/`.
+    pub(super) fn inside(&self) -> (String, String) {
+        (format!("{}/", self.path), format!("{}0", self.path))
+    }
+
+    pub(super) fn key(&self) -> ObjectKey {
+        ObjectKey { bucket: self.bucket.clone(), path: self.path.as_str().to_owned() }
+    }
+}

@@ -1,0 +1,53 @@
+//! Checks of the options of an upload.
+
+use crate::{
+    error::{Error, Result},
+    model::UploadOptions,
+};
+
+/// A year.
+const MAX_CACHE_CONTROL: u32 = 31_536_000;
+const MAX_CONTENT_TYPE: usize = 255;
+const MAX_METADATA: usize = 64;
+const MAX_METADATA_NAME: usize = 64;
+const MAX_METADATA_VALUE: usize = 1_024;
+
+/// Checks the options.
+///
+/// # Errors
+/// `InvalidInput` (400); the source names the option.
+pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
+    if options.cache_control > MAX_CACHE_CONTROL {
+        return Err(Error::file(400, format!("cache_control is 0 to {MAX_CACHE_CONTROL} seconds")));
+    }
+    if options.content_type.as_deref().is_some_and(|text| !is_content_type(text)) {
+        return Err(Error::file(400, "content_type is not of the form type/subtype, in at most 255 ASCII characters"));
+    }
+    if options.metadata.len() > MAX_METADATA {
+        return Err(Error::file(400, format!("metadata has more than {MAX_METADATA} names")));
+    }
+    for (name, value) in &options.metadata {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || name.len() > MAX_METADATA_NAME || !name.bytes().all(is_name) {
+            return Err(Error::file(400, "a name in metadata is not 1 to 64 letters, digits, hyphens and underscores"));
+        }
+        if value.len() > MAX_METADATA_VALUE || value.chars().any(char::is_control) {
+            return Err(Error::file(
+                400,
+                format!("the metadata {name} is over 1,024 bytes or has a control character"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the text is a media type: a type, a subtype, and possibly parameters (RFC 9110, 8.3.1).
+fn is_content_type(text: &str) -> bool {
+    let token = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    };
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    text.len() <= MAX_CONTENT_TYPE
+        && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        && essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+}

@@ -1,0 +1,180 @@
+//! Copies and moves within a bucket.
+//!
+//! Invariant: a move changes both paths in one transaction. A copy reads one version of its source.
+
+use super::{
+    FileReader, Storage,
+    buckets::Target,
+    put::{Refusal, check_values, new_etag, refusal},
+    read::missing,
+    rows::{self, FileRow, NewFile},
+    statements as sql,
+};
+use crate::{
+    error::{Error, Result},
+    model::{FileInfo, Overwrite},
+};
+
+/// How often a move begins again because its source changed meanwhile.
+const TRIES: usize = 8;
+
+/// The moved file, and whether it replaced an object.
+struct Moved {
+    info: FileInfo,
+    replaced_object: bool,
+}
+
+impl Storage {
+    /// Checks the paths of a copy or a move.
+    fn two_targets(&self, bucket: &str, source: &str, target: &str) -> Result<(Target, Target)> {
+        let source = self.core.buckets.target(bucket, source)?;
+        let target = self.core.buckets.target(bucket, target)?;
+        if source.path == target.path {
+            return Err(Error::file(400, "the source is the target"));
+        }
+        Ok((source, target))
+    }
+
+    pub(super) async fn copy_file(
+        &self,
+        bucket: &str,
+        source: &str,
+        target: &str,
+        overwrite: Overwrite,
+    ) -> Result<FileInfo> {
+        let (_, target) = self.two_targets(bucket, source, target)?;
+        let reader = self.open_reader(bucket, source).await?;
+        let mut new = successor(target, reader.info(), overwrite);
+        new.owner_id = self.scope.caller().id();
+        self.put_from(new, reader).await
+    }
+
+    pub(super) async fn rename_file(
+        &self,
+        bucket: &str,
+        source: &str,
+        target: &str,
+        overwrite: Overwrite,
+    ) -> Result<FileInfo> {
+        let (source, target) = self.two_targets(bucket, source, target)?;
+        for _ in 0..TRIES {
+            let values = [source.bucket.as_str().into(), source.path.as_str().into()];
+            let found = self.scope.fetch_optional(&sql::STAT, &values, rows::file_row).await?;
+            let row: FileRow = found.ok_or_else(missing)?;
+            let moved = if row.is_inline {
+                self.move_inline(&source, successor(target.clone(), &row.info, overwrite), &row.info.etag).await?
+            } else {
+                self.move_object(&source, target.clone(), overwrite).await?
+            };
+            if let Some(moved) = moved {
+                return Ok(moved);
+            }
+        }
+        Err(Refusal::Busy.into_error(self.scope.caller()))
+    }
+
+    /// Moves an inline file; `None` if it changed meanwhile.
+    async fn move_inline(&self, source: &Target, new: NewFile, etag: &str) -> Result<Option<FileInfo>> {
+        let caller = self.scope.caller();
+        let (from, etag, now) = (source.clone(), etag.to_owned(), self.core.clock.now());
+        let key = new.target.key();
+        let moved = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                // In the order of the paths, so that two moves do not wait for each other.
+                let mut paths = [&from, &new.target];
+                paths.sort_by(|one, other| one.path.cmp(&other.path));
+                for place in paths {
+                    transaction.lock_path(&place.bucket, &place.folders(), place.path.as_str()).await?;
+                }
+                let version = [from.bucket.as_str().into(), from.path.as_str().into(), etag.as_str().into()];
+                let may_delete = transaction.fetch_optional(&sql::CHECK_DELETE, &version, |_| Ok(())).await?;
+                if may_delete.is_none() {
+                    let found = transaction.fetch_optional(&sql::STAT, &version[..2], rows::file_info).await?;
+                    return match found {
+                        Some(info) if info.etag == etag => Err(Refusal::Denied.into_error(caller)),
+                        Some(_) => Ok(None),
+                        None => Err(missing()),
+                    };
+                }
+                let why = refusal(transaction, &new).await?;
+                if why != Refusal::Busy {
+                    return Err(why.into_error(caller));
+                }
+                // The policy compares the moved row's owner for a file in a public bucket: it is the caller, who may
+                // delete the source.
+                let values = check_values(&new.target, new.owner_id);
+                if transaction.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await?.is_none() {
+                    return Err(Refusal::Denied.into_error(caller));
+                }
+                let place = [new.target.bucket.as_str().into(), new.target.path.as_str().into()];
+                let read = |row: &crate::database::Row<'_>| row.get::<bool>(0);
+                let replaced = transaction.fetch_optional(&sql::DELETE_REPLACED, &place, read).await?;
+                let values = [
+                    from.bucket.as_str().into(),
+                    from.path.as_str().into(),
+                    etag.as_str().into(),
+                    new.target.path.as_str().into(),
+                    new.target.space_id.into(),
+                    new.target.path.first_segment().into(),
+                    new.etag.as_str().into(),
+                    now.into(),
+                ];
+                let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
+                let info = info.ok_or_else(|| Refusal::Busy.into_error(caller))?;
+                Ok(Some(Moved { info, replaced_object: replaced == Some(false) }))
+            })
+        });
+        let moved: Option<Moved> = moved.await?;
+        if moved.as_ref().is_some_and(|moved| moved.replaced_object) {
+            self.core.clean_up(key).await;
+        }
+        Ok(moved.map(|moved| moved.info))
+    }
+
+    /// Moves an object; `None` if it is an inline file meanwhile.
+    async fn move_object(&self, source: &Target, target: Target, overwrite: Overwrite) -> Result<Option<FileInfo>> {
+        let reader = self.open_reader(&source.bucket, source.path.as_str()).await?;
+        if reader.is_inline() {
+            return Ok(None);
+        }
+        let mut new = successor(target, reader.info(), overwrite);
+        new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
+        let info = self.put_from(new, reader).await?;
+        self.core.clean_up(source.key()).await;
+        Ok(Some(info))
+    }
+
+    /// Writes what a reader gives.
+    async fn put_from(&self, new: NewFile, mut reader: FileReader) -> Result<FileInfo> {
+        let size = reader.info().size;
+        if new.moved.is_none() && self.core.is_inline(size) {
+            let data = reader.read_range(0..size).await?;
+            return self.put_new_bytes(new, data).await;
+        }
+        let caller = self.scope.caller();
+        let values = check_values(&new.target, new.owner_id);
+        if self.scope.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await?.is_none() {
+            return Err(Refusal::Denied.into_error(caller));
+        }
+        let mut stage = self.core.objects.stage(new.attributes());
+        while let Some(chunk) = reader.next_chunk().await? {
+            stage.write(chunk).await?;
+        }
+        self.put_object(new, stage.finish().await?).await
+    }
+}
+
+/// The file that a copy or a move of `source` writes. The owner stays.
+fn successor(target: Target, source: &FileInfo, overwrite: Overwrite) -> NewFile {
+    NewFile {
+        target,
+        owner_id: source.owner_id,
+        content_type: source.content_type.clone(),
+        cache_control: source.cache_control,
+        metadata: source.metadata.clone(),
+        etag: new_etag(),
+        upsert: overwrite == Overwrite::Replace,
+        if_match: None,
+        moved: None,
+    }
+}

@@ -1,0 +1,146 @@
+//! Files of the host that uploads read and downloads write, on the blocking pool.
+//!
+//! Invariant: a download's target is whole and durable, or as it was before.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::writer::source_failed;
+use crate::{
+    error::{Error, Result},
+    threads::BlockingPool,
+};
+
+/// The bytes that are read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// A file of the host that is being read.
+pub(super) struct SourceFile {
+    file: File,
+    pub(super) size: u64,
+}
+
+/// A file of the host that is being written, under a temporary name. Dropping it removes the file.
+pub(super) struct TargetFile {
+    file: Option<File>,
+    temporary: PathBuf,
+    target: PathBuf,
+    replaces: bool,
+}
+
+impl SourceFile {
+    pub(super) async fn open(pool: &BlockingPool, path: &Path) -> Result<SourceFile> {
+        let path = path.to_owned();
+        let open = move || {
+            let file = File::open(&path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(io::Error::from(io::ErrorKind::IsADirectory));
+            }
+            Ok(SourceFile { file, size: metadata.len() })
+        };
+        pool.run(open).await?.map_err(source_failed)
+    }
+
+    /// Reads the next bytes; empty at the end.
+    pub(super) async fn next_chunk(&mut self, pool: &BlockingPool) -> Result<Bytes> {
+        let file = self.file.try_clone().map_err(source_failed)?;
+        let read = move || {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            file.take(CHUNK as u64).read_to_end(&mut chunk)?;
+            Ok(Bytes::from(chunk))
+        };
+        pool.run(read).await?.map_err(source_failed)
+    }
+}
+
+impl TargetFile {
+    /// Creates the temporary file beside `target`. With `replaces` a file at `target` is replaced at the end.
+    pub(super) async fn create(pool: &BlockingPool, target: PathBuf, replaces: bool) -> Result<TargetFile> {
+        let create = move || {
+            let temporary = target.with_file_name(format!(".townsquare-{}", Uuid::new_v4().simple()));
+            let file = create_private(&temporary)?;
+            Ok(TargetFile { file: Some(file), temporary, target, replaces })
+        };
+        pool.run(create).await?.map_err(target_failed)
+    }
+
+    pub(super) async fn write(&mut self, pool: &BlockingPool, data: Bytes) -> Result<()> {
+        let mut file = self.file()?.try_clone().map_err(target_failed)?;
+        pool.run(move || file.write_all(&data)).await?.map_err(target_failed)
+    }
+
+    /// Makes the file durable under its name.
+    pub(super) async fn install(mut self, pool: &BlockingPool) -> Result<()> {
+        let install = move || {
+            if let Some(file) = self.file.take() {
+                file.sync_all()?;
+            }
+            if !self.replaces && self.target.exists() {
+                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+            }
+            fs::rename(&self.temporary, &self.target)?;
+            let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty());
+            File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all())
+        };
+        pool.run(install).await?.map_err(target_failed)
+    }
+
+    fn file(&self) -> Result<&File> {
+        self.file.as_ref().ok_or_else(|| Error::file(500, "the target is already installed"))
+    }
+}
+
+impl Drop for TargetFile {
+    fn drop(&mut self) {
+        // After the rename there is nothing under the temporary name.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Creates a folder for an export: it must be missing or empty.
+pub(super) async fn create_export_folder(pool: &BlockingPool, path: &Path) -> Result<()> {
+    let path = path.to_owned();
+    let create = move || {
+        create_private_folder(&path)?;
+        match fs::read_dir(&path)?.next() {
+            None => Ok(()),
+            Some(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "the folder is not empty")),
+        }
+    };
+    pool.run(create).await?.map_err(target_failed)
+}
+
+/// Creates a folder and those that contain it.
+pub(super) async fn create_folders(pool: &BlockingPool, path: PathBuf) -> Result<()> {
+    pool.run(move || create_private_folder(&path)).await?.map_err(target_failed)
+}
+
+fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn target_failed(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Error::file(507, "No space left on device"),
+        _ => Error::file(400, format!("the target cannot be written: {error}")),
+    }
+}

@@ -1,0 +1,262 @@
+//! The service's work on all files: export and repair.
+
+use std::{path::Path, time::Duration};
+
+use super::{
+    Storage,
+    buckets::BucketAccess,
+    core::LOCK_TIMEOUT,
+    host_file::{self, TargetFile},
+    statements as sql,
+};
+use crate::{
+    database::Row,
+    error::{Error, ErrorKind, Result},
+    model::{FileInfo, ListFiles, RepairReport},
+    objects::ObjectKey,
+    policy::Caller,
+};
+
+/// The files of a page.
+const PAGE: u32 = 1_000;
+
+/// Staged bytes that are younger may belong to a writer that is alive on another machine.
+const STALE: Duration = Duration::from_secs(3_600);
+
+/// Path, size and etag of a file whose bytes are an object.
+type ObjectRow = (String, u64, String);
+
+impl Storage {
+    /// # Errors
+    /// `Unauthorized` (401) or `Forbidden` (403) for every caller but the service.
+    pub(super) fn require_service(&self) -> Result<()> {
+        match self.scope.caller() {
+            Caller::Service => Ok(()),
+            Caller::Anonymous => Err(Error::file(401, "only the service may do this")),
+            Caller::User(_) => Err(Error::file(403, "only the service may do this")),
+        }
+    }
+
+    pub(super) async fn export(&self, target: &Path, mut progress: impl FnMut(u64, u64) + Send) -> Result<u64> {
+        self.require_service()?;
+        let pool = &self.core.runtime.blocking;
+        host_file::create_export_folder(pool, target).await?;
+        let all = self.scope.fetch_one(&sql::COUNT, &[], |row| row.get::<i64>(0)).await?.unsigned_abs();
+        let mut done = 0;
+        for bucket in self.core.buckets.names() {
+            let mut page = ListFiles::new().limit(PAGE);
+            loop {
+                let files = self.list_files(bucket, &page).await?;
+                for file in &files {
+                    if self.export_file(file, target).await? {
+                        done += 1;
+                        progress(done, all.max(done));
+                    }
+                }
+                match files.last() {
+                    Some(last) if files.len() == PAGE as usize => page = page.after(&last.path),
+                    _ => break,
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes one file; false if it was deleted meanwhile.
+    async fn export_file(&self, file: &FileInfo, target: &Path) -> Result<bool> {
+        let mut reader = match self.open_reader(&file.bucket, &file.path).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            reader => reader?,
+        };
+        let pool = &self.core.runtime.blocking;
+        let mut path = target.join(&file.bucket);
+        path.extend(file.path.split('/'));
+        if let Some(folder) = path.parent() {
+            host_file::create_folders(pool, folder.to_owned()).await?;
+        }
+        // On a file system that ignores case, a second file must not replace the first.
+        let mut written = TargetFile::create(pool, path, false).await?;
+        while let Some(chunk) = reader.next_chunk().await? {
+            written.write(pool, chunk).await?;
+        }
+        written.install(pool).await?;
+        Ok(true)
+    }
+
+    pub(super) async fn repair_files(&self) -> Result<RepairReport> {
+        self.require_service()?;
+        let mut report = RepairReport::default();
+        loop {
+            let settled = self.core.settle_pending(LOCK_TIMEOUT).await?;
+            report.finished += settled;
+            if settled == 0 {
+                break;
+            }
+        }
+        report.orphans_removed += u64::from(self.core.objects.remove_stale_stages(STALE).await?);
+        self.scope.execute(&sql::DELETE_STRAY_CONTENTS, Vec::new(), |_| Ok(())).await?;
+        let buckets: Vec<String> = self.core.buckets.names().map(str::to_owned).collect();
+        for bucket in buckets {
+            self.remove_orphans(&bucket, &mut report).await?;
+            self.check_objects(&bucket, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    /// Removes the objects of a bucket that no row describes.
+    async fn remove_orphans(&self, bucket: &str, report: &mut RepairReport) -> Result<()> {
+        let mut pages = self.core.objects.list(bucket).await?;
+        loop {
+            let page = pages.next_page().await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for object in page {
+                let key = ObjectKey { bucket: bucket.to_owned(), path: object.path };
+                if !self.is_object_used(&key).await? && self.remove_orphan(&key).await? {
+                    report.orphans_removed += 1;
+                }
+            }
+        }
+    }
+
+    async fn is_object_used(&self, key: &ObjectKey) -> Result<bool> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        Ok(self.scope.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_some())
+    }
+
+    /// Removes an object under its lock, unless it has a row meanwhile.
+    async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
+        let (this, key) = (self.clone(), key.clone());
+        let remove = async move {
+            let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
+            let removed = match this.is_object_used(&key).await {
+                Ok(false) => this.core.objects.remove(&key).await.map(|()| true),
+                used => used.map(|_| false),
+            };
+            guard.release(&this.core).await;
+            removed
+        };
+        self.core.run(remove).await
+    }
+
+    /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size.
+    async fn check_objects(&self, bucket: &str, report: &mut RepairReport) -> Result<()> {
+        let mut after = String::new();
+        loop {
+            let values = [bucket.into(), after.as_str().into(), i64::from(PAGE).into()];
+            let rows = self.scope.fetch(&sql::LIST_OBJECTS, &values, object_row).await?;
+            let Some((last, ..)) = rows.last() else { return Ok(()) };
+            after.clone_from(last);
+            for row in rows {
+                self.check_object(bucket, row, report).await?;
+            }
+        }
+    }
+
+    async fn check_object(&self, bucket: &str, (path, size, etag): ObjectRow, report: &mut RepairReport) -> Result<()> {
+        let key = ObjectKey { bucket: bucket.to_owned(), path };
+        match self.core.objects.open_object(&key).await? {
+            Some(object) if object.size == size => return Ok(()),
+            _ => {}
+        }
+        // Looks again under the lock, because a writer may have been at work.
+        let this = self.clone();
+        let check = async move {
+            let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
+            let found = this.check_object_locked(&key, size, &etag).await;
+            guard.release(&this.core).await;
+            found.map(|found| (found, key))
+        };
+        match self.core.run(check).await? {
+            (Found::Same, _) => {}
+            (Found::Gone, _) => report.rows_removed += 1,
+            (Found::OtherSize, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
+        }
+        Ok(())
+    }
+
+    async fn check_object_locked(&self, key: &ObjectKey, size: u64, etag: &str) -> Result<Found> {
+        self.core.settle_locked(key).await?;
+        match self.core.objects.open_object(key).await? {
+            Some(object) if object.size == size => Ok(Found::Same),
+            Some(_) => {
+                let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+                let version = |row: &Row<'_>| row.get::<String>(0);
+                let current = self.scope.fetch_optional(&sql::VERSION, &values, version).await?;
+                Ok(if current.as_deref() == Some(etag) { Found::OtherSize } else { Found::Same })
+            }
+            None => {
+                let values = vec![key.bucket.clone().into(), key.path.clone().into(), etag.to_owned().into()];
+                let deleted = self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?;
+                self.core.settle_locked(key).await?;
+                Ok(if deleted.is_some() { Found::Gone } else { Found::Same })
+            }
+        }
+    }
+
+    /// Lists files of a bucket.
+    pub(super) async fn list_files(&self, bucket: &str, files: &ListFiles) -> Result<Vec<FileInfo>> {
+        let access = self.core.buckets.access(bucket)?;
+        if !(1..=PAGE).contains(&files.limit) {
+            return Err(Error::file(400, format!("limit is 1 to {PAGE}")));
+        }
+        crate::storage_path::FilePath::check_prefix(&files.prefix)?;
+        let after = files.after.as_deref().filter(|after| *after >= files.prefix.as_str());
+        let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
+        let values = vec![
+            bucket.to_owned().into(),
+            after.unwrap_or(&files.prefix).to_owned().into(),
+            end_of_prefix(&files.prefix).into(),
+            i64::from(files.limit).into(),
+        ];
+        let read = super::rows::readable_info;
+        // A caller may have to skip the files of everybody else.
+        let rows = match (access, self.scope.caller()) {
+            (BucketAccess::Private, Caller::User(_) | Caller::Anonymous) => {
+                self.scope.scan(statement, values, read).await?
+            }
+            _ => self.scope.fetch(statement, &values, read).await?,
+        };
+        Ok(rows.into_iter().flatten().collect())
+    }
+}
+
+/// What repair found at the path of an object.
+enum Found {
+    Same,
+    Gone,
+    OtherSize,
+}
+
+fn object_row(row: &Row<'_>) -> Result<ObjectRow> {
+    Ok((row.get(0)?, row.get::<i64>(1)?.unsigned_abs(), row.get(2)?))
+}
+
+/// A text that is greater than every path with the prefix, and not greater than any path after them.
+fn end_of_prefix(prefix: &str) -> String {
+    let mut start: Vec<char> = prefix.chars().collect();
+    while let Some(last) = start.pop() {
+        // The order of code points is that of the bytes of UTF-8.
+        let next = if last == '\u{D7FF}' { Some('\u{E000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            start.push(next);
+            return start.into_iter().collect();
+        }
+    }
+    // Longer than any path.
+    "\u{10FFFF}".repeat(300)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_follows_every_path_with_it() {
+        assert_eq!(end_of_prefix("a/"), "a0");
+        assert_eq!(end_of_prefix("a\u{10FFFF}"), "b");
+        assert_eq!(end_of_prefix("\u{D7FF}"), "\u{E000}");
+        assert!(end_of_prefix("") > "\u{10FFFF}".repeat(256));
+    }
+}

@@ -1,0 +1,294 @@
+//! Writing a file: inline in one transaction, or as an object with an intent.
+//!
+//! Invariant: the caller's policy is checked in the transaction that changes the row or writes the intent. A refused write
+//! changes nothing.
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    Storage,
+    buckets::Target,
+    checks::check_options,
+    core::{LOCK_TIMEOUT, StorageCore},
+    rows::{Intent, NewFile},
+    settle::Finished,
+    statements as sql,
+};
+use crate::{
+    database::{Row, Transaction, Value},
+    error::{Error, Result},
+    http_file::guess_content_type,
+    model::{FileInfo, UploadOptions},
+    objects::Staged,
+    policy::Caller,
+};
+
+/// Why a write changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The policy.
+    Denied,
+    /// There is a file, and the write must not replace one.
+    Exists,
+    /// `if_match` names another version.
+    Changed,
+    /// A file and a folder would share a name.
+    NameTaken,
+    /// A dead writer's intent is in the way, or another writer was faster.
+    Busy,
+}
+
+/// The part of the bytes that the content type is guessed from.
+pub(super) const HEAD: usize = 8_192;
+
+impl Refusal {
+    pub(super) fn into_error(self, caller: Caller) -> Error {
+        match self {
+            Refusal::Denied if caller == Caller::Anonymous => Error::file(401, "only a user may write here"),
+            Refusal::Denied => Error::file(403, "the policy of the bucket refuses the write"),
+            Refusal::Exists => Error::file(409, "The file already exists"),
+            Refusal::Changed => Error::file(412, "The file has another version than if_match"),
+            Refusal::NameTaken => Error::file(409, "A file and a folder cannot share a name"),
+            Refusal::Busy => Error::file(503, "Another writer changes the file"),
+        }
+    }
+}
+
+/// What an inline write did.
+struct InlineWrite {
+    updated_at: Timestamp,
+    /// Whether it replaced an object.
+    replaced_object: bool,
+}
+
+impl Storage {
+    /// The file that an upload with these options writes. `head` is the beginning of its bytes.
+    pub(super) fn new_file(&self, target: Target, options: &UploadOptions, head: &[u8]) -> NewFile {
+        let guess = || guess_content_type(target.path.name(), &head[..head.len().min(HEAD)]).to_owned();
+        NewFile {
+            owner_id: self.scope.caller().id(),
+            content_type: options.content_type.clone().unwrap_or_else(guess),
+            cache_control: options.cache_control,
+            metadata: options.metadata.clone(),
+            etag: new_etag(),
+            upsert: options.upsert,
+            if_match: options.if_match.clone(),
+            moved: None,
+            target,
+        }
+    }
+
+    /// Checks bucket, path and options.
+    pub(super) fn check_upload(&self, bucket: &str, path: &str, options: &UploadOptions) -> Result<Target> {
+        let target = self.core.buckets.target(bucket, path)?;
+        check_options(options)?;
+        Ok(target)
+    }
+
+    /// Writes bytes that are at hand.
+    pub(super) async fn put_bytes(&self, target: Target, options: &UploadOptions, data: Bytes) -> Result<FileInfo> {
+        self.core.check_size(data.len() as u64)?;
+        if options.verify && !crate::signed_file::verify_content(&data) {
+            return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
+        }
+        let new = self.new_file(target, options, &data);
+        self.put_new_bytes(new, data).await
+    }
+
+    pub(super) async fn put_new_bytes(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
+        if self.core.is_inline(data.len() as u64) {
+            return self.put_inline(new, data).await;
+        }
+        self.check_write(&new.target).await?;
+        let mut stage = self.core.objects.stage(new.attributes());
+        stage.write(data).await?;
+        self.put_object(new, stage.finish().await?).await
+    }
+
+    /// Refuses a write that the policy refuses, before its bytes are staged.
+    pub(super) async fn check_write(&self, target: &Target) -> Result<()> {
+        let caller = self.scope.caller();
+        let values = check_values(target, caller.id());
+        match self.scope.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await? {
+            Some(()) => Ok(()),
+            None => Err(Refusal::Denied.into_error(caller)),
+        }
+    }
+
+    async fn put_inline(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
+        let caller = self.scope.caller();
+        let (size, now) = (data.len() as u64, self.core.clock.now());
+        let (file, values) = (new.clone(), new.values(size, now));
+        let written = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                let written = write_inline(transaction, &file, &values, data).await?;
+                written.map_err(|refusal| refusal.into_error(caller))
+            })
+        });
+        let written = written.await?;
+        if written.replaced_object {
+            self.core.clean_up(new.target.key()).await;
+        }
+        Ok(new.info(size, written.updated_at))
+    }
+
+    /// Makes staged bytes the file.
+    pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
+        let this = self.clone();
+        self.core
+            .run(async move {
+                let key = new.target.key();
+                let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
+                let written = this.put_object_locked(&new, staged).await;
+                guard.release(&this.core).await;
+                written
+            })
+            .await
+    }
+
+    async fn put_object_locked(&self, new: &NewFile, staged: Staged) -> Result<FileInfo> {
+        let (key, size) = (new.target.key(), staged.size);
+        let intent = self.begin_object(new, &staged).await?;
+        let etag = intent.etag.clone();
+        if let Err(error) = self.core.objects.install(staged, &key).await {
+            // The outcome of a remote store may be unknown: the object tells.
+            self.core.settle_locked(&key).await?;
+            let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+            let stored = self.core.service.fetch_optional(&sql::STAT, &values, super::rows::file_info).await?;
+            return stored.filter(|stored| stored.etag == etag).ok_or(error);
+        }
+        let finished = self.core.finish_intent(&key, intent, !new.is_conditional()).await?;
+        match finished {
+            Finished::Yes(updated_at) => Ok(new.info(size, updated_at)),
+            Finished::Overtaken => {
+                self.core.settle_locked(&key).await?;
+                let refusal = match &new.if_match {
+                    Some(_) => Refusal::Changed,
+                    None if !new.upsert => Refusal::Exists,
+                    // The space or the user of the path was deleted meanwhile.
+                    None => Refusal::Denied,
+                };
+                Err(refusal.into_error(self.scope.caller()))
+            }
+        }
+    }
+
+    /// Writes the intent. Requires the lock of the path.
+    async fn begin_object(&self, new: &NewFile, staged: &Staged) -> Result<Intent> {
+        let caller = self.scope.caller();
+        let mut values = new.values(staged.size, self.core.clock.now());
+        let (moved_from, moved_etag) = new.moved.clone().unzip();
+        values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
+        let mut is_settled = false;
+        loop {
+            let (file, values) = (new.clone(), values.clone());
+            let work = self.scope.write(move |transaction| {
+                Box::pin(async move { write_intent(transaction, &file, &values, caller).await })
+            });
+            match work.await? {
+                Ok(base_etag) => {
+                    return Ok(Intent {
+                        etag: new.etag.clone(),
+                        size: staged.size,
+                        digest: staged.digest.clone(),
+                        staged: staged.id.clone(),
+                        base_etag,
+                        moved: new.moved.clone(),
+                    });
+                }
+                Err(Refusal::Busy) if !is_settled => {
+                    self.core.settle_locked(&new.target.key()).await?;
+                    is_settled = true;
+                }
+                Err(refusal) => return Err(refusal.into_error(caller)),
+            }
+        }
+    }
+}
+
+impl StorageCore {
+    /// Whether a file of this size is kept in the database.
+    pub(super) fn is_inline(&self, size: u64) -> bool {
+        size <= self.inline_file_limit
+    }
+
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`.
+    pub(super) fn check_size(&self, size: u64) -> Result<()> {
+        if size > self.max_file_size {
+            return Err(Error::file(413, format!("the limit is {} bytes (max_file_size)", self.max_file_size)));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn new_etag() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+/// The values of `CHECK_WRITE`.
+pub(super) fn check_values(target: &Target, owner_id: Option<Uuid>) -> [Value<'_>; 4] {
+    [target.access.as_str().into(), target.space_id.into(), target.path.first_segment().into(), owner_id.into()]
+}
+
+async fn write_inline(
+    transaction: &mut Transaction<'_>,
+    new: &NewFile,
+    values: &[Value<'_>],
+    data: Bytes,
+) -> Result<Result<InlineWrite, Refusal>> {
+    let target = &new.target;
+    transaction.lock_path(&target.bucket, &target.folders(), target.path.as_str()).await?;
+    let read = |row: &Row<'_>| Ok(InlineWrite { updated_at: row.get(0)?, replaced_object: row.get(1)? });
+    let Some(written) = transaction.fetch_optional(&sql::PUT_INLINE, values, read).await? else {
+        return Ok(Err(refusal(transaction, new).await?));
+    };
+    let content = [target.bucket.as_str().into(), target.path.as_str().into(), data.into()];
+    transaction.execute(&sql::PUT_CONTENT, &content).await?;
+    Ok(Ok(written))
+}
+
+async fn write_intent(
+    transaction: &mut Transaction<'_>,
+    new: &NewFile,
+    values: &[Value<'_>],
+    caller: Caller,
+) -> Result<Result<String, Refusal>> {
+    let target = &new.target;
+    transaction.lock_path(&target.bucket, &target.folders(), target.path.as_str()).await?;
+    if let Some((source, etag)) = &new.moved {
+        let source = [target.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
+        if transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_none() {
+            return Err(Refusal::Denied.into_error(caller));
+        }
+    }
+    match transaction.fetch_optional(&sql::PUT_INTENT, values, |row| row.get::<String>(0)).await? {
+        Some(base_etag) => Ok(Ok(base_etag)),
+        None => Ok(Err(refusal(transaction, new).await?)),
+    }
+}
+
+/// Why the statement of a write changed nothing.
+pub(super) async fn refusal(transaction: &mut Transaction<'_>, new: &NewFile) -> Result<Refusal> {
+    let target = &new.target;
+    let may_write =
+        transaction.fetch_optional(&sql::CHECK_WRITE, &check_values(target, new.owner_id), |_| Ok(())).await?;
+    if may_write.is_none() {
+        return Ok(Refusal::Denied);
+    }
+    let values = [target.bucket.as_str().into(), target.path.as_str().into()];
+    let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<bool>(1)?));
+    match transaction.fetch_optional(&sql::EXISTING, &values, read).await? {
+        Some((_, may_update)) if may_update != Some(true) => return Ok(Refusal::Denied),
+        Some((etag, _)) if new.if_match.as_ref().is_some_and(|wanted| *wanted != etag) => return Ok(Refusal::Changed),
+        Some(_) if !new.upsert => return Ok(Refusal::Exists),
+        None if new.if_match.as_ref().is_some_and(|wanted| !wanted.is_empty()) => return Ok(Refusal::Changed),
+        _ => {}
+    }
+    let (inside, after) = target.inside();
+    let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
+    let is_taken = transaction.fetch_optional(&sql::NAME_IS_TAKEN, &values, |_| Ok(())).await?;
+    Ok(if is_taken.is_some() { Refusal::NameTaken } else { Refusal::Busy })
+}

@@ -1,0 +1,156 @@
+//! Rows of files: what is read from the database, and what a write gives to it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::buckets::Target;
+use crate::{
+    database::{Row, Value},
+    error::Result,
+    model::FileInfo,
+    objects::ObjectAttributes,
+};
+
+/// The number of columns of a file in a statement.
+const COLUMNS: usize = 10;
+
+/// A row of `files`.
+pub(super) struct FileRow {
+    pub(super) info: FileInfo,
+    pub(super) is_inline: bool,
+}
+
+/// A row with its inline bytes.
+pub(super) struct FoundFile {
+    pub(super) row: FileRow,
+    pub(super) content: Option<Bytes>,
+    /// Whether the object is being written.
+    pub(super) has_intent: bool,
+}
+
+/// A row of `file_intents`.
+pub(super) struct Intent {
+    pub(super) etag: String,
+    pub(super) size: u64,
+    pub(super) digest: String,
+    pub(super) staged: String,
+    pub(super) base_etag: String,
+    pub(super) moved: Option<(String, String)>,
+}
+
+/// A file to write, before its bytes are known.
+#[derive(Clone)]
+pub(super) struct NewFile {
+    pub(super) target: Target,
+    pub(super) owner_id: Option<Uuid>,
+    pub(super) content_type: String,
+    pub(super) cache_control: u32,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) etag: String,
+    pub(super) upsert: bool,
+    pub(super) if_match: Option<String>,
+    /// Path and etag of the source of a move.
+    pub(super) moved: Option<(String, String)>,
+}
+
+pub(super) fn file_row(row: &Row<'_>) -> Result<FileRow> {
+    let size: i64 = row.get(2)?;
+    let cache_control: i64 = row.get(4)?;
+    let info = FileInfo {
+        bucket: row.get(0)?,
+        path: row.get(1)?,
+        size: size.unsigned_abs(),
+        content_type: row.get(3)?,
+        cache_control: u32::try_from(cache_control).unwrap_or_default(),
+        etag: row.get(5)?,
+        metadata: row.get(6)?,
+        owner_id: row.get_optional(7)?,
+        updated_at: row.get(8)?,
+    };
+    Ok(FileRow { info, is_inline: row.get(9)? })
+}
+
+pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
+    file_row(row).map(|row| row.info)
+}
+
+/// Reads a row of a list; `None` for a row to leave out.
+pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
+    Ok(row.readable(file_info))
+}
+
+pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {
+    let (content, has_intent) = (row.get_optional(COLUMNS)?, row.get(COLUMNS + 1)?);
+    Ok(FoundFile { row: file_row(row)?, content, has_intent })
+}
+
+pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
+    let size: i64 = row.get(1)?;
+    let (from, etag): (Option<String>, Option<String>) = (row.get_optional(5)?, row.get_optional(6)?);
+    Ok(Intent {
+        etag: row.get(0)?,
+        size: size.unsigned_abs(),
+        digest: row.get(2)?,
+        staged: row.get(3)?,
+        base_etag: row.get(4)?,
+        moved: from.zip(etag),
+    })
+}
+
+impl NewFile {
+    /// The values `$1` to `$17` of a write.
+    pub(super) fn values(&self, size: u64, now: Timestamp) -> Vec<Value<'static>> {
+        let (inside, after) = self.target.inside();
+        vec![
+            self.target.bucket.clone().into(),
+            self.target.path.as_str().to_owned().into(),
+            self.target.access.as_str().into(),
+            self.target.space_id.into(),
+            self.target.path.first_segment().to_owned().into(),
+            self.owner_id.into(),
+            Value::from(i64::try_from(size).unwrap_or(i64::MAX)),
+            self.content_type.clone().into(),
+            Value::from(i64::from(self.cache_control)),
+            self.etag.clone().into(),
+            serde_json::json!(self.metadata).into(),
+            now.into(),
+            self.target.folders().into(),
+            inside.into(),
+            after.into(),
+            self.upsert.into(),
+            self.if_match.clone().into(),
+        ]
+    }
+
+    pub(super) fn info(&self, size: u64, updated_at: Timestamp) -> FileInfo {
+        FileInfo {
+            bucket: self.target.bucket.clone(),
+            path: self.target.path.as_str().to_owned(),
+            size,
+            content_type: self.content_type.clone(),
+            cache_control: self.cache_control,
+            etag: self.etag.clone(),
+            metadata: self.metadata.clone(),
+            owner_id: self.owner_id,
+            updated_at,
+        }
+    }
+
+    /// What a remote store keeps beside the bytes.
+    pub(super) fn attributes(&self) -> ObjectAttributes {
+        ObjectAttributes {
+            content_type: Some(self.content_type.clone()),
+            cache_control: Some(format!("max-age={}", self.cache_control)),
+            version: Some(self.etag.clone()),
+            metadata: self.metadata.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }
+    }
+
+    /// Whether the write depends on the version that it replaces.
+    pub(super) fn is_conditional(&self) -> bool {
+        !self.upsert || self.if_match.is_some()
+    }
+}

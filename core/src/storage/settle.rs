@@ -1,0 +1,160 @@
+//! Settling: finishes or undoes what a crash left between the bytes of an object and its row.
+//!
+//! Invariant: an intent becomes the row of its file only if its bytes are the object, and if nobody has written the file
+//! since the intent. After settling a path, row and object agree.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+
+use super::{
+    core::{LOCK_TIMEOUT, StorageCore},
+    rows::{self, Intent},
+    statements as sql,
+};
+use crate::{
+    database::Transaction,
+    error::{ErrorKind, Result},
+    objects::ObjectKey,
+    storage_path::FilePath,
+};
+
+/// How long `open` waits for a writer of another process before it leaves a path to that writer.
+pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How often a client looks for the objects of files that other programs or cascades deleted.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The paths that are settled in one go.
+const PENDING: i64 = 1_000;
+
+/// How an intent ended.
+pub(super) enum Finished {
+    /// The file has the new row, of this time.
+    Yes(Timestamp),
+    /// Somebody wrote or deleted the file since the intent.
+    Overtaken,
+}
+
+impl StorageCore {
+    /// Settles every path with an intent or an entry in the outbox, except those that another writer uses. Returns how
+    /// many were settled.
+    pub(super) async fn settle_pending(&self, timeout: Duration) -> Result<u64> {
+        let mut settled = 0;
+        let read = |row: &crate::database::Row<'_>| Ok(ObjectKey { bucket: row.get(0)?, path: row.get(1)? });
+        for key in self.service.fetch(&sql::PENDING, &[PENDING.into()], read).await? {
+            match self.settle(&key, timeout).await {
+                Ok(()) => settled += 1,
+                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                Err(error) => tracing::debug!(%error, "a file stays unsettled"),
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Settles a path.
+    ///
+    /// # Errors
+    /// `Unavailable` if another writer uses it for longer than `timeout`; those of the object store.
+    pub(super) async fn settle(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
+        let guard = self.lock(key, timeout).await?;
+        let result = self.settle_locked(key).await;
+        guard.release(self).await;
+        result
+    }
+
+    /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
+    pub(super) async fn clean_up(self: &Arc<Self>, key: ObjectKey) {
+        let core = Arc::clone(self);
+        let settled = self.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await;
+        if let Err(error) = settled {
+            tracing::warn!(%error, "the object of a deleted file stays for now");
+        }
+    }
+
+    /// Settles a path. Requires its lock.
+    pub(super) async fn settle_locked(&self, key: &ObjectKey) -> Result<()> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
+            self.settle_intent(key, intent).await?;
+        }
+        if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
+            if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
+                self.objects.remove(key).await?;
+            }
+            let values = vec![key.bucket.clone().into(), key.path.clone().into()];
+            self.service.execute(&sql::DELETE_FROM_OUTBOX, values, |_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
+        // First, so that the writer of another machine that is late cannot install them any more.
+        self.objects.discard(&intent.staged).await?;
+        let object = self.objects.digest(key).await?;
+        if object.is_some_and(|object| object.is_of(intent.size, &intent.digest, &intent.etag)) {
+            self.finish_intent(key, intent, false).await?;
+            return Ok(());
+        }
+        let values = vec![key.bucket.clone().into(), key.path.clone().into(), intent.etag.into()];
+        self.service.execute(&sql::DELETE_INTENT, values, |_| Ok(())).await.map(drop)
+    }
+
+    /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
+    /// row replaces any other version.
+    pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
+        let key = key.clone();
+        let work = self
+            .service
+            .write(move |transaction| Box::pin(async move { finish(transaction, &key, &intent, is_forced).await }));
+        work.await
+    }
+
+    /// Starts the task that settles paths from time to time. It ends with the client.
+    pub(super) fn start_sweeper(self: &Arc<Self>) {
+        let core: Weak<StorageCore> = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP_INTERVAL).await;
+                let Some(core) = core.upgrade() else { return };
+                match core.settle_pending(OPEN_TIMEOUT).await {
+                    Err(error) if error.kind() == ErrorKind::Closed => return,
+                    Err(error) => tracing::debug!(%error, "no file could be settled"),
+                    Ok(_) => {}
+                }
+            }
+        });
+    }
+}
+
+async fn finish(
+    transaction: &mut Transaction<'_>,
+    key: &ObjectKey,
+    intent: &Intent,
+    is_forced: bool,
+) -> Result<Finished> {
+    let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
+    let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
+    let folders: Vec<String> =
+        FilePath::parse(&key.path).map(|path| path.folders().map(str::to_owned).collect()).unwrap_or_default();
+    transaction.lock_path(&key.bucket, &folders, &key.path).await?;
+    let mut values = version.to_vec();
+    values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
+    let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
+    transaction.execute(&sql::DELETE_INTENT, &version).await?;
+    let Some(updated_at) = updated_at else {
+        // The object is of no row: the newer version is inline, or the file was deleted.
+        transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
+        return Ok(Finished::Overtaken);
+    };
+    transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
+    transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
+    if let Some((source, etag)) = &intent.moved {
+        let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
+        transaction.execute(&sql::DELETE, &source).await?;
+    }
+    Ok(Finished::Yes(updated_at))
+}

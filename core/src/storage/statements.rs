@@ -1,0 +1,257 @@
+//! The SQL of files; see `database/statement.rs` for the templates.
+//!
+//! The values `$1` to `$17` of a write are those of `NewFile::values`. An INSERT selects its values from a subquery with the
+//! alias `files`, so that the policy can read the new row.
+
+use crate::database::Statement;
+
+/// The columns of a file, in the order in which `rows::file_row` reads them.
+macro_rules! columns {
+    () => {
+        "files.bucket, files.path, files.size, files.content_type, files.cache_control, files.etag, files.metadata,
+         files.owner_id, files.updated_at, files.is_inline"
+    };
+}
+
+/// The new row, as a subquery.
+macro_rules! new_row {
+    () => {
+        "(SELECT $1 AS bucket, $2 AS path, $3 AS access, $4 AS space_id, $5 AS first_segment, $6 AS owner_id, $7 AS size,
+          $8 AS content_type, $9 AS cache_control, $10 AS etag, $11 AS metadata, $12 AS updated_at) AS files"
+    };
+}
+
+/// The condition that no file has the path of a folder of the new file, and none is inside its path.
+macro_rules! name_is_free {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM townsquare.files AS above WHERE above.bucket = $1 AND above.path {any $13})
+         AND NOT EXISTS (SELECT 1 FROM townsquare.files AS inside
+            WHERE inside.bucket = $1 AND inside.path >= $14 AND inside.path < $15)
+         AND NOT EXISTS (SELECT 1 FROM townsquare.file_intents AS above WHERE above.bucket = $1 AND above.path {any $13})
+         AND NOT EXISTS (SELECT 1 FROM townsquare.file_intents AS inside
+            WHERE inside.bucket = $1 AND inside.path >= $14 AND inside.path < $15)"
+    };
+}
+
+/// The condition that a file exists if `if_match` names its version.
+macro_rules! exists_if_matched {
+    () => {
+        "($17 IS NULL OR $17 = '' OR EXISTS (SELECT 1 FROM townsquare.files AS old WHERE old.bucket = $1 AND old.path = $2))"
+    };
+}
+
+/// Writes the row of an inline file. An inline row that replaces an object's keeps the digest until the next write, so that
+/// the writer learns of the object.
+pub(super) static PUT_INLINE: Statement = Statement::new(concat!(
+    "INSERT INTO townsquare.files AS files (bucket, path, access, space_id, first_segment, owner_id, size, content_type,
+        cache_control, etag, metadata, updated_at, is_inline)
+     SELECT files.bucket, files.path, files.access, files.space_id, files.first_segment, files.owner_id, files.size,
+        files.content_type, files.cache_control, files.etag, files.metadata, files.updated_at, TRUE
+     FROM ",
+    new_row!(),
+    " WHERE {files.insert} AND ",
+    name_is_free!(),
+    " AND ",
+    exists_if_matched!(),
+    " ON CONFLICT (bucket, path) DO UPDATE SET owner_id = excluded.owner_id, size = excluded.size,
+        content_type = excluded.content_type, cache_control = excluded.cache_control, etag = excluded.etag,
+        metadata = excluded.metadata, updated_at = {files.monotonic_updated_at excluded.updated_at},
+        digest = CASE WHEN files.is_inline THEN NULL ELSE files.digest END, is_inline = TRUE
+     WHERE {files.update} AND $16 AND ($17 IS NULL OR files.etag = $17)
+     RETURNING updated_at, digest IS NOT NULL"
+));
+
+pub(super) static PUT_CONTENT: Statement = Statement::new(
+    "INSERT INTO townsquare.file_contents (bucket, path, content) VALUES ($1, $2, $3)
+     ON CONFLICT (bucket, path) DO UPDATE SET content = excluded.content",
+);
+
+/// Begins to write an object: `$18` digest, `$19` staged bytes, `$20` and `$21` path and etag of the source of a move.
+pub(super) static PUT_INTENT: Statement = Statement::new(concat!(
+    "INSERT INTO townsquare.file_intents (bucket, path, access, space_id, first_segment, owner_id, size, content_type,
+        cache_control, etag, metadata, created_at, digest, staged, moved_from, moved_etag, base_etag)
+     SELECT files.bucket, files.path, files.access, files.space_id, files.first_segment, files.owner_id, files.size,
+        files.content_type, files.cache_control, files.etag, files.metadata, files.updated_at, $18, $19, $20, $21,
+        COALESCE((SELECT old.etag FROM townsquare.files AS old WHERE old.bucket = $1 AND old.path = $2), '')
+     FROM ",
+    new_row!(),
+    " WHERE {files.insert} AND ",
+    name_is_free!(),
+    " AND ",
+    exists_if_matched!(),
+    " AND (NOT EXISTS (SELECT 1 FROM townsquare.files AS old WHERE old.bucket = $1 AND old.path = $2)
+        OR EXISTS (SELECT 1 FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2
+            AND {files.update} AND $16 AND ($17 IS NULL OR files.etag = $17)))
+     ON CONFLICT (bucket, path) DO NOTHING
+     RETURNING base_etag"
+));
+
+/// Whether the caller may write a file with this access, space, first segment and owner.
+pub(super) static CHECK_WRITE: Statement = Statement::new(
+    "SELECT 1 FROM (SELECT $1 AS access, $2 AS space_id, $3 AS first_segment, $4 AS owner_id) AS files
+     WHERE {files.insert}",
+);
+
+/// The version of a file, and whether the caller may change it.
+pub(super) static EXISTING: Statement = Statement::new(
+    "SELECT files.etag, {files.update} FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2",
+);
+
+/// Whether a file has the path of a folder (`$2`), or lies inside the path (from `$3` to before `$4`).
+pub(super) static NAME_IS_TAKEN: Statement = Statement::new(
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM townsquare.files AS above WHERE above.bucket = $1 AND above.path {any $2})
+        OR EXISTS (SELECT 1 FROM townsquare.files AS inside
+            WHERE inside.bucket = $1 AND inside.path >= $3 AND inside.path < $4)
+        OR EXISTS (SELECT 1 FROM townsquare.file_intents AS above WHERE above.bucket = $1 AND above.path {any $2})
+        OR EXISTS (SELECT 1 FROM townsquare.file_intents AS inside
+            WHERE inside.bucket = $1 AND inside.path >= $3 AND inside.path < $4)",
+);
+
+/// Makes an intent the row of its file: `$3` its etag, `$4` the version before, `$5` whether any other version may be replaced.
+pub(super) static FINISH_INTENT: Statement = Statement::new(
+    "INSERT INTO townsquare.files AS files (bucket, path, access, space_id, first_segment, owner_id, size, content_type,
+        cache_control, etag, metadata, updated_at, digest, is_inline)
+     SELECT intent.bucket, intent.path, intent.access, intent.space_id, intent.first_segment,
+        (SELECT users.id FROM users WHERE users.id = intent.owner_id), intent.size, intent.content_type,
+        intent.cache_control, intent.etag, intent.metadata, intent.created_at, intent.digest, FALSE
+     FROM townsquare.file_intents AS intent
+     WHERE intent.bucket = $1 AND intent.path = $2 AND intent.etag = $3 AND ($5 OR $4 = ''
+        OR EXISTS (SELECT 1 FROM townsquare.files AS old WHERE old.bucket = $1 AND old.path = $2 AND old.etag = $4))
+     ON CONFLICT (bucket, path) DO UPDATE SET owner_id = excluded.owner_id, size = excluded.size,
+        content_type = excluded.content_type, cache_control = excluded.cache_control, etag = excluded.etag,
+        metadata = excluded.metadata, updated_at = {files.monotonic_updated_at excluded.updated_at},
+        digest = excluded.digest, is_inline = FALSE
+     WHERE $5 OR files.etag = $4
+     RETURNING updated_at",
+);
+
+pub(super) static DELETE_CONTENT: Statement =
+    Statement::new("DELETE FROM townsquare.file_contents WHERE bucket = $1 AND path = $2");
+
+/// Deletes the intent with the etag `$3`.
+pub(super) static DELETE_INTENT: Statement =
+    Statement::new("DELETE FROM townsquare.file_intents WHERE bucket = $1 AND path = $2 AND etag = $3");
+
+pub(super) static FIND_INTENT: Statement = Statement::new(
+    "SELECT etag, size, digest, staged, base_etag, moved_from, moved_etag FROM townsquare.file_intents
+     WHERE bucket = $1 AND path = $2",
+);
+
+pub(super) static ADD_TO_OUTBOX: Statement = Statement::new(
+    "INSERT INTO townsquare.file_outbox (bucket, path) VALUES ($1, $2) ON CONFLICT (bucket, path) DO NOTHING",
+);
+
+pub(super) static FIND_IN_OUTBOX: Statement =
+    Statement::new("SELECT 1 FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
+
+pub(super) static DELETE_FROM_OUTBOX: Statement =
+    Statement::new("DELETE FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
+
+/// The paths of intents and of the outbox.
+pub(super) static PENDING: Statement = Statement::new(
+    "SELECT bucket, path FROM townsquare.file_intents UNION SELECT bucket, path FROM townsquare.file_outbox
+     ORDER BY bucket, path LIMIT $1",
+);
+
+/// A file, its inline bytes, and whether its object is being written.
+pub(super) static GET: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    ", contents.content, CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+        WHERE intent.bucket = files.bucket AND intent.path = files.path) END
+     FROM townsquare.files AS files LEFT JOIN townsquare.file_contents AS contents
+        ON contents.bucket = files.bucket AND contents.path = files.path
+     WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
+));
+
+pub(super) static STAT: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
+));
+
+/// The version of a file, and whether its object is being written.
+pub(super) static VERSION: Statement = Statement::new(
+    "SELECT files.etag, EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+        WHERE intent.bucket = files.bucket AND intent.path = files.path)
+     FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.select}",
+);
+
+/// The files from `$2` to before `$3`.
+pub(super) static LIST_FROM: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path >= $2 AND files.path < $3 AND {files.select} ORDER BY files.path LIMIT $4"
+));
+
+/// The files after `$2` to before `$3`.
+pub(super) static LIST_AFTER: Statement = Statement::new(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path > $2 AND files.path < $3 AND {files.select} ORDER BY files.path LIMIT $4"
+));
+
+pub(super) static COUNT: Statement = Statement::new("SELECT count(*) FROM townsquare.files AS files");
+
+/// The object files of a bucket after `$2`, with their sizes.
+pub(super) static LIST_OBJECTS: Statement = Statement::new(
+    "SELECT files.path, files.size, files.etag FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path > $2 AND NOT files.is_inline ORDER BY files.path LIMIT $3",
+);
+
+/// Deletes a file if `$3` is NULL or its version.
+pub(super) static DELETE: Statement = Statement::new(
+    "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2
+        AND ($3 IS NULL OR files.etag = $3) AND {files.delete}
+     RETURNING is_inline",
+);
+
+/// Whether the caller may delete this version of a file.
+pub(super) static CHECK_DELETE: Statement = Statement::new(
+    "SELECT 1 FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND {files.delete}",
+);
+
+/// Deletes a file that a write replaces.
+pub(super) static DELETE_REPLACED: Statement = Statement::new(
+    "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.update}
+     RETURNING is_inline",
+);
+
+/// Moves the version `$3` of an inline file to the path `$4`.
+pub(super) static MOVE_INLINE: Statement = Statement::new(concat!(
+    "UPDATE townsquare.files AS files SET path = $4, space_id = $5, first_segment = $6, etag = $7,
+        updated_at = {files.monotonic_updated_at $8}
+     WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND files.is_inline AND {files.delete}
+     RETURNING bucket, path, size, content_type, cache_control, etag, metadata, owner_id, updated_at, is_inline"
+));
+
+/// Whether an object belongs to a row or to an intent.
+pub(super) static OBJECT_IS_USED: Statement = Statement::new(
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM townsquare.files AS files
+            WHERE files.bucket = $1 AND files.path = $2 AND NOT files.is_inline)
+        OR EXISTS (SELECT 1 FROM townsquare.file_intents AS intent WHERE intent.bucket = $1 AND intent.path = $2)",
+);
+
+/// Deletes contents without a row, which only a program without foreign keys can leave.
+pub(super) static DELETE_STRAY_CONTENTS: Statement = Statement::new(
+    "DELETE FROM townsquare.file_contents AS contents WHERE NOT EXISTS (SELECT 1 FROM townsquare.files AS files
+        WHERE files.bucket = contents.bucket AND files.path = contents.path)",
+);
+
+pub(super) static DECLARE_BUCKET: Statement =
+    Statement::new("INSERT INTO townsquare.buckets (name, access) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING");
+
+pub(super) static FIND_BUCKET: Statement = Statement::new("SELECT access FROM townsquare.buckets WHERE name = $1");
+
+/// Takes the lease `$1` for the holder `$2` until `$3`, if it is free at `$4`.
+pub(super) static TAKE_LEASE: Statement = Statement::new(
+    "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
+     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
+     WHERE leases.held_until <= $4 RETURNING token",
+);
+
+pub(super) static END_LEASE: Statement =
+    Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");

@@ -1,0 +1,124 @@
+//! A file that is being written.
+//!
+//! Invariant: the file changes in `finish` and not before. Dropping a writer leaves nothing.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Storage, buckets::Target, rows::NewFile};
+use crate::{
+    error::{Error, Operation, Result, operation},
+    model::{FileInfo, UploadOptions},
+    objects::Stage,
+};
+
+/// A file that is being written: the result of [`Storage::writer`](super::Storage::writer). Dropping it discards what was
+/// written.
+pub struct FileWriter {
+    storage: Storage,
+    target: Target,
+    options: UploadOptions,
+    size: u64,
+    body: Body,
+}
+
+/// The bytes so far.
+enum Body {
+    /// In memory, while they may become an inline file, or until they are verified.
+    Buffer(BytesMut),
+    /// On their way to the object store.
+    Stage(Box<(NewFile, Stage)>),
+    /// A write failed.
+    Failed(Error),
+}
+
+impl FileWriter {
+    pub(super) fn new(storage: Storage, target: Target, options: UploadOptions) -> FileWriter {
+        FileWriter { storage, target, options, size: 0, body: Body::Buffer(BytesMut::new()) }
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full. After an error, `finish` fails too.
+    pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<()> {
+        operation(Operation::OpenWriter, self.append(data.into())).await
+    }
+
+    /// Does what [`write`](FileWriter::write) does, without an operation.
+    pub(super) async fn append(&mut self, data: Bytes) -> Result<()> {
+        let appended = self.try_append(data).await;
+        if let Err(error) = &appended {
+            self.body = Body::Failed(error.clone());
+        }
+        appended
+    }
+
+    async fn try_append(&mut self, data: Bytes) -> Result<()> {
+        let core = &self.storage.core;
+        let size = self.size + data.len() as u64;
+        core.check_size(size)?;
+        match &mut self.body {
+            Body::Buffer(buffer) if self.options.verify || core.is_inline(size) => buffer.extend_from_slice(&data),
+            Body::Buffer(buffer) => {
+                let buffer = std::mem::take(buffer).freeze();
+                let head = if buffer.is_empty() { &data } else { &buffer };
+                let new = self.storage.new_file(self.target.clone(), &self.options, head);
+                let mut stage = core.objects.stage(new.attributes());
+                if !buffer.is_empty() {
+                    stage.write(buffer).await?;
+                }
+                stage.write(data).await?;
+                self.body = Body::Stage(Box::new((new, stage)));
+            }
+            Body::Stage(staging) => staging.1.write(data).await?,
+            Body::Failed(error) => return Err(error.clone()),
+        }
+        self.size = size;
+        Ok(())
+    }
+
+    /// Makes the written bytes the file, durably, and returns what is known about it.
+    ///
+    /// # Errors
+    /// As [`Storage::upload`](super::Storage::upload).
+    pub async fn finish(self) -> Result<FileInfo> {
+        operation(Operation::OpenWriter, self.complete()).await
+    }
+
+    /// Does what [`finish`](FileWriter::finish) does, without an operation.
+    pub(super) async fn complete(self) -> Result<FileInfo> {
+        match self.body {
+            Body::Buffer(buffer) => self.storage.put_bytes(self.target, &self.options, buffer.freeze()).await,
+            Body::Stage(staging) => {
+                let (new, stage) = *staging;
+                self.storage.put_object(new, stage.finish().await?).await
+            }
+            Body::Failed(error) => Err(error),
+        }
+    }
+
+    /// Discards what was written.
+    pub async fn abort(self) {
+        drop(self);
+    }
+
+    /// The error of an upload whose source cannot be read.
+    pub(crate) fn source_failed(&self, error: std::io::Error) -> Error {
+        source_failed(error).with_operation(Operation::OpenWriter)
+    }
+}
+
+/// The error of an upload whose source cannot be read.
+pub(super) fn source_failed(error: std::io::Error) -> Error {
+    Error::file(400, format!("the source cannot be read: {error}"))
+}
+
+impl fmt::Debug for FileWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("FileWriter");
+        out.field("bucket", &self.target.bucket).field("path", &self.target.path.as_str()).field("size", &self.size);
+        out.finish_non_exhaustive()
+    }
+}
