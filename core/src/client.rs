@@ -27,7 +27,7 @@ use crate::{
     objects::ObjectsLocation,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::{Storage, StorageCore, StorageOptions},
+    storage::{BearerResolver, Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -160,11 +160,12 @@ impl Client {
     fn with_auth(core: Arc<ClientCore>, auth: Auth, is_derived: bool) -> Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
+        let bearer = bearer_resolver(&core.accounts);
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            storage: Storage::new(scope, Arc::clone(&core.storage)),
+            storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -307,8 +308,12 @@ impl Client {
 
     /// Writes a consistent copy of the SQLite database to the file `target`. Other calls may write meanwhile.
     ///
+    /// Small files are in the database. The large ones are copied to the folder `<target>.files`, at `BUCKET/PATH`; their rows
+    /// in the copy describe the bytes there. If the files are in a remote object store (`s3://…`), they stay there and the
+    /// copy has their rows only.
+    ///
     /// # Errors
-    /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own tools for backups.
+    /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -319,16 +324,28 @@ impl Client {
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<()> {
         operation(Operation::Backup, async {
             self.0.auth.principal().check_open()?;
-            self.0.core.database.backup(target.as_ref()).await
+            self.back_up(target.as_ref()).await
         })
         .await
     }
 
-    /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`. Blocks the thread.
+    #[cfg(feature = "sqlite")]
+    async fn back_up(&self, target: &Path) -> Result<()> {
+        let copy = self.0.core.database.backup(target).await?;
+        self.as_service().storage().back_up(copy, target).await
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    async fn back_up(&self, _target: &Path) -> Result<()> {
+        Err(Error::invalid_input("A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)"))
+    }
+
+    /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks
+    /// the thread.
     ///
     /// # Errors
-    /// `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, and if `data_dir`
-    /// already contains a database.
+    /// `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, if a file's bytes are
+    /// missing or damaged, and if `data_dir` already contains a database or files. Nothing is installed then.
     ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};
@@ -339,8 +356,12 @@ impl Client {
     /// ```
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        crate::database::restore(source.as_ref(), data_dir.as_ref())
-            .map_err(|error| error.with_operation(Operation::Restore))
+        let restore = || {
+            let restore = crate::database::prepare_restore(source.as_ref(), data_dir.as_ref())?;
+            crate::storage::restore_files(&restore, source.as_ref(), data_dir.as_ref())?;
+            restore.install()
+        };
+        restore().map_err(|error| error.with_operation(Operation::Restore))
     }
 
     /// The runtime for background work. For the Python and C bindings.
@@ -427,6 +448,15 @@ impl Drop for Client {
             let _leaked = ManuallyDrop::new(Arc::clone(&self.0));
         }
     }
+}
+
+/// Finds the principals of the access tokens in HTTP requests.
+fn bearer_resolver(accounts: &Arc<Accounts>) -> BearerResolver {
+    let accounts = Arc::clone(accounts);
+    BearerResolver::new(move |access_token| {
+        let accounts = Arc::clone(&accounts);
+        async move { Ok(Auth::as_user(accounts, &access_token).await?.principal().clone()) }
+    })
 }
 
 impl CallerServices {

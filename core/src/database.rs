@@ -16,12 +16,14 @@ mod statement;
 mod transaction;
 mod value;
 
-use std::{path::Path, sync::Arc};
+#[cfg(feature = "sqlite")]
+use std::path::Path;
+use std::sync::Arc;
 
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{refuse_forked_child, restore};
+pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
@@ -99,14 +101,14 @@ impl Database {
         self.scope(CurrentPrincipal::new(Principal::Service))
     }
 
-    /// Copies a SQLite database to the file `target`. Reads and writes continue meanwhile.
+    /// Copies a SQLite database into a file beside `target`, which [`BackupCopy::install`] gives that name. Reads and writes
+    /// continue meanwhile.
     ///
     /// # Errors
     /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own backup tools.
-    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "only SQLite reads `target`"))]
-    pub(crate) async fn backup(&self, target: &Path) -> Result<()> {
+    #[cfg(feature = "sqlite")]
+    pub(crate) async fn backup(&self, target: &Path) -> Result<BackupCopy> {
         match &self.engine {
-            #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.backup(target).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => Err(Error::invalid_input(
@@ -131,6 +133,17 @@ impl Scope {
     /// The caller that policies see.
     pub(crate) fn caller(&self) -> Caller {
         self.principal.principal().caller()
+    }
+
+    /// The same database as another principal sees it.
+    pub(crate) fn for_principal(&self, principal: CurrentPrincipal) -> Scope {
+        self.database.scope(principal)
+    }
+
+    /// # Errors
+    /// `Closed` if the handle of the scope is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.principal.check_open()
     }
 
     /// Runs a statement that changes nothing and returns its rows.

@@ -1,8 +1,12 @@
-//! The discovery endpoint as an axum router (feature `http`).
+//! The discovery endpoint and the files as axum routers (feature `http`).
 //!
 //! Invariant: this module only converts requests and responses;
-//! [`Discovery::handle`](crate::discovery::Discovery::handle) decides the answer.
+//! [`Discovery::handle`](crate::discovery::Discovery::handle) and
+//! [`Storage::handle_file`](crate::storage::Storage::handle_file) decide the answers.
 
+mod files;
+
+pub use self::files::{FILES_PATH, files_router};
 use axum::{
     Router,
     body::Body,

@@ -3,6 +3,8 @@
 //! Invariant: every statement names the policy that it runs under. A file that the caller may not see is treated as
 //! missing. A download gives one version of the file, whole.
 
+#[cfg(feature = "sqlite")]
+mod backup;
 mod buckets;
 mod checks;
 mod copy;
@@ -15,6 +17,7 @@ mod read;
 mod reader;
 mod rows;
 mod settle;
+mod signed_url;
 mod statements;
 mod writer;
 
@@ -32,7 +35,10 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
+pub(crate) use self::handler::BearerResolver;
 use self::{
     host_file::{SourceFile, TargetFile},
     put::Refusal,
@@ -47,8 +53,8 @@ pub use self::{
     writer::FileWriter,
 };
 use crate::{
-    database::Scope,
-    error::{Error, Operation, Result, operation},
+    database::{CurrentPrincipal, Scope},
+    error::{Error, Operation, Result, WithOperation as _, operation},
     policy::Caller,
 };
 pub use crate::{
@@ -62,14 +68,21 @@ pub use crate::{
 pub struct Storage {
     scope: Scope,
     core: Arc<StorageCore>,
+    /// Finds whom a request of `handle_file` acts for.
+    bearer: BearerResolver,
 }
 
 /// The bytes that `upload_reader` reads at a time.
 const CHUNK: usize = 256 * 1_024;
 
 impl Storage {
-    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>) -> Storage {
-        Storage { scope, core }
+    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, bearer: BearerResolver) -> Storage {
+        Storage { scope, core, bearer }
+    }
+
+    /// The same storage for another principal.
+    fn for_principal(&self, principal: CurrentPrincipal) -> Storage {
+        Storage { scope: self.scope.for_principal(principal), ..self.clone() }
     }
 
     /// Stores a file (SPEC 4.4): the bytes are durable when the call returns.
@@ -440,8 +453,7 @@ impl Storage {
         method: UrlMethod,
         expires_in: Duration,
     ) -> Result<String> {
-        let _ = (bucket, path, method, expires_in);
-        todo!()
+        operation(Operation::SignUrl, self.sign_url(bucket, path, method, expires_in)).await
     }
 
     /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
@@ -456,7 +468,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn rotate_url_key(&self) -> Result<()> {
-        todo!()
+        operation(Operation::RotateUrlKey, self.replace_url_key()).await
     }
 
     /// Answers an HTTP request for `/BUCKET/PATH`: GET, HEAD, PUT and DELETE. `target` is the request target; the header
@@ -479,8 +491,8 @@ impl Storage {
         headers: &[(String, String)],
         body: impl Into<RequestBody>,
     ) -> Result<FileResponse> {
-        let _ = (method, target, headers, body.into());
-        todo!()
+        self.scope.check_open().with_operation(Operation::HandleFile)?;
+        Ok(self.respond(method, target, headers, body.into()).await)
     }
 
     /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8). Returns the number of

@@ -8,5 +8,6 @@ mod client;
 mod discovery;
 mod model;
 mod python;
+mod storage;
 mod tables;
 mod tidy;

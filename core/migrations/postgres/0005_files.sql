@@ -92,11 +92,16 @@ SET search_path = pg_catalog, pg_temp AS $$
     SELECT hashtextextended(p_bucket || '/' || p_path, 8391166530414211)
 $$;
 
--- The trigger functions act for the service, whoever deletes the row: townsquare.caller = '' (see townsquare.is_service).
+-- The trigger functions act for the service, whoever deletes the row: they set townsquare.caller to '' (see
+-- townsquare.is_service) until they return.
 CREATE FUNCTION townsquare.file_left_store() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET townsquare.caller = '' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
 BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
     INSERT INTO townsquare.file_outbox (bucket, path) VALUES (OLD.bucket, OLD.path) ON CONFLICT DO NOTHING;
+    PERFORM set_config('townsquare.caller', caller, true);
     RETURN NULL;
 END
 $$;
@@ -118,16 +123,19 @@ CREATE TRIGGER townsquare_lock_space_files BEFORE DELETE ON public.spaces
 
 -- '0' is the character after '/'.
 CREATE FUNCTION townsquare.delete_space_files() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET townsquare.caller = '' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
     space TEXT := OLD.id::text;
 BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
     WITH dropped AS (
         DELETE FROM townsquare.file_intents WHERE bucket = 'spaces' AND first_segment = space RETURNING bucket, path
     )
     INSERT INTO townsquare.file_outbox (bucket, path) SELECT bucket, path FROM dropped ON CONFLICT DO NOTHING;
     DELETE FROM townsquare.files WHERE bucket = 'spaces' AND path = space;
     DELETE FROM townsquare.files WHERE bucket = 'spaces' AND path >= space || '/' AND path < space || '0';
+    PERFORM set_config('townsquare.caller', caller, true);
     RETURN NULL;
 END
 $$;
@@ -136,13 +144,15 @@ CREATE TRIGGER townsquare_space_files AFTER DELETE ON public.spaces
 
 -- BEFORE, because the identity keys are deleted with the user.
 CREATE FUNCTION townsquare.delete_user_files() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET townsquare.caller = '' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
     own TEXT[] := (SELECT array_agg(segment) FROM (SELECT OLD.id::text UNION ALL
         SELECT public_key FROM townsquare.identities WHERE user_id = OLD.id) AS segments (segment));
     private_bucket TEXT;
     segment TEXT;
 BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
     FOR private_bucket, segment IN
         SELECT name, keys.key FROM townsquare.buckets, unnest(own) AS keys (key) WHERE access = 'private' ORDER BY 1, 2
     LOOP
@@ -156,6 +166,7 @@ BEGIN
         DELETE FROM townsquare.files
             WHERE bucket = private_bucket AND path >= segment || '/' AND path < segment || '0';
     END LOOP;
+    PERFORM set_config('townsquare.caller', caller, true);
     RETURN OLD;
 END
 $$;

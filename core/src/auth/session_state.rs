@@ -195,7 +195,7 @@ impl SessionState {
         principal.check_expiry(self.accounts.clock().now())?;
         match &*principal {
             Principal::User(credential) => Ok(credential.clone()),
-            Principal::Anonymous | Principal::Service => Err(not_signed_in()),
+            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => Err(not_signed_in()),
         }
     }
 

@@ -161,7 +161,7 @@ impl Postgres {
         // session, too.
         let begin = match principal {
             Principal::User(_) => "BEGIN; SELECT townsquare.admitted()",
-            Principal::Anonymous | Principal::Service => "BEGIN",
+            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => "BEGIN",
         };
         let mut connection = self.pool.acquire(principal).await?;
         match execute_batch(&mut connection, begin).await {

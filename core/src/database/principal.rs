@@ -2,7 +2,7 @@
 //!
 //! Invariant: a user's statement runs only while the user's session exists. The engine looks the session up by the hash
 //! of its access token in the statement's own transaction, so a session that any handle or process ends stops the next
-//! call.
+//! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same.
 
 use std::sync::{
     Arc,
@@ -25,6 +25,8 @@ use crate::{
 pub(crate) enum Principal {
     Anonymous,
     User(Credential),
+    /// A user without a session, for whom the library itself vouches: the signer of a signed URL.
+    Vouched(Uuid),
     /// Trusted code, not subject to policies.
     Service,
 }
@@ -65,6 +67,7 @@ impl Principal {
         match self {
             Principal::Anonymous => Caller::Anonymous,
             Principal::User(credential) => Caller::User(credential.user_id),
+            Principal::Vouched(user_id) => Caller::User(*user_id),
             Principal::Service => Caller::Service,
         }
     }
@@ -76,7 +79,7 @@ impl Principal {
     pub(crate) fn check_expiry(&self, now: Timestamp) -> Result<()> {
         match self {
             Principal::User(credential) if credential.expires_at <= now => Err(session_expired()),
-            Principal::Anonymous | Principal::User(_) | Principal::Service => Ok(()),
+            Principal::Anonymous | Principal::User(_) | Principal::Vouched(_) | Principal::Service => Ok(()),
         }
     }
 }

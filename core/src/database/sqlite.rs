@@ -25,7 +25,10 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-pub(crate) use self::{backup::restore, fork_guard::refuse_forked_child};
+pub(crate) use self::{
+    backup::{BackupCopy, BackupObject, Restore, prepare_restore},
+    fork_guard::refuse_forked_child,
+};
 use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
 use super::{
     options::OpenOptions,
@@ -107,7 +110,7 @@ impl Sqlite {
         receiver.await.unwrap_or_else(|_| Err(Error::closed()))
     }
 
-    pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<()> {
+    pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<BackupCopy> {
         self.refuse_inherited()?;
         let (this, target) = (Arc::clone(self), target.to_owned());
         let copy = move || {

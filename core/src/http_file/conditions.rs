@@ -97,7 +97,7 @@ impl Conditions {
     fn precondition_fails(&self, stored: Option<Stored<'_>>) -> bool {
         match (&self.if_match, self.if_unmodified_since) {
             (Some(tags), _) => !stored.is_some_and(|stored| tags.strongly_match(stored.etag)),
-            (None, Some(since)) => !stored.is_some_and(|stored| stored.updated_at.as_second() <= since),
+            (None, Some(since)) => stored.is_none_or(|stored| stored.updated_at.as_second() > since),
             (None, None) => false,
         }
     }

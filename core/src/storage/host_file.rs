@@ -87,7 +87,7 @@ impl TargetFile {
             }
             fs::rename(&self.temporary, &self.target)?;
             let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all())
+            sync_folder(folder.unwrap_or(Path::new(".")))
         };
         pool.run(install).await?.map_err(target_failed)
     }
@@ -120,6 +120,36 @@ pub(super) async fn create_export_folder(pool: &BlockingPool, path: &Path) -> Re
 /// Creates a folder and those that contain it.
 pub(super) async fn create_folders(pool: &BlockingPool, path: PathBuf) -> Result<()> {
     pool.run(move || create_private_folder(&path)).await?.map_err(target_failed)
+}
+
+/// Copies a file for its owner only, creates the folders above it, and returns the BLAKE3 digest in hex. Blocks the thread.
+#[cfg(feature = "sqlite")]
+pub(super) fn copy_private(source: &Path, target: &Path) -> io::Result<String> {
+    if let Some(folder) = target.parent() {
+        create_private_folder(folder)?;
+    }
+    let (mut source, mut target_file) = (File::open(source)?, create_private(target)?);
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match source.read(&mut chunk)? {
+            0 => break,
+            length => {
+                hasher.update(&chunk[..length]);
+                target_file.write_all(&chunk[..length])?;
+            }
+        }
+    }
+    target_file.sync_all()?;
+    if let Some(folder) = target.parent() {
+        sync_folder(folder)?;
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Flushes a folder to disk, so that a rename in it survives a power loss.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all())
 }
 
 fn create_private_folder(path: &Path) -> io::Result<()> {

@@ -154,7 +154,7 @@ async fn finish(
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
-        transaction.execute(&sql::DELETE, &source).await?;
+        transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
     Ok(Finished::Yes(updated_at))
 }

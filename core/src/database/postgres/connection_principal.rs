@@ -27,7 +27,7 @@ pub(super) enum ConnectionPrincipal {
 impl ConnectionPrincipal {
     pub(super) fn is(&self, principal: &Principal) -> bool {
         match (self, principal) {
-            (ConnectionPrincipal::Service, Principal::Service)
+            (ConnectionPrincipal::Service, Principal::Service | Principal::Vouched(_))
             | (ConnectionPrincipal::Anonymous, Principal::Anonymous) => true,
             (ConnectionPrincipal::User(hash), Principal::User(credential)) => *hash == credential.access_hash,
             _ => false,
@@ -38,7 +38,7 @@ impl ConnectionPrincipal {
 impl From<&Principal> for ConnectionPrincipal {
     fn from(principal: &Principal) -> ConnectionPrincipal {
         match principal {
-            Principal::Service => ConnectionPrincipal::Service,
+            Principal::Service | Principal::Vouched(_) => ConnectionPrincipal::Service,
             Principal::Anonymous => ConnectionPrincipal::Anonymous,
             Principal::User(credential) => ConnectionPrincipal::User(credential.access_hash.clone()),
         }
@@ -53,11 +53,12 @@ pub(super) async fn set(
 ) -> Result<ConnectionPrincipal> {
     let role = match (principal, role_mode) {
         (_, RoleMode::LoginOnly) => String::new(),
-        (Principal::Service, RoleMode::Restricted) => "RESET ROLE; ".to_owned(),
+        (Principal::Service | Principal::Vouched(_), RoleMode::Restricted) => "RESET ROLE; ".to_owned(),
         (_, RoleMode::Restricted) => format!("SET ROLE {RESTRICTED_ROLE}; "),
     };
     let (caller, session) = match principal {
-        Principal::Service => (String::new(), ""),
+        // No session proves a vouched user to the database. Each statement binds the user, and its policies hold for them.
+        Principal::Service | Principal::Vouched(_) => (String::new(), ""),
         Principal::Anonymous => ("anonymous".to_owned(), ""),
         Principal::User(Credential { user_id, access_hash, .. }) => {
             (user_id.hyphenated().to_string(), access_hash.as_str())

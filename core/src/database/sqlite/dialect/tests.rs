@@ -147,7 +147,7 @@ fn id(number: usize) -> String {
 
 #[test]
 fn a_policy_allows_the_same_rows_as_sql_and_in_memory() {
-    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key };
+    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key, linked: SqliteDialect::linked };
     // The last user owns nothing; the anonymous caller is NULL.
     let callers = (0..=USERS).map(|user| Some(id(user))).chain([None]);
     let callers: Vec<_> = callers.collect();

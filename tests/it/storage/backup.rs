@@ -1,0 +1,122 @@
+//! `backup` and `restore` take files along (DESIGN 7), on SQLite.
+
+use std::fs;
+
+use townsquare::{Client, Config, ErrorKind, blocking::wait};
+use townsquare_tests::test_database::Engine;
+
+use super::town::{Store, Town, bytes, paths};
+
+/// Each file of a backup: bucket, path, size.
+const FILES: [(&str, &str, usize); 4] = [
+    ("assets", "images/a", 100_000),
+    ("assets", "small", 10),
+    ("private", "x/homebase", 70_000),
+    ("spaces", "s/tabs/a b", 0),
+];
+
+fn filled(store: Store) -> Town {
+    let town = Town::on(Engine::Sqlite, store).expect("SQLite is always there");
+    for (bucket, path, size) in FILES {
+        town.put(bucket, path, bytes(size, 1));
+    }
+    town
+}
+
+#[test]
+fn a_restored_backup_has_the_files_of_the_backup() {
+    for store in [Store::Folder(0), Store::Folder(65_536), Store::Memory(0)] {
+        let town = filled(store);
+        let (backup, data_dir) = (town.folder.path().join("backup.db"), town.folder.path().join("restored"));
+        wait(town.db.client.backup(&backup)).expect("a backup");
+        for (bucket, path, _) in FILES {
+            town.put(bucket, path, "changed after the backup");
+        }
+        Client::restore(&backup, &data_dir).expect("restored");
+        let client = wait(Client::open(Config::new().data_dir(&data_dir).catalog_api_key(""))).expect("opened");
+        let service = client.as_service();
+        for (bucket, path, size) in FILES {
+            assert!(wait(service.storage().download(bucket, path)).expect("restored") == bytes(size, 1), "{path}");
+        }
+        let report = wait(service.storage().repair()).expect("repaired");
+        assert_eq!((report.orphans_removed, report.rows_removed, report.mismatched), (0, 0, Vec::new()));
+        wait(client.close());
+        let again = wait(town.db.client.backup(&backup)).expect_err("it exists");
+        assert_eq!(again.kind(), ErrorKind::InvalidInput);
+    }
+}
+
+#[test]
+fn a_backup_whose_files_are_incomplete_is_not_restored() {
+    let town = filled(Store::Folder(0));
+    let backup = town.folder.path().join("backup.db");
+    wait(town.db.client.backup(&backup)).expect("a backup");
+    let file = town.folder.path().join("backup.db.files/assets/images/a");
+    let damages: [&dyn Fn(); 3] = [
+        &|| fs::write(&file, bytes(100_000, 2)).expect("other bytes"),
+        &|| fs::write(&file, "short").expect("another size"),
+        &|| fs::remove_file(&file).expect("removed"),
+    ];
+    for damage in damages {
+        damage();
+        let data_dir = town.folder.path().join("restored");
+        let error = Client::restore(&backup, &data_dir).expect_err("incomplete");
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.message().contains("assets/images/a"), "{error}");
+        let left: Vec<_> = fs::read_dir(&data_dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_restore_does_not_overwrite_files() {
+    let town = filled(Store::Folder(0));
+    let (backup, data_dir) = (town.folder.path().join("backup.db"), town.folder.path().join("restored"));
+    wait(town.db.client.backup(&backup)).expect("a backup");
+    fs::create_dir_all(data_dir.join("files/assets")).expect("a folder");
+    fs::write(data_dir.join("files/assets/mine"), "mine").expect("a file");
+    let error = Client::restore(&backup, &data_dir).expect_err("there are files");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert_eq!(fs::read_to_string(data_dir.join("files/assets/mine")).expect("it stays"), "mine");
+    assert!(!data_dir.join("townsquare.db").exists());
+}
+
+#[test]
+fn a_backup_under_writes_has_whole_files() {
+    let town = filled(Store::Folder(0));
+    let backup = town.folder.path().join("backup.db");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 0..30u8 {
+                let path = format!("busy/{}", round % 3);
+                town.put("assets", &path, bytes(50_000 + usize::from(round), round));
+                if round % 7 == 6 {
+                    wait(town.db.service.storage().delete("assets", &path)).expect("deleted");
+                }
+            }
+        });
+        wait(town.db.client.backup(&backup)).expect("a backup");
+        writer.join().expect("no panic");
+    });
+    let data_dir = town.folder.path().join("restored");
+    Client::restore(&backup, &data_dir).expect("rows and bytes agree");
+    let client = wait(Client::open(Config::new().data_dir(&data_dir).catalog_api_key(""))).expect("opened");
+    for path in paths(&client.as_service(), "assets") {
+        wait(client.as_service().storage().download("assets", &path)).expect("whole");
+    }
+    wait(client.close());
+}
+
+#[test]
+fn files_in_a_remote_store_stay_there() {
+    let town = filled(Store::S3(0));
+    let (backup, data_dir) = (town.folder.path().join("backup.db"), town.folder.path().join("restored"));
+    wait(town.db.client.backup(&backup)).expect("a backup");
+    assert!(!town.folder.path().join("backup.db.files").exists());
+    Client::restore(&backup, &data_dir).expect("restored");
+    let url = town.s3.as_ref().expect("a server").url("objects");
+    let config = Config::new().data_dir(&data_dir).storage_url(url).catalog_api_key("");
+    let client = wait(Client::open(config)).expect("opened");
+    assert!(wait(client.as_service().storage().download("assets", "images/a")).expect("read") == bytes(100_000, 1));
+    wait(client.close());
+}

@@ -1,0 +1,55 @@
+//! Copies and moves.
+
+use townsquare::{
+    ErrorKind,
+    blocking::wait,
+    storage::{Overwrite, UploadOptions},
+};
+
+use super::town::{assert_refused, bytes, on_every_store, paths, put};
+
+on_every_store! {
+    fn a_copy_has_the_bytes_and_the_description_of_its_source(town: &Town) {
+        let storage = town.db.service.storage();
+        for size in [10, 100_000] {
+            let (from, to) = (format!("{size}/a"), format!("{size}/b"));
+            let options = UploadOptions::new().metadata("a", "b").content_type("text/css").cache_control(1);
+            let source = wait(storage.upload("assets", &from, bytes(size, 1), options)).expect("uploaded");
+            let copy = wait(storage.copy("assets", &from, &to, Overwrite::Refuse)).expect("copied");
+            assert_eq!((copy.content_type, copy.cache_control, copy.metadata), ("text/css".into(), 1, source.metadata.clone()));
+            assert_ne!(copy.etag, source.etag);
+            assert!(town.get("assets", &to) == bytes(size, 1) && town.get("assets", &from) == bytes(size, 1));
+            let again = wait(storage.copy("assets", &from, &to, Overwrite::Refuse));
+            let message = "Copy failed: Storage error: The file already exists";
+            assert_refused(again, ErrorKind::AlreadyExists, 409, message);
+            put(&town.db.service, "assets", &to, bytes(100_010 - size, 2)).expect("another");
+            wait(storage.copy("assets", &from, &to, Overwrite::Replace)).expect("copied");
+            assert!(town.get("assets", &to) == bytes(size, 1));
+        }
+    }
+
+    fn a_moved_file_keeps_its_owner_and_leaves_nothing(town: &Town) {
+        let ann = town.citizen("ann");
+        let storage = ann.client.storage();
+        for size in [10, 100_000] {
+            let source = put(&ann.client, "assets", "a", bytes(size, 1)).expect("uploaded");
+            let moved = wait(storage.move_file("assets", "a", "b/c", Overwrite::Refuse)).expect("moved");
+            assert_eq!((moved.owner_id, moved.size, &moved.content_type), (Some(ann.id), source.size, &source.content_type));
+            assert_ne!(moved.etag, source.etag);
+            assert!(town.get("assets", "b/c") == bytes(size, 1));
+            assert_eq!(paths(&town.db.service, "assets"), ["b/c"]);
+            assert_eq!(town.objects(), town.expected_objects(&["assets/b/c"], size as u64));
+            put(&ann.client, "assets", "a", bytes(100_010 - size, 2)).expect("uploaded");
+            let refused = wait(storage.move_file("assets", "b/c", "a", Overwrite::Refuse));
+            let message = "Move failed: Storage error: The file already exists";
+            assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
+            wait(storage.move_file("assets", "b/c", "a", Overwrite::Replace)).expect("moved");
+            assert!(town.get("assets", "a") == bytes(size, 1));
+            assert_eq!(paths(&town.db.service, "assets"), ["a"]);
+            assert_eq!(town.objects(), town.expected_objects(&["assets/a"], size as u64));
+        }
+        let refused = wait(storage.move_file("assets", "a", "a", Overwrite::Replace));
+        assert_refused(refused, ErrorKind::InvalidInput, 400, "Move failed: Invalid file or request");
+        assert_eq!(paths(&town.db.service, "assets"), ["a"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Upload, download, stat and list (SPEC 4.4).
+
+use std::time::Duration;
+
+use townsquare::{
+    ErrorKind,
+    blocking::{self, wait},
+    storage::{ListFiles, UploadOptions},
+};
+use townsquare_tests::fixture::start_time;
+
+use super::town::{Store, assert_refused, bytes, on_every_store, paths, put};
+
+on_every_store! {
+    fn an_uploaded_file_is_downloaded_and_described(town: &Town) {
+        for size in [0, 1, 5_000, 65_536, 65_537, 300_000] {
+            let (data, path) = (bytes(size, 1), format!("images/of {size}.png"));
+            let options = UploadOptions::new().metadata("author", "ann").cache_control(60);
+            let storage = town.db.service.storage();
+            let info = wait(storage.upload("assets", &path, data.clone(), options)).expect("uploaded");
+            assert_eq!((info.bucket.as_str(), info.path.as_str(), info.size), ("assets", path.as_str(), size as u64));
+            assert_eq!((info.content_type.as_str(), info.cache_control, info.owner_id), ("image/png", 60, None));
+            assert_eq!(info.metadata, [("author".to_owned(), "ann".to_owned())].into());
+            assert_eq!(info.updated_at, start_time());
+            assert_eq!(wait(storage.stat("assets", &path)).expect("found"), info);
+            assert!(town.get("assets", &path) == data, "{size}");
+            let reader = wait(storage.reader("assets", &path)).expect("opened");
+            assert_eq!(reader.info(), &info);
+        }
+    }
+
+    fn an_upload_has_the_defaults_of_spec_4_4(town: &Town) {
+        let info = town.put("assets", "notes/tabOrder", "[1]");
+        assert_eq!((info.cache_control, info.content_type.as_str()), (3_600, "application/json"));
+        town.put("assets", "notes/tabOrder", "[2]");
+        assert_eq!(town.get("assets", "notes/tabOrder"), "[2]", "upsert is true");
+    }
+
+    fn a_missing_file_is_not_found(town: &Town) {
+        let storage = town.db.service.storage();
+        let kind = ErrorKind::NotFound;
+        assert_refused(wait(storage.download("assets", "a")), kind, 404, "Download failed: File not found");
+        assert_refused(wait(storage.stat("assets", "a")), kind, 404, "Get file failed: File not found");
+        assert_refused(wait(storage.delete("assets", "a")), kind, 404, "Delete failed: File not found");
+        assert_refused(wait(storage.list("nowhere", ListFiles::new())), kind, 404, "List files failed: File not found");
+        let upload = put(&town.db.service, "nowhere", "a", "x");
+        assert_refused(upload, kind, 404, "Upload failed: File not found");
+    }
+
+    fn each_write_gives_a_new_etag_and_a_later_time(town: &Town) {
+        let mut last = town.put("assets", "a", bytes(100_000, 1));
+        for size in [100_000, 100_000, 10, 10, 100_000] {
+            let info = town.put("assets", "a", bytes(size, 1));
+            assert_ne!(info.etag, last.etag);
+            assert!(info.updated_at > last.updated_at, "{} {}", info.updated_at, last.updated_at);
+            last = info;
+        }
+        town.db.clock.advance(Duration::from_secs(1));
+        assert_eq!(town.put("assets", "a", "x").updated_at, start_time() + Duration::from_secs(1));
+    }
+
+    fn a_deleted_file_is_gone_with_its_bytes(town: &Town) {
+        for size in [10, 100_000] {
+            town.put("assets", "a/b", bytes(size, 1));
+            wait(town.db.service.storage().delete("assets", "a/b")).expect("deleted");
+            let storage = town.db.service.storage();
+            assert!(wait(storage.stat("assets", "a/b")).is_err() && wait(storage.download("assets", "a/b")).is_err());
+            assert_eq!(town.objects(), town.expected_objects(&[], 0));
+            assert_eq!(town.db.raw.value(&own(town, "SELECT count(*) FROM townsquare.file_contents")), "0");
+            assert_eq!(town.db.raw.value(&own(town, "SELECT count(*) FROM townsquare.file_outbox")), "0");
+        }
+    }
+
+    fn large_files_lie_at_their_path_for_other_tools(town: &Town) {
+        town.put("assets", "images/a.bin", bytes(100_000, 1));
+        assert_eq!(town.objects(), town.expected_objects(&["assets/images/a.bin"], 100_000));
+        town.put("assets", "images/a.bin", "small");
+        assert_eq!(town.objects(), town.expected_objects(&["assets/images/a.bin"], 5));
+    }
+
+    fn ranges_are_clipped_to_the_file(town: &Town) {
+        let data = bytes(100_000, 7);
+        town.put("assets", "a", data.clone());
+        let storage = town.db.service.storage();
+        for (start, end) in [(0, 0), (0, 10), (99_990, 100_000), (99_990, 200_000), (100_000, 100_001), (5, 70_000)] {
+            let part = wait(storage.download_range("assets", "a", start..end)).expect("a range");
+            assert!(part == data[start as usize..(end as usize).min(data.len())], "{start}..{end}");
+        }
+        #[allow(clippy::reversed_empty_ranges, reason = "the range is refused")]
+        for bad in [100_001..100_002, 10..9] {
+            let message = "Download failed: Invalid file or request";
+            assert_refused(wait(storage.download_range("assets", "a", bad)), ErrorKind::InvalidInput, 400, message);
+        }
+    }
+
+    fn a_list_is_in_the_order_of_the_bytes_and_pages_by_key(town: &Town) {
+        let mut names = ["B", "a", "a.txt", "a/1", "a/2", "a0", "b/ä", "b/z", "b/\u{10FFFF}x", "c"].map(str::to_owned);
+        names.sort();
+        for name in names.iter().rev().filter(|name| *name != "a") {
+            town.put("assets", name, "x");
+        }
+        let names: Vec<_> = names.iter().filter(|name| *name != "a").cloned().collect();
+        assert_eq!(paths(&town.db.client, "assets"), names);
+        let storage = town.db.client.storage();
+        let mut pages = Vec::new();
+        let mut page = ListFiles::new().limit(4);
+        loop {
+            let files = wait(storage.list("assets", page.clone())).expect("a page");
+            let Some(last) = files.last() else { break };
+            page = page.after(&last.path);
+            pages.extend(files.into_iter().map(|file| file.path));
+        }
+        assert_eq!(pages, names);
+        for prefix in ["", "a", "a/", "b/", "b/\u{10FFFF}", "z", "a/1"] {
+            let found = wait(storage.list("assets", ListFiles::with_prefix(prefix))).expect("a list");
+            let expected: Vec<_> = names.iter().filter(|name| name.starts_with(prefix)).cloned().collect();
+            assert_eq!(found.into_iter().map(|file| file.path).collect::<Vec<_>>(), expected, "{prefix}");
+        }
+        let before = wait(storage.list("assets", ListFiles::with_prefix("b/").after("a"))).expect("a list");
+        assert_eq!(before.len(), 3, "a key before the prefix leaves nothing out");
+        for limit in [0, 1_001] {
+            let message = "List files failed: Invalid file or request";
+            let refused = wait(storage.list("assets", ListFiles::new().limit(limit)));
+            assert_refused(refused, ErrorKind::InvalidInput, 400, message);
+        }
+    }
+
+    fn a_writer_changes_the_file_when_it_finishes(town: &Town) {
+        let client = blocking::Client::from(town.db.service.clone());
+        let storage = client.storage();
+        let data = bytes(200_000, 3);
+        let mut writer = storage.writer("assets", "w", UploadOptions::new()).expect("a writer");
+        for part in data.chunks(1_000) {
+            std::io::Write::write_all(&mut writer, part).expect("written");
+        }
+        assert!(storage.stat("assets", "w").is_err(), "not before it finishes");
+        assert_eq!(writer.finish().expect("finished").size, 200_000);
+        let mut read = Vec::new();
+        std::io::Read::read_to_end(&mut storage.reader("assets", "w").expect("a reader"), &mut read).expect("read");
+        assert!(read == data);
+        let mut dropped = storage.writer("assets", "w", UploadOptions::new()).expect("a writer");
+        std::io::Write::write_all(&mut dropped, &data[..150_000]).expect("written");
+        drop(dropped);
+        assert_eq!(storage.stat("assets", "w").expect("the old one").size, 200_000);
+        storage.upload_reader("assets", "r", &data[..], UploadOptions::new()).expect("uploaded");
+        assert!(town.get("assets", "r") == data);
+    }
+
+    fn a_reader_gives_one_version_while_others_overwrite_and_delete(town: &Town) {
+        let data = bytes(3_000_000, 4);
+        town.put("assets", "a", data.clone());
+        let mut readers: Vec<_> =
+            (0..2).map(|_| wait(town.db.service.storage().reader("assets", "a")).expect("opened")).collect();
+        let first = wait(readers[0].next_chunk()).expect("a chunk").expect("not the end");
+        town.put("assets", "a", bytes(2_000_000, 5));
+        wait(town.db.service.storage().delete("assets", "a")).expect("deleted");
+        let mut read = first.to_vec();
+        loop {
+            match wait(readers[0].next_chunk()) {
+                Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+                Ok(None) => {
+                    assert!(read == data);
+                    break;
+                }
+                // A store without versions cannot give the old bytes; it must not give others.
+                Err(error) => {
+                    assert!(!matches!(town.store, Store::Folder(_)), "{error}");
+                    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The SQL with the names of the library's own tables on this engine.
+pub fn own(town: &super::town::Town, sql: &str) -> String {
+    match town.db.engine {
+        townsquare_tests::test_database::Engine::Sqlite => sql.replace("townsquare.", "townsquare_"),
+        townsquare_tests::test_database::Engine::Postgres => sql.to_owned(),
+    }
+}

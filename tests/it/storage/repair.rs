@@ -1,0 +1,153 @@
+//! Crashes and changes behind the library's back: what is settled at open, on access, and by `repair`.
+
+use std::fs;
+
+use townsquare::{Client, ErrorKind, blocking::wait};
+use townsquare_tests::{on_both_engines, test_database::Engine};
+
+use super::{
+    files::own,
+    town::{Store, Town, assert_refused, bytes, paths},
+};
+
+/// A town with a folder, in which every file is an object.
+fn with_folder(engine: Engine) -> Option<Town> {
+    Town::on(engine, Store::Folder(0))
+}
+
+/// Writes the intent of an upload of `data` over `a`, as a writer leaves it that dies before the rename.
+fn leave_intent(town: &Town, path: &str, data: &[u8], base_etag: &str) {
+    let sql = format!(
+        "INSERT INTO townsquare.file_intents (bucket, path, access, first_segment, size, content_type, cache_control, etag,
+            metadata, digest, staged, base_etag, created_at)
+         VALUES ('assets', '{path}', 'public', '{path}', {}, 'text/plain', 60, 'new-etag', '{{}}', '{}', '{}',
+            '{base_etag}', '2026-01-02T03:04:06.000000Z')",
+        data.len(),
+        blake3(data),
+        "0".repeat(32),
+    );
+    town.db.raw.run(&own(town, &sql));
+}
+
+/// BLAKE3 in hex, by way of an upload.
+fn blake3(data: &[u8]) -> String {
+    let Some(town) = with_folder(Engine::Sqlite) else { panic!("SQLite is always there") };
+    town.put("assets", "x", data.to_vec());
+    town.db.raw.value("SELECT digest FROM townsquare_files")
+}
+
+fn each_engine(test: impl Fn(&Town)) {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        if let Some(town) = with_folder(engine) {
+            test(&town);
+        }
+    }
+}
+
+#[test]
+fn an_intent_whose_bytes_are_in_place_becomes_the_file() {
+    each_engine(|town| {
+        let old = town.put("assets", "a", bytes(1_000, 1));
+        let new = bytes(2_000, 2);
+        for is_reopened in [false, true] {
+            leave_intent(town, "a", &new, &wait(town.db.service.storage().stat("assets", "a")).expect("found").etag);
+            fs::write(town.files_folder().join("assets/a"), &new).expect("the rename happened");
+            if is_reopened {
+                wait(wait(Client::open(town.config())).expect("opened").close());
+                let count = own(town, "SELECT count(*) FROM townsquare.file_intents");
+                assert_eq!(town.db.raw.value(&count), "0", "open settles it");
+            }
+            assert!(town.get("assets", "a") == new, "the new bytes, whole");
+            let info = wait(town.db.service.storage().stat("assets", "a")).expect("found");
+            assert_eq!((info.size, info.etag.as_str()), (2_000, "new-etag"));
+            assert!(info.updated_at > old.updated_at);
+            town.put("assets", "a", bytes(1_000, 1));
+        }
+    });
+}
+
+#[test]
+fn an_intent_whose_bytes_are_not_in_place_is_undone() {
+    each_engine(|town| {
+        let old = town.put("assets", "a", bytes(1_000, 1));
+        leave_intent(town, "a", &bytes(2_000, 2), &old.etag);
+        leave_intent(town, "b", &bytes(2_000, 2), "");
+        assert!(town.get("assets", "a") == bytes(1_000, 1), "the old bytes, whole");
+        assert_eq!(wait(town.db.service.storage().stat("assets", "a")).expect("found"), old);
+        town.put("assets", "b", bytes(3_000, 3));
+        assert!(town.get("assets", "b") == bytes(3_000, 3), "a writer settles what is in its way");
+        let count = own(town, "SELECT count(*) FROM townsquare.file_intents");
+        assert_eq!(town.db.raw.value(&count), "0");
+    });
+}
+
+#[test]
+fn an_intent_does_not_undo_a_later_write() {
+    each_engine(|town| {
+        let old = town.put("assets", "a", bytes(1_000, 1));
+        let new = bytes(2_000, 2);
+        leave_intent(town, "a", &new, "another etag");
+        fs::write(town.files_folder().join("assets/a"), &new).expect("the rename happened");
+        let report = wait(town.db.service.storage().repair()).expect("repaired");
+        assert_eq!(report.finished, 1);
+        let _ = old;
+        let count = own(town, "SELECT count(*) FROM townsquare.file_intents");
+        assert_eq!(town.db.raw.value(&count), "0");
+    });
+}
+
+#[test]
+fn bytes_that_vanished_are_missing_and_bytes_of_another_size_are_an_error() {
+    each_engine(|town| {
+        town.put("assets", "gone", bytes(1_000, 1));
+        town.put("assets", "other", bytes(1_000, 1));
+        town.put("assets", "fine", bytes(1_000, 1));
+        fs::remove_file(town.files_folder().join("assets/gone")).expect("removed");
+        fs::write(town.files_folder().join("assets/other"), "short").expect("written");
+        fs::write(town.files_folder().join("assets/orphan"), "nobody's").expect("written");
+        let storage = town.db.service.storage();
+        let missing = wait(storage.download("assets", "gone"));
+        assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
+        let message = "Download failed: Storage error: The stored bytes are 5, but the file has 1000";
+        assert_refused(wait(storage.download("assets", "other")), ErrorKind::Internal, 500, message);
+        let report = wait(storage.repair()).expect("repaired");
+        assert_eq!((report.orphans_removed, report.rows_removed), (1, 1));
+        assert_eq!(report.mismatched, ["assets/other"]);
+        assert_eq!(paths(&town.db.service, "assets"), ["fine", "other"]);
+        assert_eq!(town.objects(), Some(vec!["assets/fine".to_owned(), "assets/other".to_owned()]));
+        let report = wait(storage.repair()).expect("repaired");
+        assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
+    });
+}
+
+#[test]
+fn a_row_that_plain_sql_deletes_loses_its_object() {
+    each_engine(|town| {
+        town.put("assets", "a", bytes(1_000, 1));
+        town.db.raw.run(&own(town, "DELETE FROM townsquare.files"));
+        wait(wait(Client::open(town.config())).expect("opened").close());
+        assert_eq!(town.objects(), Some(Vec::new()));
+        town.put("assets", "b", bytes(1_000, 1));
+        town.db.raw.run(&own(town, "DELETE FROM townsquare.files"));
+        town.put("assets", "b", bytes(1_000, 2));
+        wait(town.db.service.storage().repair()).expect("repaired");
+        assert!(town.get("assets", "b") == bytes(1_000, 2), "a new file at the path stays");
+    });
+}
+
+on_both_engines! {
+    fn a_bucket_is_declared_with_one_access(db: &TestDatabase) {
+        let open = |buckets: &str| wait(Client::open(db.config().storage_url("memory:").buckets(buckets)));
+        let client = open("shared=public, vault=private").expect("declared");
+        super::town::put(&client.as_service(), "shared", "a", "x").expect("uploaded");
+        super::town::put(&client.as_service(), "vault", "a/b", "x").expect("uploaded");
+        assert_eq!(wait(client.storage().download("shared", "a")).expect("public"), "x");
+        assert!(wait(client.storage().download("vault", "a/b")).is_err(), "private");
+        wait(client.close());
+        for bad in ["shared=private", "spaces=public", "a/b=public", "x", "x=open", "X=public", "x=public,x=private"] {
+            let error = open(bad).expect_err(bad);
+            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            assert!(error.message().contains("buckets"), "{error}");
+        }
+    }
+}

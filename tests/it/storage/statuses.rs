@@ -1,0 +1,70 @@
+//! SPEC 7's table of statuses, word for word, with the prefixes.
+
+use townsquare::{ErrorKind, Uuid, blocking::wait, error::FILE_ERRORS, storage::UploadOptions};
+use townsquare_tests::{
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
+
+use super::town::{assert_refused, put};
+
+on_both_engines! {
+    fn each_status_has_the_message_of_spec_7(db: &TestDatabase) {
+        let table = FILE_ERRORS.map(|(status, _, message)| (status, message));
+        assert_eq!(table, [
+            (400, "Invalid file or request"),
+            (401, "Unauthorized file access"),
+            (403, "Forbidden file access"),
+            (404, "File not found"),
+            (413, "File too large"),
+        ]);
+        let refused = put(&db.service, "assets", "../a", "x");
+        assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
+        let refused = put(&db.client, "assets", "a", "x");
+        assert_refused(refused, ErrorKind::Unauthorized, 401, "Upload failed: Unauthorized file access");
+        wait(db.service.auth().sign_up("ann@town.example", "correct horse")).expect("signed up");
+        let session = wait(db.service.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
+        let ann = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        let refused = put(&ann, "spaces", &format!("{}/tabOrder", Uuid::new_v4()), "x");
+        assert_refused(refused, ErrorKind::Forbidden, 403, "Upload failed: Forbidden file access");
+        let refused = wait(ann.storage().download("assets", "a"));
+        assert_refused(refused, ErrorKind::NotFound, 404, "Download failed: File not found");
+        put(&ann, "assets", "a", "x").expect("uploaded");
+        let options = UploadOptions::new().upsert(false);
+        let refused = wait(ann.storage().upload("assets", "a", "y", options));
+        let message = "Upload failed: Storage error: The file already exists";
+        assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
+    }
+
+    fn secure_upload_is_for_the_caller_alone(db: &TestDatabase) {
+        wait(db.service.auth().sign_up("ann@town.example", "correct horse")).expect("signed up");
+        let session = wait(db.service.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
+        let (ann, id) = (wait(db.client.as_user(&session.access_token)).expect("a handle"), session.user.id);
+        let path = format!("{id}/homebase");
+        let upload = |client: &townsquare::Client, user| {
+            wait(client.storage().secure_upload("private", &path, "{}", user, UploadOptions::new()))
+        };
+        let message = "Unauthorized file upload";
+        assert_refused(upload(&ann, Uuid::new_v4()), ErrorKind::Forbidden, 403, message);
+        assert_refused(upload(&db.client, id), ErrorKind::Unauthorized, 401, message);
+        assert!(wait(db.service.storage().stat("private", &path)).is_err());
+        assert_eq!(upload(&ann, id).expect("one's own").owner_id, Some(id));
+        upload(&db.service, id).expect("the service");
+    }
+}
+
+#[test]
+fn a_file_over_max_file_size_is_too_large_also_when_it_is_streamed() {
+    let options =
+        |config: townsquare::Config| config.max_file_size(100_000).storage_url("memory:").inline_file_limit(1_000);
+    let Some(db) = TestDatabase::with(Engine::Sqlite, options) else { return };
+    let message = "Upload failed: File too large";
+    put(&db.service, "assets", "a", vec![0; 100_000]).expect("the limit");
+    let refused = put(&db.service, "assets", "a", vec![0; 100_001]);
+    assert_refused(refused, ErrorKind::TooLarge, 413, message);
+    let mut writer = wait(db.service.storage().writer("assets", "b", UploadOptions::new())).expect("a writer");
+    wait(writer.write(vec![0; 60_000])).expect("written");
+    assert_refused(wait(writer.write(vec![0; 60_000])), ErrorKind::TooLarge, 413, message);
+    assert_refused(wait(writer.finish()), ErrorKind::TooLarge, 413, message);
+    assert!(wait(db.service.storage().stat("assets", "b")).is_err());
+}

@@ -1,0 +1,201 @@
+//! The fixture of the storage tests: a database, an object store and users.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use townsquare::{
+    Client, Config, Error, ErrorKind, Uuid,
+    blocking::wait,
+    storage::{FileInfo, ListFiles, UploadOptions},
+};
+use townsquare_tests::{
+    s3_server::S3Server,
+    temp_dir,
+    test_database::{Engine, TestDatabase},
+};
+
+/// An object store with a limit of inline files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    Folder(u64),
+    Memory(u64),
+    S3(u64),
+}
+
+/// Without the limit that `UNLIMITED` is, no test file is an object.
+pub const UNLIMITED: u64 = 1_000_000_000;
+
+/// The size up to which files are inline by default.
+pub const SMALL: u64 = 65_536;
+
+impl Store {
+    pub const ALL: [Store; 6] = [
+        Store::Folder(0),
+        Store::Folder(SMALL),
+        Store::Folder(UNLIMITED),
+        Store::Memory(0),
+        Store::S3(0),
+        Store::S3(SMALL),
+    ];
+}
+
+/// A database with a store.
+pub struct Town {
+    pub db: TestDatabase,
+    pub store: Store,
+    pub folder: TempDir,
+    pub s3: Option<S3Server>,
+}
+
+/// A signed-in user.
+pub struct Citizen {
+    pub client: Client,
+    pub id: Uuid,
+}
+
+impl Town {
+    /// `None` if the engine is not installed.
+    pub fn on(engine: Engine, store: Store) -> Option<Town> {
+        let folder = temp_dir();
+        let s3 = matches!(store, Store::S3(_)).then(S3Server::start);
+        let options = |config: Config| with_store(config, store, folder.path().join("files"), s3.as_ref());
+        let db = TestDatabase::with(engine, options)?;
+        Some(Town { db, store, folder, s3 })
+    }
+
+    /// The configuration of a further client on the same database and store.
+    pub fn config(&self) -> Config {
+        with_store(self.db.config(), self.store, self.files_folder(), self.s3.as_ref())
+    }
+
+    /// The folder of the objects.
+    pub fn files_folder(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+
+    pub fn limit(&self) -> u64 {
+        match self.store {
+            Store::Folder(limit) | Store::Memory(limit) | Store::S3(limit) => limit,
+        }
+    }
+
+    /// Signs a new user up and in.
+    pub fn citizen(&self, name: &str) -> Citizen {
+        let email = format!("{name}@town.example");
+        let service = &self.db.service;
+        wait(service.auth().sign_up(&email, "correct horse")).expect("signed up");
+        let session = wait(service.auth().sign_in(&email, "correct horse")).expect("signed in");
+        let client = wait(self.db.client.as_user(&session.access_token)).expect("a handle");
+        Citizen { client, id: session.user.id }
+    }
+
+    /// Uploads as the service.
+    #[track_caller]
+    pub fn put(&self, bucket: &str, path: &str, data: impl Into<Bytes>) -> FileInfo {
+        put(&self.db.service, bucket, path, data).expect("uploaded")
+    }
+
+    /// Downloads as the service.
+    #[track_caller]
+    pub fn get(&self, bucket: &str, path: &str) -> Bytes {
+        wait(self.db.service.storage().download(bucket, path)).expect("downloaded")
+    }
+
+    /// The objects of the folder or of the S3 server: `BUCKET/PATH`; `None` for memory.
+    pub fn objects(&self) -> Option<Vec<String>> {
+        let root = match (self.store, &self.s3) {
+            (Store::Memory(_), _) => return None,
+            (_, Some(server)) => server.folder().join("objects"),
+            _ => self.files_folder(),
+        };
+        let mut found = Vec::new();
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                if name.to_string_lossy().starts_with('.') {
+                    continue;
+                }
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    let path = entry.path();
+                    found.push(path.strip_prefix(&root).expect("below").to_string_lossy().into_owned());
+                }
+            }
+        }
+        found.sort();
+        Some(found)
+    }
+
+    /// What `objects` is if exactly these files of this size exist.
+    pub fn expected_objects(&self, files: &[&str], size: u64) -> Option<Vec<String>> {
+        let is_object = size > self.limit();
+        let mut files: Vec<String> = files.iter().filter(|_| is_object).map(|&file| file.to_owned()).collect();
+        files.sort();
+        (!matches!(self.store, Store::Memory(_))).then_some(files)
+    }
+}
+
+fn with_store(config: Config, store: Store, folder: PathBuf, s3: Option<&S3Server>) -> Config {
+    match (store, s3) {
+        (Store::Folder(limit), _) => config.storage_url(format!("file:{}", folder.display())).inline_file_limit(limit),
+        (Store::Memory(limit), _) => config.storage_url("memory:").inline_file_limit(limit),
+        (Store::S3(limit), Some(server)) => config.storage_url(server.url("objects")).inline_file_limit(limit),
+        (Store::S3(_), None) => panic!("an S3 store has a server"),
+    }
+}
+
+pub fn put(client: &Client, bucket: &str, path: &str, data: impl Into<Bytes>) -> Result<FileInfo, Error> {
+    wait(client.storage().upload(bucket, path, data, UploadOptions::new()))
+}
+
+/// The paths of a bucket that the client may see.
+pub fn paths(client: &Client, bucket: &str) -> Vec<String> {
+    let files = wait(client.storage().list(bucket, ListFiles::new().limit(1_000))).expect("listed");
+    files.into_iter().map(|file| file.path).collect()
+}
+
+/// Checks kind, status and message of a failure of the file store.
+#[track_caller]
+pub fn assert_refused<T>(result: Result<T, Error>, kind: ErrorKind, status: u16, message: &str) {
+    match result {
+        Ok(_) => panic!("succeeded instead of failing with `{message}`"),
+        Err(error) => {
+            let found = (error.kind(), error.status(), error.to_string());
+            assert_eq!(found, (kind, Some(status), message.to_owned()), "{error:?}");
+        }
+    }
+}
+
+/// Bytes that do not compress, of this size.
+pub fn bytes(size: usize, seed: u8) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(u64::from(seed));
+    (0..size).map(|_| random.u8(..)).collect()
+}
+
+/// Makes each of these functions of a `&Town` a test on every store, on either engine.
+macro_rules! on_every_store {
+    ($($(#[$meta:meta])* fn $test:ident($town:ident: &Town) $body:block)+) => {
+        $($(#[$meta])* fn $test($town: &$crate::storage::town::Town) $body)+
+        $crate::storage::town::on_every_store! { @engine sqlite, Sqlite, $($test)+ }
+        $crate::storage::town::on_every_store! { @engine postgres, Postgres, $($test)+ }
+    };
+    (@engine $module:ident, $engine:ident, $($test:ident)+) => {
+        mod $module {
+            $(
+                #[test]
+                fn $test() {
+                    for store in $crate::storage::town::Store::ALL {
+                        let engine = townsquare_tests::test_database::Engine::$engine;
+                        if let Some(town) = $crate::storage::town::Town::on(engine, store) {
+                            super::$test(&town);
+                        }
+                    }
+                }
+            )+
+        }
+    };
+}
+pub(crate) use on_every_store;
