@@ -14,6 +14,7 @@ pub mod fts5;
 pub mod process_memory;
 pub mod queries;
 pub mod raw;
+pub mod raw_files;
 pub mod spaces;
 
 /// Whether this is a smoke run (`cargo bench -- --test`, or without `--bench` as under `cargo test`): each bench runs

@@ -7,12 +7,13 @@ mod accounts;
 mod callers;
 mod communities;
 mod fidgets;
+mod files;
 mod reads;
 pub(crate) mod rights;
 mod spaces;
 mod tables;
 
-use std::{collections::BTreeMap, error::Error as _};
+use std::{collections::BTreeMap, error::Error as _, path::Path};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -23,10 +24,11 @@ use townsquare_tests::{
     Rng,
     fixture::start_time,
     setting::{seed, setting},
+    temp_dir,
     test_database::{Engine, TestDatabase},
 };
 
-use self::{callers::SignedUpUser, rights::Principal, tables::Tables};
+use self::{callers::SignedUpUser, files::with_files, rights::Principal, tables::Tables};
 
 /// The parts of an error that the tests compare: kind, SQLSTATE, message.
 type Failure = (ErrorKind, Option<&'static str>, &'static str);
@@ -65,6 +67,8 @@ struct Run<'a> {
     /// Handles whose session has ended, with their user.
     ended: Vec<(Uuid, Client)>,
     random: Rng,
+    /// The folder of the objects.
+    folder: &'a Path,
     steps: usize,
     /// Operations with their outcome (whether they succeeded).
     outcomes: BTreeMap<(&'static str, bool), u32>,
@@ -99,7 +103,9 @@ impl Run<'_> {
                 assert_eq!(error.operation(), Some(operation), "{step}: {error:?}");
                 let is_refusal =
                     [ErrorKind::NotFound, ErrorKind::Forbidden, ErrorKind::Unauthorized].contains(&expected.0);
-                assert!(!is_refusal || error.source().is_none(), "{step}: a refusal has a source: {error:?}");
+                // The source of a file error is the same for a missing and a hidden file.
+                let has_source = error.source().is_some() && error.status().is_none();
+                assert!(!is_refusal || !has_source, "{step}: a refusal has a source: {error:?}");
                 None
             }
             (Ok(_), Err(expected)) => panic!("{step} succeeded instead of failing with {expected:?}"),
@@ -249,6 +255,7 @@ impl Run<'_> {
             671..=710 => self.register_space(&caller),
             711..=730 => self.read_all_pages(&caller),
             731 => self.read_everything(),
+            732..=860 => self.operate_on_files(&caller),
             _ => self.read(&caller),
         }
     }
@@ -265,6 +272,13 @@ impl Run<'_> {
         assert!(operations < 2_000 || covered >= least, "succeeded: {succeeded:?}, and also failed: {both:?}");
     }
 
+    fn files_table(&self) -> &'static str {
+        match self.db.engine {
+            Engine::Sqlite => "townsquare_files",
+            Engine::Postgres => "townsquare.files",
+        }
+    }
+
     /// Checks the number of rows of each table over a connection that bypasses the library.
     fn assert_row_counts(&self) {
         for (table, rows) in [
@@ -274,6 +288,7 @@ impl Run<'_> {
             ("community_configs", self.model.communities.len()),
             ("community_domains", self.model.domains.len()),
             ("\"spaceRegistrations\"", self.model.registrations.len()),
+            (self.files_table(), self.model.files.len()),
         ] {
             assert_eq!(self.db.raw.count(table), rows, "{table}");
         }
@@ -308,7 +323,9 @@ fn set_flag(column: &mut bool, change: Change<bool>) {
 pub(crate) fn random_operations(mix: Mix, engine: Engine, operations: usize) {
     let operations = setting("TOWNSQUARE_TEST_OPERATIONS", operations);
     // The test asks for results, not for durability.
-    let Some(db) = TestDatabase::with(engine, |config: Config| config.durability(Durability::Normal)) else { return };
+    let folder = temp_dir();
+    let options = |config: Config| with_files(config.durability(Durability::Normal), folder.path());
+    let Some(db) = TestDatabase::with(engine, options) else { return };
     let mut run = Run {
         mix,
         model: Tables { now: start_time(), ..Tables::default() },
@@ -316,6 +333,7 @@ pub(crate) fn random_operations(mix: Mix, engine: Engine, operations: usize) {
         users: Vec::new(),
         ended: Vec::new(),
         random: Rng::with_seed(seed(1)),
+        folder: folder.path(),
         steps: 0,
         outcomes: BTreeMap::new(),
     };
@@ -324,6 +342,7 @@ pub(crate) fn random_operations(mix: Mix, engine: Engine, operations: usize) {
         run.step();
     }
     run.read_everything();
+    run.read_all_files();
     run.assert_coverage(operations);
     run.assert_row_counts();
     for user in &run.users {

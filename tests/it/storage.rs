@@ -3,12 +3,16 @@
 
 mod backup;
 mod conditions;
+mod content;
 mod copies;
 mod deletion;
+mod faults;
 mod files;
 mod fixture;
 mod handler;
 mod host_files;
+mod kills;
+mod memory;
 mod paths;
 mod policies;
 mod repair;
@@ -18,3 +22,4 @@ mod signed_files;
 mod signed_urls;
 mod sizes;
 mod statuses;
+mod writers;

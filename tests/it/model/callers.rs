@@ -1,8 +1,8 @@
 //! The users of a run, and the choice of a caller for each operation.
 
-use townsquare::{Client, Config, Operation, Uuid, blocking::wait, config::Durability};
+use townsquare::{Client, Operation, Uuid, blocking::wait, config::Durability};
 
-use super::{Caller, MISSING, Mix, Run, rights::Principal};
+use super::{Caller, MISSING, Mix, Run, files::with_files, rights::Principal};
 
 const PASSWORD: &str = "correct horse";
 
@@ -42,7 +42,7 @@ impl Run<'_> {
             Some(user) if user.owns_client => user.client.clone(),
             // Two of the five have clients of their own.
             None if number < 2 => {
-                let config: Config = self.db.config().durability(Durability::Normal);
+                let config = with_files(self.db.config().durability(Durability::Normal), self.folder);
                 wait(Client::open(config)).expect("a valid database opens")
             }
             _ => self.as_user(&address),

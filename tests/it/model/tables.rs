@@ -9,7 +9,7 @@ use townsquare::{
     spaces::{Fidget, NewFidget, NewSpace, Space},
 };
 
-use super::{Failure, MISSING, NO_FIELD, NO_REFERENCE, TAKEN, rights::Principal};
+use super::{Failure, MISSING, NO_FIELD, NO_REFERENCE, TAKEN, files::Files, rights::Principal};
 
 const FOREIGN_SPACE: Failure = (
     ErrorKind::Forbidden,
@@ -33,6 +33,7 @@ pub(super) struct Tables {
     pub(super) communities: BTreeMap<String, CommunityConfig>,
     pub(super) domains: BTreeMap<(String, &'static str), CommunityDomain>,
     pub(super) registrations: BTreeMap<Uuid, SpaceRegistration>,
+    pub(super) files: Files,
     /// Users by linked identity key.
     pub(super) holders: BTreeMap<String, Uuid>,
     /// Ids of the last 20 deleted rows.
@@ -158,9 +159,10 @@ impl Tables {
         assert!(self.fidgets.insert(made.id, made.clone()).is_none(), "ids are new");
     }
 
-    /// Deletes a space and its fidgets (SPEC 2.7), but not its registration.
+    /// Deletes a space, its fidgets (SPEC 2.7) and its files, but not its registration.
     pub(super) fn delete_space(&mut self, id: Uuid) {
         self.spaces.remove(&id);
+        self.files.delete_space(id);
         self.remember_deleted(id);
         for fidget in self.fidgets_of(id) {
             self.delete_fidget(fidget.id);
@@ -172,9 +174,12 @@ impl Tables {
         self.remember_deleted(id);
     }
 
-    /// Deletes a user with all spaces (SPEC 2.6) and linked keys.
+    /// Deletes a user with all spaces (SPEC 2.6), private files and linked keys.
     pub(super) fn delete_user(&mut self, id: Uuid) {
         self.addresses.remove(&id);
+        let keys: Vec<_> =
+            self.holders.iter().filter(|(_, holder)| **holder == id).map(|(key, _)| key.clone()).collect();
+        self.files.delete_user(id, &keys);
         self.holders.retain(|_, holder| *holder != id);
         self.remember_deleted(id);
         for space in self.spaces_where(|space| space.owner_id == Some(id)) {

@@ -1,0 +1,122 @@
+//! A large file goes up and down with little memory, and with progress.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use townsquare::{Client, blocking::wait, storage::UploadOptions};
+use townsquare_tests::{
+    setting::setting,
+    skip::skip,
+    subprocess::{assert_passed, name_of, role},
+    test_database::Engine,
+};
+
+use super::{
+    content::{child_of, inherited_store},
+    fixture::{Fixture, SMALL, Store},
+};
+
+const MIB: u64 = 1 << 20;
+/// The memory that a transfer may use over the idle client.
+const LIMIT: u64 = 32 * MIB;
+
+/// The size of the file, in bytes.
+fn size() -> u64 {
+    setting("TOWNSQUARE_TEST_FILE_MIB", 256) * MIB
+}
+
+/// Returns a line of `/proc/self/status`, in bytes.
+fn status(name: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
+}
+
+/// Creates a file with a number at each mebibyte, and holes between them.
+fn create_source(path: &Path) {
+    let file = File::create(path).expect("created");
+    file.set_len(size()).expect("set");
+    for number in 0..size() / MIB {
+        file.write_all_at(&(number + 1).to_le_bytes(), number * MIB + number).expect("written");
+    }
+}
+
+/// Checks a copy of the file of `create_source`.
+fn assert_copied(path: &Path) {
+    let file = File::open(path).expect("a file");
+    assert_eq!(file.metadata().expect("metadata").len(), size());
+    let (mut found, mut expected) = (vec![0; MIB as usize], vec![0; MIB as usize]);
+    for number in 0..size() / MIB {
+        file.read_exact_at(&mut found, number * MIB).expect("read");
+        let place = number as usize;
+        expected[place..place + 8].copy_from_slice(&(number + 1).to_le_bytes());
+        assert!(found == expected, "mebibyte {number}");
+        expected[place..place + 8].fill(0);
+    }
+}
+
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+fn child_process_with_a_large_file() {
+    if role().as_deref() != Some("transfer") {
+        return;
+    }
+    let folder = std::env::current_dir().expect("the parent's folder");
+    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let storage = client.storage();
+    wait(storage.upload("assets", "small", vec![0; 100], UploadOptions::new())).expect("uploaded");
+    wait(storage.download("assets", "small")).expect("downloaded");
+    let idle = status("VmRSS").expect("Linux has it");
+    let before = status("VmHWM").expect("Linux has it");
+    assert!(before < idle + LIMIT, "opening the client hides the peak: {before} of {idle}");
+    let mut steps = Vec::new();
+    let progress = |done, all| steps.push((done, all));
+    let uploaded = wait(storage.upload_from("assets", "large", folder.join("source"), UploadOptions::new(), progress));
+    let info = uploaded.expect("uploaded");
+    assert_progress(&steps);
+    // The target takes the source's place, to save the disk.
+    let mut steps = Vec::new();
+    let progress = |done, all| steps.push((done, all));
+    assert_eq!(
+        wait(storage.download_to("assets", "large", folder.join("source"), progress)).expect("downloaded"),
+        info
+    );
+    assert_progress(&steps);
+    let peak = status("VmHWM").expect("Linux has it");
+    #[allow(clippy::print_stderr, reason = "the figure of a long run")]
+    {
+        eprintln!("{} MiB: idle {} KiB, peak {} KiB", size() / MIB, idle / 1_024, peak / 1_024);
+    }
+    assert!(peak < idle + LIMIT, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
+    wait(client.close());
+}
+
+fn assert_progress(steps: &[(u64, u64)]) {
+    assert!(steps.len() as u64 >= size() / (4 * MIB), "{} calls", steps.len());
+    assert!(steps.is_sorted() && steps.iter().all(|(_, all)| *all == size()));
+    assert_eq!(steps.last().map(|step| step.0), Some(size()));
+}
+
+/// `TOWNSQUARE_TEST_FILE_MIB` sets the size. The test needs twice the size on the disk.
+#[test]
+fn a_large_file_goes_up_and_down_with_32_mib() {
+    if status("VmHWM").is_none() {
+        return skip("the memory of a transfer: there is no /proc");
+    }
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder(SMALL)).expect("SQLite is always there");
+    let source = fixture.folder.path().join("source");
+    create_source(&source);
+    let test = name_of(&child_process_with_a_large_file);
+    let mut child = child_of(&fixture, test, "transfer");
+    let output = child.current_dir(fixture.folder.path()).output().expect("starts");
+    assert_passed(test, &output);
+    #[allow(clippy::print_stderr, reason = "the figure of a long run")]
+    {
+        let said = String::from_utf8_lossy(&output.stderr);
+        eprintln!("{}", said.lines().find(|line| line.contains("peak")).unwrap_or_default());
+    }
+    assert_copied(&source);
+}
