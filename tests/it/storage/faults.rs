@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
     process::Command,
@@ -72,7 +73,7 @@ fn fill_the_disk() {
     assert_refused(over, ErrorKind::Unavailable, 507, &format!("Upload failed: {full}"));
     let copied = wait(storage.copy("assets", "0", "copy", Overwrite::Refuse));
     assert_refused(copied, ErrorKind::Unavailable, 507, &format!("Copy failed: {full}"));
-    let downloaded = wait(storage.download_to("assets", "0", &target, |_, _| {}));
+    let downloaded = wait(storage.download_to("assets", "0", &target, |_, _| ControlFlow::Continue(())));
     assert_refused(downloaded, ErrorKind::Unavailable, 507, &format!("Download failed: {full}"));
     assert_eq!(fs::read(&target).expect("a file"), b"old", "the target stays");
     fs::remove_file(&target).expect("removed");
@@ -212,7 +213,7 @@ fn an_object_of_another_size_is_an_error_until_it_is_written_again() {
         let refused = wait(storage.copy("assets", "a", "b", Overwrite::Replace));
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Copy failed: {message}"));
         let target = fixture.folder.path().join("target");
-        let refused = wait(storage.download_to("assets", "a", &target, |_, _| {}));
+        let refused = wait(storage.download_to("assets", "a", &target, |_, _| ControlFlow::Continue(())));
         assert_refused(refused, ErrorKind::Internal, 500, &format!("Download failed: {message}"));
         assert!(!target.exists());
         assert_eq!(wait(storage.repair()).expect("repaired").mismatched, ["assets/a"]);

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    ops::ControlFlow,
     os::unix::fs::FileExt,
     path::Path,
 };
@@ -73,13 +74,19 @@ fn child_process_with_a_large_file() {
     let before = status("VmHWM").expect("Linux has it");
     assert!(before < idle + LIMIT, "opening the client hides the peak: {before} of {idle}");
     let mut steps = Vec::new();
-    let progress = |done, all| steps.push((done, all));
+    let progress = |done, all| {
+        steps.push((done, all));
+        ControlFlow::Continue(())
+    };
     let uploaded = wait(storage.upload_from("assets", "large", folder.join("source"), UploadOptions::new(), progress));
     let info = uploaded.expect("uploaded");
     assert_progress(&steps);
     // The target takes the source's place, to save the disk.
     let mut steps = Vec::new();
-    let progress = |done, all| steps.push((done, all));
+    let progress = |done, all| {
+        steps.push((done, all));
+        ControlFlow::Continue(())
+    };
     assert_eq!(
         wait(storage.download_to("assets", "large", folder.join("source"), progress)).expect("downloaded"),
         info
