@@ -123,10 +123,10 @@ fn work_on_files(client: &Client, number: u64) {
         say(&format!("BEGIN {number} {}", work.line()));
         match &work {
             Work::Put(path, _) => {
-                drop(wait(storage.upload("assets", path, data(), UploadOptions::new())).expect("put"))
+                drop(wait(storage.upload("assets", path, data(), UploadOptions::new())).expect("put"));
             }
             Work::Move(from, to) => {
-                drop(wait(storage.move_file("assets", from, to, Overwrite::Replace)).expect("moved"))
+                drop(wait(storage.move_file("assets", from, to, Overwrite::Replace)).expect("moved"));
             }
             Work::Delete(path) => wait(storage.delete("assets", path)).expect("deleted"),
         }
