@@ -4,7 +4,7 @@
 //! closing a handle of another caller closes that handle only. Freeing frees the handle; freeing the last handle closes
 //! the client. In a forked child every call on a handle of the parent fails with `TSQ_CLOSED`, except closing and freeing.
 
-use townsquare::{Client, ErrorKind, Operation, blocking};
+use townsquare::{Client, Operation, blocking};
 
 use crate::{
     argument,
@@ -13,7 +13,7 @@ use crate::{
     config::{self, tsq_config},
     error::tsq_error,
     failure::Failure,
-    forks,
+    forks::ProcessOwned,
     guard::{answer, free},
     handle::{self, Handle},
     status::tsq_status,
@@ -30,15 +30,11 @@ impl Handle for tsq_client {
 }
 
 /// A client and the process that opened it.
-pub(crate) struct ProcessClient {
-    client: blocking::Client,
-    forks: u32,
-}
+pub(crate) struct ProcessClient(ProcessOwned<blocking::Client>);
 
 impl From<blocking::Client> for ProcessClient {
     fn from(client: blocking::Client) -> ProcessClient {
-        forks::watch();
-        ProcessClient { client, forks: forks::count() }
+        ProcessClient(ProcessOwned::new(client))
     }
 }
 
@@ -51,15 +47,7 @@ impl From<blocking::Client> for ProcessClient {
 /// `client` is NULL or lives for `'a`.
 pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blocking::Client, Failure> {
     // SAFETY: the caller's promise, passed on.
-    let handle = unsafe { handle::required(client, "client") }?;
-    if handle.forks == forks::count() {
-        return Ok(&handle.client);
-    }
-    Err(Failure::new(
-        ErrorKind::Closed,
-        "The client was opened before a fork and belongs to the parent process: start workers before opening, or \
-         spawn them",
-    ))
+    unsafe { handle::required(client, "client") }?.0.get()
 }
 
 /// Opens a client. Creates the data folder and the database when they are missing.
@@ -188,7 +176,8 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         act(None, err, || {
-            let client = &handle::required(client, "client")?.client;
+            // In a forked child there is nothing to close.
+            let Ok(client) = handle::required(client, "client")?.0.get() else { return Ok(()) };
             if callback::is_inside() && !client.inner().is_derived() {
                 return Err(Failure::invalid_input("tsq_client_close was called inside a callback"));
             }
@@ -205,8 +194,8 @@ pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *
 pub unsafe extern "C" fn tsq_client_is_closed(client: *const tsq_client) -> bool {
     // SAFETY: `client` is NULL or live, by the manual.
     let handle = unsafe { handle::borrow(client) };
-    let is_closed = |handle: &ProcessClient| handle.forks != forks::count() || handle.client.inner().is_closed();
-    answer(|| handle.is_none_or(is_closed))
+    let is_open = |handle: &ProcessClient| handle.0.get().is_ok_and(|client| !client.inner().is_closed());
+    answer(|| !handle.is_some_and(is_open))
 }
 
 /// Frees a handle; freeing the last handle closes the client without waiting for its threads. Takes `client`; NULL is

@@ -13,6 +13,7 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     file_info::tsq_file_info,
+    forks::ProcessOwned,
     guard::{free, read},
     handle::{self, Handle},
     record::{Nested, OwnedRecord, record},
@@ -28,7 +29,7 @@ pub struct tsq_file_reader {
 /// What the reader shows, and the core's reader.
 pub(crate) struct ReaderState {
     info: Nested<OwnedRecord<tsq_file_info>>,
-    position: RwLock<Position>,
+    position: ProcessOwned<RwLock<Position>>,
 }
 
 /// The core's reader at its position: the bytes of `chunk` come next.
@@ -45,7 +46,7 @@ const _: () = {
 impl ReaderState {
     pub(crate) fn new(reader: FileReader) -> ReaderState {
         let info = record(reader.info().clone()).into();
-        ReaderState { info, position: RwLock::new(Position { reader, chunk: Bytes::new() }) }
+        ReaderState { info, position: ProcessOwned::new(RwLock::new(Position { reader, chunk: Bytes::new() })) }
     }
 }
 
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn tsq_file_reader_read(
         count(Some(Operation::OpenReader), out, err, || {
             let reader = handle::required(reader.cast_const(), "reader")?;
             let destination = argument::destination(buffer, len, "buffer")?;
-            reader.position.write().unwrap_or_else(PoisonError::into_inner).read(&destination)
+            reader.position.get()?.write().unwrap_or_else(PoisonError::into_inner).read(&destination)
         })
     }
 }
@@ -127,7 +128,7 @@ pub unsafe extern "C" fn tsq_file_reader_read_at(
             let reader = handle::required(reader, "reader")?;
             let destination = argument::destination(buffer, len, "buffer")?;
             let end = offset.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
-            let position = reader.position.read().unwrap_or_else(PoisonError::into_inner);
+            let position = reader.position.get()?.read().unwrap_or_else(PoisonError::into_inner);
             Ok(destination.fill(&wait(position.reader.read_at(offset..end))?))
         })
     }

@@ -25,6 +25,7 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     file_reader::fill,
+    forks::ProcessOwned,
     guard::free,
     handle,
     http_response::tsq_http_header,
@@ -76,13 +77,18 @@ pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     size: u64,
-    body: Mutex<(ResponseBody, Bytes)>,
+    body: ProcessOwned<Mutex<(ResponseBody, Bytes)>>,
 }
 
 impl From<FileResponse> for Response {
     fn from(response: FileResponse) -> Response {
         let (status, headers) = (response.status, response.headers);
-        Response { status, headers, size: response.body.size(), body: Mutex::new((response.body, Bytes::new())) }
+        Response {
+            status,
+            headers,
+            size: response.body.size(),
+            body: ProcessOwned::new(Mutex::new((response.body, Bytes::new()))),
+        }
     }
 }
 
@@ -149,7 +155,7 @@ pub unsafe extern "C" fn tsq_file_response_read(
         count(Some(Operation::HandleFile), out, err, || {
             let response = handle::required(response.cast_const(), "response")?.source();
             let destination = argument::destination(buffer, len, "buffer")?;
-            let mut body = response.body.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut body = response.body.get()?.lock().unwrap_or_else(PoisonError::into_inner);
             let (body, chunk) = &mut *body;
             fill(chunk, &destination, || Ok(wait(body.next_chunk())?))
         })

@@ -3,7 +3,7 @@
 //! Invariant: the file changes in `tsq_file_writer_finish` and not before. A writer that is freed without it leaves
 //! nothing.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use townsquare::{Operation, blocking::wait, storage::FileWriter};
@@ -14,6 +14,7 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     file_info::tsq_file_info,
+    forks::ProcessOwned,
     guard::{free, read},
     handle::{self, Handle},
     record::record,
@@ -27,15 +28,17 @@ pub struct tsq_file_writer {
 }
 
 /// The core's writer; `None` after it was finished or aborted.
-pub(crate) struct WriterState(Mutex<Option<FileWriter>>);
+pub(crate) struct WriterState(ProcessOwned<Mutex<Option<FileWriter>>>);
 
 impl WriterState {
     pub(crate) fn new(writer: FileWriter) -> WriterState {
-        WriterState(Mutex::new(Some(writer)))
+        WriterState(ProcessOwned::new(Mutex::new(Some(writer))))
     }
 
-    fn take(&self) -> Option<FileWriter> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// # Errors
+    /// `Closed` in a forked child.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<FileWriter>>, Failure> {
+        Ok(self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -67,7 +70,7 @@ pub unsafe extern "C" fn tsq_file_writer_write(
         act(Some(Operation::OpenWriter), err, || {
             let writer = handle::required(writer.cast_const(), "writer")?;
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
-            let mut writer = writer.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writer = writer.lock()?;
             Ok(wait(writer.as_mut().ok_or_else(ended)?.write(data))?)
         })
     }
@@ -86,7 +89,7 @@ pub unsafe extern "C" fn tsq_file_writer_finish(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         produce_if_wanted(Some(Operation::OpenWriter), out, err, || {
-            let writer = handle::required(writer.cast_const(), "writer")?.take().ok_or_else(ended)?;
+            let writer = handle::required(writer.cast_const(), "writer")?.lock()?.take().ok_or_else(ended)?;
             Ok(record(wait(writer.finish())?))
         })
     }
@@ -100,7 +103,7 @@ pub unsafe extern "C" fn tsq_file_writer_abort(writer: *mut tsq_file_writer) {
     // SAFETY: `writer` is NULL or live, by the manual.
     unsafe {
         read(writer.cast_const(), |writer| {
-            if let Some(writer) = writer.take() {
+            if let Some(writer) = writer.lock().ok().and_then(|mut writer| writer.take()) {
                 wait(writer.abort());
             }
         });

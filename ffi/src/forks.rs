@@ -2,10 +2,17 @@
 //!
 //! Invariant: a call reads one atomic number; it makes no system call.
 
-use std::sync::{
-    Once,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    mem::ManuallyDrop,
+    sync::{
+        Once,
+        atomic::{AtomicU32, Ordering},
+    },
 };
+
+use townsquare::ErrorKind;
+
+use crate::failure::Failure;
 
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -28,7 +35,7 @@ unsafe extern "C" fn count_fork() {
 }
 
 /// Begins to count, in the first call. Later calls do nothing.
-pub(crate) fn watch() {
+fn watch() {
     static WATCH: Once = Once::new();
     #[cfg(unix)]
     WATCH.call_once(|| {
@@ -40,7 +47,44 @@ pub(crate) fn watch() {
     let _ = &WATCH;
 }
 
+/// A value that only the process that made it may use. A forked child never drops it: its destructor would wait for threads
+/// of the parent, or remove what the parent still writes.
+pub(crate) struct ProcessOwned<T> {
+    /// `None` while it is dropped.
+    value: Option<T>,
+    forks: u32,
+}
+
+impl<T> ProcessOwned<T> {
+    pub(crate) fn new(value: T) -> ProcessOwned<T> {
+        watch();
+        ProcessOwned { value: Some(value), forks: count() }
+    }
+
+    /// # Errors
+    /// `Closed` in a forked child of the process that made the value.
+    pub(crate) fn get(&self) -> Result<&T, Failure> {
+        self.value.as_ref().filter(|_| self.forks == count()).ok_or_else(belongs_to_parent)
+    }
+}
+
+impl<T> Drop for ProcessOwned<T> {
+    fn drop(&mut self) {
+        if self.forks != count() {
+            let _inherited = ManuallyDrop::new(self.value.take());
+        }
+    }
+}
+
+fn belongs_to_parent() -> Failure {
+    Failure::new(
+        ErrorKind::Closed,
+        "The client was opened before a fork and belongs to the parent process: start workers before opening, or \
+         spawn them",
+    )
+}
+
 /// How many forks led to this process since [`watch`].
-pub(crate) fn count() -> u32 {
+fn count() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
