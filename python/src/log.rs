@@ -53,8 +53,8 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(log_waiting, module)?,)).map(drop)
 }
 
-/// Hands records below WARNING on if the logger takes them now. An event cannot ask the logger, and to hand all on would
-/// fill the queue.
+/// Hands records below WARNING on if the logger takes them now. An event cannot ask the logger, and to hand all of them
+/// on would fill the queue.
 pub(crate) fn follow_level(py: Python<'_>) -> PyResult<()> {
     let is_debugging = logger(py, LOGGER)?.call_method1("isEnabledFor", (DEBUG,))?.is_truthy()?;
     IS_DEBUGGING.store(is_debugging, Ordering::Relaxed);

@@ -209,7 +209,7 @@ fn sqlite_text(value: rusqlite::types::ValueRef<'_>) -> Held<std::borrow::Cow<'_
     }
 }
 
-/// A time from SQLite's text. PostgreSQL's infinities are the first and the last time, as are times out of range. A time
+/// A time from SQLite's text. PostgreSQL's infinities and times out of range are the first and the last time. A time
 /// without time zone is in UTC, and any other text is the Unix epoch.
 #[cfg(feature = "sqlite")]
 fn time_of_text(text: &str) -> Held<Timestamp> {

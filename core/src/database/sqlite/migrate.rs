@@ -119,13 +119,14 @@ pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
     schema_version(connection).map_err(translate)?.map_or(Ok(()), SchemaVersion::require_compatible)
 }
 
-/// The SQL that makes a copy a database of its own: it gets its own incarnation id, and its own key of signed URLs, so that
-/// those of the original are not valid on the copy. A migration adds what an older copy lacks.
+/// The SQL that makes a copy a database of its own: it gets its own incarnation id, and its own key of signed URLs, so
+/// that those of the original are not valid on the copy. A migration adds what an older copy lacks.
 pub(super) fn change_identity(connection: &Connection) -> Result<&'static str> {
     let found = schema_version(connection).map_err(translate)?;
     Ok(match found {
         Some(SchemaVersion { version: FIRST_WITH_URL_KEY.., .. }) => {
-            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16))), url_key = lower(hex(randomblob(32)))"
+            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16))),
+                 url_key = lower(hex(randomblob(32)))"
         }
         Some(SchemaVersion { version: FIRST_WITH_MINIMUM.., .. }) => {
             "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16)))"
