@@ -34,8 +34,9 @@ fn without_ends(host: &str) -> String {
 }
 
 fn trimmed(host: &str) -> String {
-    let host = host.strip_suffix('.').unwrap_or(host);
-    host.strip_prefix("www.").unwrap_or(host).trim().to_owned()
+    // In this order, because `www.` is no host.
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    host.strip_suffix('.').unwrap_or(host).trim().to_owned()
 }
 
 /// The normalised domain; `InvalidInput` if it is empty.
@@ -79,6 +80,8 @@ mod tests {
 
     #[test]
     fn a_domain_without_a_host_is_refused() {
-        assert!(required(" https:// ").is_err());
+        for empty in [" https:// ", "www.", "."] {
+            assert!(required(empty).is_err(), "{empty}");
+        }
     }
 }
