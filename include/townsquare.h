@@ -1299,7 +1299,8 @@ tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_error **err);
 
 /// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
-/// write meanwhile.
+/// write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
+/// every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_CLOSED`.
@@ -1308,7 +1309,8 @@ tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_error **err);
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
-/// open.
+/// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
+/// refused.
 ///
 /// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
 /// folder with a database.

@@ -313,6 +313,10 @@ impl Client {
     /// in the copy describe the bytes there. If the files are in a remote object store (`s3://…`), they stay there and the
     /// copy has their rows only.
     ///
+    /// A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file
+    /// of the database, also those that policies hide from the handle's caller. A host that lets its users choose a
+    /// target must check them first. The copy contains password hashes and the hashes of session tokens.
+    ///
     /// # Errors
     /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
     ///
@@ -343,6 +347,10 @@ impl Client {
 
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks
     /// the thread.
+    ///
+    /// The restored database is one of its own: it has its own incarnation id and its own key of signed URLs, so signed URLs
+    /// of the original are refused. Users and sessions are those of the backup: a session of the backup is valid in both
+    /// databases, in each until it ends there.
     ///
     /// # Errors
     /// `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, if a file's bytes are

@@ -203,7 +203,7 @@ impl Communities {
     pub async fn resolve_community(&self, host: &str) -> Result<Option<String>> {
         operation(Operation::ResolveCommunity, async {
             self.limits.text("host", host)?;
-            let values = [domain::normalised(host).into()];
+            let values = [domain::normalised(host).into(), domain::spelled(host).into()];
             self.scope.fetch_optional(&sql::RESOLVE_COMMUNITY, &values, |row| row.get(0)).await
         })
         .await

@@ -297,6 +297,11 @@ impl Error {
         Error::new(ErrorKind::NotFound, "Record not found")
     }
 
+    /// [`not_found`](Error::not_found), with the row that the caller named as the source.
+    pub(crate) fn row_not_found(what: impl Into<Cow<'static, str>>) -> Error {
+        Error::not_found().caused_by(Reason(what.into()))
+    }
+
     /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
     pub(crate) fn new_row_violates(table: &str) -> Error {
         let message = format!("new row violates row-level security policy for table \"{table}\"");
@@ -460,8 +465,9 @@ impl Error {
         self.0.row
     }
 
-    /// The column that has no value ([`FieldMissing`](ErrorKind::FieldMissing)), or whose value the library cannot read
-    /// (SQLSTATE `XX001`).
+    /// The column that has no value ([`FieldMissing`](ErrorKind::FieldMissing)), that refers to a missing row
+    /// ([`ReferenceMissing`](ErrorKind::ReferenceMissing) on PostgreSQL; SQLite does not say which), or whose value the
+    /// library cannot read (SQLSTATE `XX001`).
     pub fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }

@@ -177,7 +177,17 @@ impl<'py, T: for<'a> FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'_, 'py>
 }
 
 /// A time: an aware datetime of any time zone.
-pub(crate) struct DateTimeArg(pub(crate) Timestamp);
+pub(crate) struct DateTimeArg(Result<Timestamp, String>);
+
+impl DateTimeArg {
+    /// # Errors
+    /// `InvalidInput` for a time after the core's last one, a day before the end of the year 9999, and for one that
+    /// Python cannot convert to UTC.
+    pub(crate) fn value(self, name: &str) -> Result<Timestamp, Failure> {
+        let range = "a time from year 1 to 9999-12-30T22:00 in UTC";
+        self.0.map_err(|shown| Failure::invalid_input(format!("{name} is {range}, not {shown}")))
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for DateTimeArg {
     type Error = PyErr;
@@ -188,8 +198,11 @@ impl<'py> FromPyObject<'_, 'py> for DateTimeArg {
             return Err(PyTypeError::new_err("expected an aware datetime, not a naive one"));
         }
         // Python converts to UTC: it knows every kind of time zone.
-        let utc = value.call_method1("astimezone", (PyTzInfo::utc(value.py())?,))?;
-        utc.extract().map(DateTimeArg)
+        let time = value
+            .call_method1("astimezone", (PyTzInfo::utc(value.py())?,))
+            .and_then(|utc| utc.extract::<Timestamp>())
+            .map_err(|_| shown(&value));
+        Ok(DateTimeArg(time))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     callback::{Callback, Subscription},
     errors::Failure,
     json::{JsonObjectArg, PyJson},
-    record::record,
+    record::{PyTime, record},
     run::{MethodResult, NoValue},
 };
 
@@ -250,8 +250,8 @@ pub(crate) fn identity_claim<'py>(
     audience: TextArg,
     timestamp: Option<DateTimeArg>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let timestamp = timestamp.map_or_else(|| Clock::default().now(), |DateTimeArg(timestamp)| timestamp);
     let claim = || {
+        let timestamp = timestamp.map_or_else(|| Ok(Clock::default().now()), |time| time.value("timestamp"))?;
         let (user_id, key) = (user_id.value("user_id")?, private_key.value("private_key")?);
         Ok(townsquare::auth::identity_claim(user_id, &key, &audience.value("audience")?, timestamp)?)
     };
@@ -267,11 +267,11 @@ record! {
         /// The address, trimmed and in lower case.
         email: &user.email,
         /// When the user signed up, UTC.
-        created_at: user.created_at,
+        created_at: PyTime(user.created_at),
         /// When the row last changed, UTC.
-        updated_at: user.updated_at,
+        updated_at: PyTime(user.updated_at),
         /// When the user proved to receive mail at the address, UTC, or None.
-        email_verified_at: user.email_verified_at,
+        email_verified_at: user.email_verified_at.map(PyTime),
     }
 }
 
@@ -284,7 +284,7 @@ record! {
         /// Gets the next pair of tokens, once. Empty for a handle of `as_user`.
         refresh_token: &session.refresh_token,
         /// When the access token expires, UTC.
-        expires_at: session.expires_at,
+        expires_at: PyTime(session.expires_at),
         /// The signed-in user.
         user: User(session.user.clone()) => nested,
     }

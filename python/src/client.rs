@@ -24,7 +24,7 @@ use crate::{
     client_share::ProcessClient,
     communities, discovery,
     errors::Failure,
-    fidgets,
+    fidgets, log,
     loop_waker::LoopWaker,
     options::configuration,
     process,
@@ -80,6 +80,7 @@ impl Methods {
         let py = class.py();
         let mode = if class.is(py.get_type::<AsyncClient>()) { Mode::Async } else { Mode::Sync };
         let config = configuration(py, data_dir, options)?;
+        log::follow_level(py)?;
         let waker = Arc::new(LoopWaker::default());
         let of_client = Arc::clone(&waker);
         run_on_own_thread(py, mode, Operation::Open, &waker, async move {
@@ -279,6 +280,7 @@ pub(crate) fn shared(
     let cached = || SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let has_no_arguments = data_dir.is_none() && options.is_none_or(PyDictMethods::is_empty);
     let config = configuration(py, data_dir, options)?;
+    log::follow_level(py)?;
     let client = process::block_on(py, async move {
         if has_no_arguments {
             townsquare::Client::shared().await

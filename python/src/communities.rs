@@ -10,7 +10,7 @@ use crate::{
     area::area,
     argument::{FlagUpdate, IdArg, IntArg, TextArg, TextListArg, Update, optional_text},
     json::{JsonArg, PyJson},
-    record::record,
+    record::{PyTime, record},
     run::{MethodResult, NoValue},
 };
 
@@ -166,7 +166,7 @@ record! {
         /// The community's id, at most 50 characters.
         community_id: &config.community_id,
         /// When the row last changed, UTC.
-        updated_at: config.updated_at,
+        updated_at: PyTime(config.updated_at),
         /// Brand, as JSON.
         brand_config: PyJson(&config.brand_config),
         /// Assets, as JSON.
@@ -203,9 +203,9 @@ record! {
         /// `blank_subdomain` or `custom`.
         domain_type: domain.domain_type.as_str(),
         /// When the row was inserted, UTC.
-        created_at: domain.created_at,
+        created_at: PyTime(domain.created_at),
         /// When the row last changed, UTC.
-        updated_at: domain.updated_at,
+        updated_at: PyTime(domain.updated_at),
     }
 }
 
@@ -226,7 +226,7 @@ record! {
         /// The registration's signature.
         signature: row.signature.as_deref(),
         /// When the space was registered, UTC.
-        timestamp: row.timestamp,
+        timestamp: PyTime(row.timestamp),
     }
 }
 

@@ -9,11 +9,11 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, IntArg, LIMIT_RANGE, TextListArg},
+    argument::{BytesArg, IntArg, LIMIT_RANGE, TextArg, TextListArg},
     errors::Failure,
     http::HttpResponse,
     mini_app::PyMiniAppList,
-    record::record,
+    record::{PyTime, record},
     run::MethodResult,
 };
 
@@ -28,20 +28,23 @@ area! {
 #[pymethods]
 impl Methods {
     /// Lists the mini apps that trend in a timeframe, best first.
-    #[pyo3(signature = (timeframe = "24h", limit = IntArg::of(50), *, categories = None, networks = None))]
+    #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, categories = None, networks = None))]
     #[pyo3(text_signature = "($self, timeframe='24h', limit=50, *, categories=None, networks=None)")]
     fn get_trending_mini_apps<'py>(
         &self,
         py: Python<'py>,
-        timeframe: &str,
+        timeframe: Option<TextArg>,
         limit: IntArg<u32>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
     ) -> MethodResult<'py> {
-        let timeframe = timeframe.parse::<Timeframe>();
         self.runner.run(py, Operation::GetTrendingMiniApps, |client| async move {
+            let timeframe = match timeframe {
+                Some(timeframe) => timeframe.value("timeframe")?.parse()?,
+                None => Timeframe::default(),
+            };
             let selection = selection(limit, categories, networks)?;
-            Ok(PyMiniAppList(client.get()?.discovery().get_trending_mini_apps(timeframe?, selection).await?))
+            Ok(PyMiniAppList(client.get()?.discovery().get_trending_mini_apps(timeframe, selection).await?))
         })
     }
 
@@ -68,13 +71,13 @@ impl Methods {
     fn search_mini_apps<'py>(
         &self,
         py: Python<'py>,
-        query: String,
+        query: TextArg,
         limit: IntArg<u32>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::SearchMiniApps, |client| async move {
-            let selection = selection(limit, categories, networks)?;
+            let (query, selection) = (query.value("query")?, selection(limit, categories, networks)?);
             Ok(PyMiniAppList(client.get()?.discovery().search_mini_apps(&query, selection).await?))
         })
     }
@@ -95,9 +98,15 @@ impl Methods {
 
     /// Answers a request to the discovery endpoint.
     #[pyo3(signature = (method, target, body = BytesArg::EMPTY), text_signature = "($self, method, target, body=b'')")]
-    fn handle<'py>(&self, py: Python<'py>, method: String, target: String, body: BytesArg) -> MethodResult<'py> {
+    fn handle<'py>(&self, py: Python<'py>, method: TextArg, target: TextArg, body: BytesArg) -> MethodResult<'py> {
         self.runner.run(py, "handle", |client| async move {
-            Ok(HttpResponse(client.get()?.discovery().handle(&method, &target, body.as_ref()).await?))
+            let discovery = client.get()?.discovery();
+            let (Ok(method), Ok(target)) = (method.value("method"), target.value("target")) else {
+                return Ok(HttpResponse(townsquare::discovery::HttpResponse::bad_request(
+                    "The request is not Unicode",
+                )));
+            };
+            Ok(HttpResponse(discovery.handle(&method, &target, body.as_ref()).await?))
         })
     }
 }
@@ -137,7 +146,7 @@ record! {
         /// Where the catalog came from: `upstream`, `file`, `database` or `none`.
         source: stats.source.as_str(),
         /// When the catalog was fetched, UTC.
-        fetched_at: stats.fetched_at,
+        fetched_at: stats.fetched_at.map(PyTime),
         /// Whether the catalog is older than the refresh interval, or the last refresh failed.
         is_stale: stats.is_stale,
         /// Whether a refresh is running.

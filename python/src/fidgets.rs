@@ -13,7 +13,7 @@ use crate::{
     argument::{IdArg, TextArg, Update, optional_text},
     errors::{Failure, expected},
     json::{JsonArg, PyJson},
-    record::record,
+    record::{PyTime, record},
     rows::{RowArg, RowsArg},
     run::{MethodResult, NoValue},
 };
@@ -170,9 +170,9 @@ record! {
         /// Position, as JSON. Each read returns a new value.
         position: fidget.position.as_ref().map(PyJson),
         /// When the row was inserted, UTC.
-        created_at: fidget.created_at,
+        created_at: PyTime(fidget.created_at),
         /// When the row last changed, UTC.
-        updated_at: fidget.updated_at,
+        updated_at: PyTime(fidget.updated_at),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The record `FileInfo`.
 
-use crate::record::record;
+use crate::record::{PyTime, record};
 
 record! {
     /// What is known about a stored file.
@@ -23,6 +23,6 @@ record! {
         /// The user who wrote the file; None for the service and for a user who was deleted.
         owner_id: file.owner_id,
         /// When the file was last written, UTC.
-        updated_at: file.updated_at,
+        updated_at: PyTime(file.updated_at),
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `errors` | failures as exceptions |
 //! | `process` | signals, `fork` and interpreter shutdown |
+//! | `log` | the library's log as records of `logging` |
 //! | `client_share` | a core client shared by Python objects |
 //! | `method` | a method's name and operation |
 //! | `loop_waker`, `background`, `coroutine` | waking event loops, running work off them, the coroutine around that work |
@@ -28,6 +29,7 @@ mod errors;
 
 mod process;
 
+mod log;
 mod loop_waker;
 mod method;
 
@@ -41,13 +43,13 @@ mod run;
 
 mod area;
 mod json;
-mod options;
 mod record;
 
 mod argument;
 mod file_info;
 mod files;
 mod http;
+mod options;
 mod rows;
 mod signed_file;
 mod upload_options;
@@ -90,6 +92,7 @@ mod _native {
         townsquare::threads::log_panics();
         #[cfg(debug_assertions)]
         module.add_function(wrap_pyfunction!(crate::errors::_panic, module)?)?;
-        crate::process::register_hooks(module)
+        crate::process::register_hooks(module)?;
+        crate::log::install(module)
     }
 }

@@ -9,7 +9,11 @@ use pyo3::{
 };
 use townsquare::discovery::{MiniAppRecord, MiniApps};
 
-use crate::{json::serialized, record::record, run::MethodResult};
+use crate::{
+    json::serialized,
+    record::{PyTime, record},
+    run::MethodResult,
+};
 
 record! {
     /// A mini app of the catalog, with its rank in the order it was listed in.
@@ -55,7 +59,7 @@ record! {
         /// Colour behind the splash image: `#rrggbb`.
         splash_background_color: app.splash_background_color(),
         /// When this record was fetched, UTC.
-        last_fetched: app.last_fetched(),
+        last_fetched: PyTime(app.last_fetched()),
     }
     also {
         /// The endpoint's JSON shape, camelCase.

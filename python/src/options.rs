@@ -13,7 +13,10 @@ use pyo3::{
 };
 use townsquare::{Config, ErrorKind, Operation};
 
-use crate::errors::{Failure, class_name};
+use crate::{
+    argument::TextArg,
+    errors::{Failure, class_name},
+};
 
 /// The configuration of `open(data_dir, **options)`. An option that is `None` is left out.
 pub(crate) fn configuration(
@@ -27,9 +30,11 @@ pub(crate) fn configuration(
     }
     for (name, value) in options.into_iter().flat_map(PyDictMethods::iter) {
         if !value.is_none() {
-            let name = name.extract::<String>()?;
-            config = text(&name, &value)
-                .and_then(|text| config.set(&name, &text).map_err(Failure::from))
+            let name = name.extract::<TextArg>()?;
+            config = name
+                .value("The name of an option")
+                .and_then(|name| Ok((text(&name, &value)?, name)))
+                .and_then(|(text, name)| config.set(&name, &text).map_err(Failure::from))
                 .map_err(|failure| failure.into_exception(py, Some(Operation::Open)))?;
         }
     }
@@ -45,9 +50,13 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<String, Failure> {
     if let Ok(mapping) = value.cast::<PyMapping>() {
         return entries(name, mapping);
     }
-    let text = if value.is_instance_of::<PyString>() {
-        value.extract::<String>()
-    } else if value.is_instance_of::<PyDelta>() {
+    if value.is_instance_of::<PyString>() {
+        return value.extract::<String>().map_err(|_| {
+            let message = format!("Option {name} has half a surrogate pair, which is not Unicode");
+            Failure::new(ErrorKind::Config, message)
+        });
+    }
+    let text = if value.is_instance_of::<PyDelta>() {
         value.extract::<SignedDuration>().map(|wait| wait.as_secs_f64().to_string())
     } else if value.is_instance_of::<PyFloat>() {
         value.extract::<f64>().map(|number| number.to_string())

@@ -5,7 +5,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pyo3::{IntoPyObjectExt, basic::CompareOp, prelude::*, types::PyList};
+use jiff::Timestamp;
+use pyo3::{
+    IntoPyObjectExt,
+    basic::CompareOp,
+    prelude::*,
+    types::{PyDateTime, PyList},
+};
 
 /// Declares a record class. A column is one line: its documentation, its name and the expression that reads it.
 ///
@@ -106,6 +112,24 @@ macro_rules! name {
 }
 
 pub(crate) use {name, record};
+
+/// A time as an aware datetime in UTC. A time before the year 1, which Python has no datetime for, is `datetime.min`.
+pub(crate) struct PyTime(pub(crate) Timestamp);
+
+impl PyTime {
+    /// 0001-01-01T00:00:00Z, Python's first time. The core's last time is before Python's last one.
+    const MIN: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+}
+
+impl<'py> IntoPyObject<'py> for PyTime {
+    type Target = PyDateTime;
+    type Output = Bound<'py, PyDateTime>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        self.0.max(PyTime::MIN).into_pyobject(py)
+    }
+}
 
 pub(crate) fn hash_of(key: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -10,7 +10,7 @@ use pyo3::{
 
 use crate::{
     argument::items,
-    errors::{Failure, expected, shown},
+    errors::{Failure, class_name, shown},
 };
 
 /// A list of mappings.
@@ -29,8 +29,12 @@ impl<'py> RowsArg<'py> {
     ) -> PyResult<Result<Vec<T>, Failure>> {
         let mut rows = Vec::with_capacity(self.0.len());
         for (index, mapping) in self.0.iter().enumerate() {
+            let Ok(entries) = mapping.cast::<PyMapping>() else {
+                let class = class_name(mapping);
+                return Err(PyTypeError::new_err(format!("{name}[{index}] is a mapping, not {class}")));
+            };
             let mut row = RowArg { name: format!("{name}[{index}]"), values: PyDict::new(mapping.py()) };
-            row.values.update(mapping.cast::<PyMapping>()?)?;
+            row.values.update(entries)?;
             match read(&mut row)?.and_then(|new| row.refuse_unknown_keys().map(|()| new)) {
                 Ok(new) => rows.push(new),
                 Err(failure) => return Ok(Err(failure.at_row(index))),
@@ -44,15 +48,7 @@ impl<'py> FromPyObject<'_, 'py> for RowsArg<'py> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<RowsArg<'py>> {
-        let mut rows = Vec::new();
-        for item in items(&value, "a list of mappings")? {
-            let item = item?;
-            if item.cast::<PyMapping>().is_err() {
-                return Err(expected("a list of mappings; one of them is", &item));
-            }
-            rows.push(item);
-        }
-        Ok(RowsArg(rows))
+        items(&value, "a list of mappings")?.collect::<PyResult<_>>().map(RowsArg)
     }
 }
 

@@ -81,8 +81,8 @@ fn sign_options(
     if let Some(file_name) = optional_text(file_name, "file_name")? {
         options = options.file_name(file_name);
     }
-    if let Some(timestamp) = timestamp.map(|DateTimeArg(timestamp)| timestamp) {
-        options = options.timestamp(timestamp);
+    if let Some(timestamp) = timestamp {
+        options = options.timestamp(timestamp.value("timestamp")?);
     }
     Ok(options)
 }

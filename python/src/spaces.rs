@@ -21,7 +21,7 @@ use crate::{
     client_share::ProcessClient,
     errors::{Failure, expected},
     fidgets::{self, Fidget},
-    record::{attribute, compare, hash_of, nested, record},
+    record::{PyTime, attribute, compare, hash_of, nested, record},
     rows::{RowArg, RowsArg},
     run::{MethodResult, Mode, NoValue, Runner},
 };
@@ -293,9 +293,9 @@ record! {
         /// Whether every caller sees the space.
         is_public: space.is_public,
         /// When the row was inserted, UTC.
-        created_at: space.created_at,
+        created_at: PyTime(space.created_at),
         /// When the row last changed, UTC.
-        updated_at: space.updated_at,
+        updated_at: PyTime(space.updated_at),
     }
 }
 

@@ -255,7 +255,7 @@ impl Methods {
     }
 
     /// Returns a target for `handle_file` that needs no session.
-    #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = "GET"))]
+    #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = None))]
     #[pyo3(text_signature = "($self, bucket, path, *, expires_in=3600, method='GET')")]
     fn signed_url<'py>(
         &self,
@@ -263,12 +263,11 @@ impl Methods {
         bucket: TextArg,
         path: TextArg,
         expires_in: SecondsArg,
-        method: &str,
+        method: Option<TextArg>,
     ) -> MethodResult<'py> {
-        let method = UrlMethod::ALL.into_iter().find(|known| known.as_str() == method);
         self.runner.run(py, Operation::SignUrl, move |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
-            let method = method.ok_or_else(|| Failure::invalid_input("method is 'GET' or 'PUT'").of_file())?;
+            let method = method.map_or(Ok(UrlMethod::Get), url_method)?;
             let expires_in = expires_in.value("expires_in").map_err(Failure::of_file)?;
             Ok(client.get()?.storage().signed_url(&bucket, &path, method, expires_in).await?)
         })
@@ -322,6 +321,12 @@ impl Methods {
 /// The text of a bucket, a path or a prefix.
 fn text(text: TextArg, name: &str) -> Result<String, Failure> {
     text.value(name).map_err(Failure::of_file)
+}
+
+fn url_method(method: TextArg) -> Result<UrlMethod, Failure> {
+    let name = text(method, "method")?;
+    let known = UrlMethod::ALL.into_iter().find(|known| known.as_str() == name);
+    known.ok_or_else(|| Failure::invalid_input("method is 'GET' or 'PUT'").of_file())
 }
 
 fn bytes_range((start, end): (IntArg<u64>, IntArg<u64>)) -> Result<Range<u64>, Failure> {

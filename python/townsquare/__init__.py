@@ -11,7 +11,8 @@
         client.storage.upload("assets", "images/harbor.png", open("harbor.png", "rb").read())
 
 The methods of `Client` block, and other threads run meanwhile. `AsyncClient` has the same areas and methods, each one a
-coroutine. Records are frozen and typed. Times are aware datetimes in UTC. Failures raise subclasses of `Error`.
+coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a time before the year 1 reads as
+`datetime.min`. Warnings of the library are records of the logger `townsquare`. Failures raise subclasses of `Error`.
 """
 
 from ._auth import AsyncAuth, Auth, Session, Subscription, User, identity_claim
@@ -38,6 +39,7 @@ from .exceptions import (
     ClosedError,
     ConfigError,
     ConflictError,
+    CursorExpiredError,
     Error,
     FieldMissingError,
     InvalidInputError,
@@ -72,6 +74,7 @@ __all__ = [
     "CommunityDomain",
     "ConfigError",
     "ConflictError",
+    "CursorExpiredError",
     "Discovery",
     "DiscoveryStats",
     "Engagement",

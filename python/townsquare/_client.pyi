@@ -2,7 +2,8 @@
 
 Conventions of all areas:
 
-- Text is `str`, bytes are `bytes`, times are aware datetimes in UTC, lists are `list`.
+- Text is `str`, bytes are `bytes`, times are aware datetimes in UTC, lists are `list`. A time before the year 1
+  reads as `datetime.min`.
 - An id is a `uuid.UUID` or its text.
 - JSON is `dict` with `str` keys, `list`, `str`, `int` of 64 bits, finite `float`, `bool` and None, nested at most 100 deep. It
   comes back equal. None for a whole column is SQL's NULL.
@@ -151,6 +152,9 @@ class Client:
         Small files are in the database. Large ones are copied to the folder `<target>.files`; those in a remote object store
         stay there.
 
+        A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file,
+        also those that policies hide from the handle's caller. It contains password hashes and the hashes of session tokens.
+
         Raises:
             InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.
         """
@@ -158,6 +162,8 @@ class Client:
     @staticmethod
     def restore(source: _Path, data_dir: _Path) -> None:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
+
+        Sessions of the backup stay valid in the restored database until they end. Signed URLs of the original are refused.
 
         Raises:
             ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.

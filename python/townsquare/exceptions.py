@@ -19,7 +19,8 @@ class                  ``kind``                                     also a
 `TooLargeError`        ``too_large``
 `UnavailableError`     ``unavailable``                              `ConnectionError`
 `ClosedError`          ``closed``
-`Error` itself         ``table_missing``, ``internal``
+`CursorExpiredError`   ``cursor_expired``                           `LookupError`
+`Error` itself         ``table_missing``, ``cancelled``, ``internal``
 =====================  ===========================================  ====================================
 
 An argument of the wrong type raises `TypeError`.
@@ -35,6 +36,7 @@ __all__ = [
     "ClosedError",
     "ConfigError",
     "ConflictError",
+    "CursorExpiredError",
     "Error",
     "FieldMissingError",
     "InvalidInputError",
@@ -55,7 +57,7 @@ class Error(Exception):
     kind: str
     """The kind of failure: ``already_exists``, ``reference_missing``, ``field_missing``, ``table_missing``,
     ``not_found``, ``invalid_input``, ``unauthorized``, ``forbidden``, ``rate_limited``, ``too_large``,
-    ``unavailable``, ``closed``, ``config``, ``internal`` or ``conflict``."""
+    ``unavailable``, ``closed``, ``config``, ``internal``, ``conflict``, ``cursor_expired`` or ``cancelled``."""
     code: Optional[str]
     """The SQLSTATE of a database error: ``"23505"``. None for other failures."""
     status: Optional[int]
@@ -72,7 +74,8 @@ class Error(Exception):
     row: Optional[int]
     """The index of the mapping that failed, in `create_spaces` and `create_fidgets`. None for other failures."""
     column: Optional[str]
-    """The column without a value (`FieldMissingError`), or whose value cannot be read (``code`` is ``XX001``)."""
+    """The column without a value (`FieldMissingError`), that refers to a missing row (`ReferenceMissingError` on
+    PostgreSQL), or whose value cannot be read (``code`` is ``XX001``)."""
 
     def __init__(
         self,
@@ -120,8 +123,13 @@ class ConflictError(Error):
     """The file is not the one that ``if_match`` names: somebody else wrote it since (``status`` is 412)."""
 
 
+class CursorExpiredError(Error, LookupError):
+    """The feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database."""
+
+
 class ReferenceMissingError(Error):
-    """A referenced row does not exist (``code`` is ``23503``)."""
+    """A referenced row does not exist (``code`` is ``23503``). ``column`` names the column if the database says which one:
+    PostgreSQL does, SQLite does not."""
 
 
 class FieldMissingError(Error, ValueError):
@@ -169,6 +177,8 @@ BY_KIND: dict[str, type[Error]] = {
     "config": ConfigError,
     "internal": Error,
     "conflict": ConflictError,
+    "cursor_expired": CursorExpiredError,
+    "cancelled": Error,
 }
 """The exception class of each kind of the core."""
 

@@ -15,6 +15,7 @@ BUILTIN_BASES = {
     "NotFoundError": LookupError,
     "AlreadyExistsError": None,
     "ConflictError": None,
+    "CursorExpiredError": LookupError,
     "ReferenceMissingError": None,
     "FieldMissingError": ValueError,
     "AuthError": PermissionError,
@@ -25,7 +26,7 @@ BUILTIN_BASES = {
 }
 KINDS = set(
     "already_exists reference_missing field_missing table_missing not_found invalid_input unauthorized forbidden "
-    "rate_limited too_large unavailable closed config internal conflict".split()
+    "rate_limited too_large unavailable closed config internal conflict cursor_expired cancelled".split()
 )
 
 

@@ -97,3 +97,30 @@ def test_a_read_only_database_is_a_config_error_that_names_the_file(tmp_path: Pa
     tmp_path.chmod(0o755)
     assert output(OPENING, folder) in ("25006", "58030")
     folder.chmod(0o755)
+
+
+WRITING = """
+import os, sys, townsquare
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may write read-only files
+with townsquare.Client.open(sys.argv[1]) as client:
+    service = client.as_service()
+    try:
+        service.spaces.create_space("x")
+    except townsquare.UnavailableError as error:
+        print(error.kind, error.code, error.is_retryable, len(service.spaces.get_public_spaces()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
+def test_a_write_to_a_read_only_file_is_unavailable_and_reads_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "readable"
+    with Client.open(folder) as client:
+        client.as_service().spaces.create_space("Harbor", is_public=True)
+    (folder / "townsquare.db").chmod(0o444)
+    folder.chmod(0o777)
+    for above in tmp_path.parents:
+        if above.stat().st_uid == os.geteuid() and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
+    assert output(WRITING, folder) == "unavailable 25006 True 1"

@@ -1,9 +1,27 @@
 //! The normal form of hosts and domains (UPSTREAM 4).
 
+use url::Host;
+
 use crate::error::{Error, Result};
 
-/// The host trimmed, in lower case, without scheme, port, path, and one leading `www.`.
+/// The host as [`spelled`], in ASCII if it is one that has such a form: `xn--mnchen-3ya.de` for `münchen.de` (UTS 46).
+/// Browsers send that form.
 pub(crate) fn normalised(host: &str) -> String {
+    let host = without_ends(host);
+    match host.is_ascii() {
+        true => trimmed(&host),
+        false => trimmed(&Host::parse(&host).map_or(host, |ascii| ascii.to_string())),
+    }
+}
+
+/// The host trimmed, in lower case, without scheme, port, path, the dot at its end, and one leading `www.`. The id of a
+/// community may be spelled like this.
+pub(crate) fn spelled(host: &str) -> String {
+    trimmed(&without_ends(host))
+}
+
+/// The host trimmed, in lower case, without scheme, port and path.
+fn without_ends(host: &str) -> String {
     let host = host.trim().to_lowercase();
     let host = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
     let host = host.split(['/', '?', '#']).next().unwrap_or_default();
@@ -12,7 +30,13 @@ pub(crate) fn normalised(host: &str) -> String {
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,
     };
-    host.strip_prefix("www.").unwrap_or(host).trim().to_owned()
+    host.trim().to_owned()
+}
+
+fn trimmed(host: &str) -> String {
+    // In this order, because `www.` is no host.
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    host.strip_suffix('.').unwrap_or(host).trim().to_owned()
 }
 
 /// The normalised domain; `InvalidInput` if it is empty.
@@ -36,10 +60,28 @@ mod tests {
         }
         assert_eq!(normalised("www.www.town.example"), "www.town.example");
         assert_eq!(normalised("[::1]:8080"), "[::1]");
+        assert_eq!(normalised("1234"), "1234", "the id of a community");
+    }
+
+    #[test]
+    fn the_dot_of_an_absolute_domain_is_left_out() {
+        for host in ["town.example.", "www.town.example.", "https://town.example.:8443/a", "town.example.:80"] {
+            assert_eq!(normalised(host), "town.example", "{host}");
+        }
+    }
+
+    #[test]
+    fn an_internationalised_domain_has_its_ascii_form() {
+        for host in ["münchen.de", "MÜNCHEN.DE.", "www.mu\u{308}nchen.de", "xn--mnchen-3ya.de", "münchen。de"] {
+            assert_eq!(normalised(host), "xn--mnchen-3ya.de", "{host}");
+        }
+        assert_eq!(normalised("mün chen.de"), "mün chen.de", "no host");
     }
 
     #[test]
     fn a_domain_without_a_host_is_refused() {
-        assert!(required(" https:// ").is_err());
+        for empty in [" https:// ", "www.", "."] {
+            assert!(required(empty).is_err(), "{empty}");
+        }
     }
 }

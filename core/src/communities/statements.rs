@@ -47,7 +47,7 @@ pub(super) static UPDATE_NAVIGATION: Statement = Statement::new(
 pub(super) static RESOLVE_COMMUNITY: Statement = Statement::new(
     "SELECT community_id FROM community_configs
      WHERE is_published IS TRUE AND {community_configs.select} AND community_id = COALESCE(
-         (SELECT community_id FROM community_domains WHERE domain = $1), $1)",
+         (SELECT community_id FROM community_domains WHERE domain = $1), $2)",
 );
 
 // An INSERT selects its values from a subquery with the table's name, so that the insert policy can read the new row.

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use jiff::Timestamp;
 #[cfg(feature = "sqlite")]
-use jiff::{civil::DateTime, tz::TimeZone};
+use jiff::{fmt::temporal::Pieces, tz::Offset};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
@@ -209,8 +209,8 @@ fn sqlite_text(value: rusqlite::types::ValueRef<'_>) -> Held<std::borrow::Cow<'_
     }
 }
 
-/// A time from SQLite's text. PostgreSQL's infinities are the first and the last time, a time without time zone is in UTC,
-/// and any other text is the Unix epoch.
+/// A time from SQLite's text. PostgreSQL's infinities and times out of range are the first and the last time. A time
+/// without time zone is in UTC, and any other text is the Unix epoch.
 #[cfg(feature = "sqlite")]
 fn time_of_text(text: &str) -> Held<Timestamp> {
     if let Ok(time) = text.parse() {
@@ -219,11 +219,17 @@ fn time_of_text(text: &str) -> Held<Timestamp> {
     Held::Nearest(match text {
         "infinity" => Timestamp::MAX,
         "-infinity" => Timestamp::MIN,
-        _ => {
-            let time = text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC));
-            time.map_or(Timestamp::UNIX_EPOCH, |time| time.timestamp())
-        }
+        _ => Pieces::parse(text).map_or(Timestamp::UNIX_EPOCH, |pieces| nearest_time(&pieces)),
     })
+}
+
+/// The time of a date, a time of day and an offset; the first or the last time if it is out of range.
+#[cfg(feature = "sqlite")]
+fn nearest_time(pieces: &Pieces<'_>) -> Timestamp {
+    let offset = pieces.to_numeric_offset().unwrap_or(Offset::UTC);
+    let time = pieces.date().to_datetime(pieces.time().unwrap_or_default());
+    let nearest = if pieces.date().year() < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    offset.to_timestamp(time).unwrap_or(nearest)
 }
 
 /// Implements `FromColumn` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.

@@ -54,6 +54,19 @@ pub struct HttpResponse {
     pub body: Bytes,
 }
 
+impl HttpResponse {
+    /// The response 400 with this message, for a host whose request is no text that `handle` could read.
+    ///
+    /// ```
+    /// use townsquare::discovery::HttpResponse;
+    ///
+    /// assert_eq!(HttpResponse::bad_request("The target is not UTF-8").status, 400);
+    /// ```
+    pub fn bad_request(message: &str) -> HttpResponse {
+        error_response(bad_request(message))
+    }
+}
+
 /// An error response.
 struct EndpointError {
     status: u16,

@@ -1,8 +1,8 @@
 //! `backup` and `restore` take files along (DESIGN 7), on SQLite.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait};
+use townsquare::{Client, Config, ErrorKind, blocking::wait, storage::UrlMethod};
 use townsquare_tests::test_database::Engine;
 
 use super::fixture::{Fixture, Store, bytes, paths};
@@ -44,6 +44,28 @@ fn a_restored_backup_has_the_files_of_the_backup() {
         let again = wait(fixture.db.client.backup(&backup)).expect_err("it exists");
         assert_eq!(again.kind(), ErrorKind::InvalidInput);
     }
+}
+
+#[test]
+fn a_signed_url_of_the_original_is_refused_by_the_copy() {
+    let fixture = filled(Store::Folder(0));
+    let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
+    let hour = Duration::from_secs(3_600);
+    let sign = |client: &Client| {
+        wait(client.storage().signed_url("private", "x/homebase", UrlMethod::Get, hour)).expect("signed")
+    };
+    let status =
+        |client: &Client, url: &str| wait(client.storage().handle_file("GET", url, &[], "")).expect("an answer").status;
+    let of_original = sign(&fixture.db.service);
+    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    Client::restore(&backup, &data_dir).expect("restored");
+    let config = Config::new().data_dir(&data_dir).catalog_api_key("").clock(fixture.db.clock.clock());
+    let copy = wait(Client::open(config)).expect("opened").as_service();
+    assert_eq!(status(&fixture.db.client, &of_original), 200);
+    assert_eq!(status(&copy, &sign(&copy)), 200);
+    assert_ne!(status(&copy, &of_original), 200, "a URL of the original");
+    assert_ne!(status(&fixture.db.client, &sign(&copy)), 200, "a URL of the copy");
+    wait(copy.close());
 }
 
 #[test]

@@ -41,6 +41,21 @@ on_both_engines! {
         assert_eq!(twice.domain, "www.town.example", "one leading www. is dropped");
     }
 
+    fn an_internationalised_domain_resolves_in_both_forms(db: &TestDatabase) {
+        db.community("town");
+        let saved = save(db, "town", "www.M\u{fc}nchen.de.", DomainType::Custom).expect("saved");
+        assert_eq!(saved.domain, "xn--mnchen-3ya.de");
+        for host in ["m\u{fc}nchen.de", "xn--mnchen-3ya.de:443", "www.xn--mnchen-3ya.de."] {
+            assert_eq!(resolve(db, host).as_deref(), Some("town"), "{host}");
+        }
+        let again = save(db, "town", "xn--mnchen-3ya.de", DomainType::Custom).expect("the same domain");
+        assert_eq!(again.id, saved.id);
+        wait(db.service.communities().delete_community_domain("m\u{fc}nchen.de")).expect("deleted");
+        assert_eq!(resolve(db, "xn--mnchen-3ya.de"), None);
+        db.community("m\u{fc}nchen");
+        assert_eq!(resolve(db, "m\u{fc}nchen").as_deref(), Some("m\u{fc}nchen"), "the id of a community stays as it is");
+    }
+
     fn a_community_has_one_domain_of_each_type(db: &TestDatabase) {
         db.community("town");
         let first = save(db, "town", "one.example", DomainType::Custom).expect("saved");

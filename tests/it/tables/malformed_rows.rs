@@ -105,6 +105,27 @@ on_both_engines! {
         delete_all(db);
     }
 
+    fn a_time_out_of_range_reads_as_the_nearest_time(db: &TestDatabase) {
+        let (late, early) = (db.space(), db.space());
+        let (last, first) = match db.engine {
+            Engine::Sqlite => ("9999-12-31T23:59:59.999999Z", "-009999-01-01T00:00:00.000000+23:00"),
+            Engine::Postgres => ("infinity", "-infinity"),
+        };
+        for (space, time) in [(&late, last), (&early, first)] {
+            write_unchecked(db, &format!("UPDATE spaces SET created_at = '{time}' WHERE id = '{}'", space.id));
+        }
+        let read = |id: Uuid| wait(db.service.spaces().get_space(id)).expect("readable").created_at;
+        assert_eq!((read(late.id), read(early.id)), (Timestamp::MAX, Timestamp::MIN));
+        for (space, time) in [(&late, "9999-12-31T23:59:59.999999Z"), (&early, "9999-12-31 23:59:59")] {
+            write_unchecked(db, &format!("UPDATE spaces SET created_at = '{time}' WHERE id = '{}'", space.id));
+        }
+        assert_eq!((read(late.id), read(early.id)), (Timestamp::MAX, Timestamp::MAX));
+        let day = |text: &str| text.parse::<Timestamp>().expect("a time");
+        write_unchecked(db, &format!("UPDATE spaces SET created_at = '2024-02-03 04:05:06' WHERE id = '{}'", early.id));
+        assert_eq!(read(early.id), day("2024-02-03T04:05:06Z"), "a time without zone is in UTC");
+        delete_all(db);
+    }
+
     fn json_that_cannot_be_read_leaves_one_fidget_out(db: &TestDatabase) {
         let space = db.public_space(db.user(), "shown");
         let (bad, good) = (db.fidget(space.id, "bad"), db.fidget(space.id, "good"));

@@ -31,13 +31,24 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
-    let missing = failure.kind() == sqlx::error::ErrorKind::NotNullViolation;
-    let column = failure.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::column).map(str::to_owned);
+    let column = match failure.kind() {
+        sqlx::error::ErrorKind::NotNullViolation => {
+            failure.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::column)
+        }
+        sqlx::error::ErrorKind::ForeignKeyViolation => referring_column(failure.table(), failure.constraint()),
+        _ => None,
+    };
+    let column = column.map(str::to_owned);
     let error = Error::database(code, kind, failure.message()).caused_by(ServerError::from(&**failure));
-    match column.filter(|_| missing) {
+    match column {
         Some(column) => error.in_column(column),
         None => error,
     }
+}
+
+/// The column of a foreign key, from the name that PostgreSQL gives the constraint: `spaces_owner_id_fkey`.
+fn referring_column<'a>(table: Option<&str>, constraint: Option<&'a str>) -> Option<&'a str> {
+    constraint?.strip_prefix(table?)?.strip_prefix('_')?.strip_suffix("_fkey")
 }
 
 /// A fault of a value or a row that the driver reports outside of a query.
@@ -125,7 +136,8 @@ impl std::error::Error for ServerError {}
 fn kind(code: &str) -> ErrorKind {
     match code {
         "42501" => ErrorKind::Forbidden,
-        "40001" | "40P01" | "55P03" => ErrorKind::Unavailable,
+        // 25006: the server or the database is read-only for now, as a standby is.
+        "25006" | "40001" | "40P01" | "55P03" => ErrorKind::Unavailable,
         _ => match code.get(..2) {
             // Connection exception, insufficient resources, operator intervention, system error.
             Some("08" | "53" | "57" | "58") => ErrorKind::Unavailable,

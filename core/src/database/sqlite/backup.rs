@@ -204,7 +204,7 @@ pub(crate) fn prepare_restore(source: &Path, data_dir: &Path) -> Result<Restore>
             return Err(Error::config(format!("{} exists; a restore does not overwrite a database", name.display())));
         }
     }
-    let change = format!("{}; PRAGMA user_version = 0;", migrate::change_incarnation(&backup)?);
+    let change = format!("{}; PRAGMA user_version = 0;", migrate::change_identity(&backup)?);
     let has_files = has_files(&backup).map_err(unreadable)?;
     Ok(Restore { backup, target, change, has_files })
 }

@@ -20,7 +20,7 @@ const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_NOMEM, "53200", ErrorKind::Unavailable),
     (ffi::SQLITE_IOERR, "58030", ErrorKind::Unavailable),
     (ffi::SQLITE_CANTOPEN, "58030", ErrorKind::Unavailable),
-    (ffi::SQLITE_READONLY, "25006", ErrorKind::Internal),
+    (ffi::SQLITE_READONLY, "25006", ErrorKind::Unavailable),
     (ffi::SQLITE_PERM, "42501", ErrorKind::Internal),
     (ffi::SQLITE_AUTH, "42501", ErrorKind::Internal),
     (ffi::SQLITE_TOOBIG, "54000", ErrorKind::InvalidInput),

@@ -40,6 +40,9 @@ const MIGRATIONS: &[Migration] = migrations! {
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.
 const FIRST_WITH_MINIMUM: usize = 4;
 
+/// The version that added the key of signed URLs.
+const FIRST_WITH_URL_KEY: usize = 5;
+
 /// The version of a database and the oldest version whose library works with it.
 #[derive(Debug, Clone, Copy)]
 struct SchemaVersion {
@@ -116,10 +119,15 @@ pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
     schema_version(connection).map_err(translate)?.map_or(Ok(()), SchemaVersion::require_compatible)
 }
 
-/// The SQL that gives a copy of this database an incarnation id of its own; nothing in a database that has none yet.
-pub(super) fn change_incarnation(connection: &Connection) -> Result<&'static str> {
+/// The SQL that makes a copy a database of its own: it gets its own incarnation id, and its own key of signed URLs, so
+/// that those of the original are not valid on the copy. A migration adds what an older copy lacks.
+pub(super) fn change_identity(connection: &Connection) -> Result<&'static str> {
     let found = schema_version(connection).map_err(translate)?;
     Ok(match found {
+        Some(SchemaVersion { version: FIRST_WITH_URL_KEY.., .. }) => {
+            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16))),
+                 url_key = lower(hex(randomblob(32)))"
+        }
         Some(SchemaVersion { version: FIRST_WITH_MINIMUM.., .. }) => {
             "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16)))"
         }
