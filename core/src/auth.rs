@@ -65,7 +65,7 @@ impl Auth {
     /// The `Auth` of a client's own handle, anonymous at first.
     pub(crate) fn anonymous(accounts: Arc<Accounts>, session_file: Option<PathBuf>) -> Auth {
         let state = SessionState::anonymous(Arc::clone(&accounts), session_file.map(SessionFile::new));
-        Auth { accounts, state: Arc::new(state) }
+        Auth { accounts, state }
     }
 
     /// The `Auth` of an `as_service` handle.

@@ -42,9 +42,13 @@ struct CurrentSession {
 
 impl SessionState {
     /// The state of a client's own handle, anonymous at first.
-    pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> SessionState {
+    pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
         let (principal, current) = (accounts.scope().handle_of(Principal::Anonymous), Mutex::default());
-        SessionState { accounts, principal, has_fixed_caller: false, file, current }
+        let state = Arc::new(SessionState { accounts, principal, has_fixed_caller: false, file, current });
+        if state.file.is_some() {
+            state.reload_when_refused();
+        }
+        state
     }
 
     /// The state of an `as_service` handle.
@@ -297,6 +301,25 @@ impl SessionState {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes a statement that the database refuses, because the session has ended, reload the session and try again.
+    fn reload_when_refused(self: &Arc<Self>) {
+        let state = Arc::downgrade(self);
+        self.principal.set_reload(Box::new(move || {
+            let Some(state) = state.upgrade() else { return Box::pin(std::future::ready(())) };
+            // A task: it completes even if the caller of the statement leaves, and the caller needs no runtime.
+            let reload = state.accounts.runtime().clone().spawn(async move {
+                let _lock = state.principal.lock_session().await;
+                let Some(session) = state.session() else { return };
+                if let Err(error) = state.reload(session).await
+                    && error.kind() != ErrorKind::Unauthorized
+                {
+                    tracing::warn!(%error, "the session could not be reloaded");
+                }
+            });
+            Box::pin(async move { drop(reload.await) })
+        }));
     }
 
     /// Replaces the tokens of the handle's session. If another process has replaced them since, takes over its tokens. The

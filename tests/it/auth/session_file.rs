@@ -2,7 +2,11 @@
 
 use std::{env, fs, os::unix::fs::PermissionsExt, path::Path, thread};
 
-use townsquare::{Client, blocking::wait, spaces::NewSpace};
+use townsquare::{
+    Client, ErrorKind,
+    blocking::wait,
+    spaces::{NewSpace, SpacePatch},
+};
 use townsquare_tests::{
     TempDir, on_both_engines,
     subprocess::{assert_passed, name_of, role},
@@ -110,6 +114,47 @@ on_both_engines! {
         wait(second.close());
     }
 
+    fn a_data_call_takes_over_tokens_refreshed_by_another_client(db: &TestDatabase) {
+        let folder = temp_dir();
+        let first = signed_in(db, &folder);
+        let second = open(db, &folder);
+        let refresh = || wait(second.auth().refresh_session()).expect("refreshed");
+        refresh();
+        let space = wait(first.spaces().create_space(NewSpace::named("a transaction"))).expect("created");
+        refresh();
+        assert_eq!(wait(first.spaces().get_space(space.id)).expect("read").id, space.id);
+        refresh();
+        wait(first.spaces().update_space(space.id, SpacePatch::new().name("a statement"))).expect("updated");
+        refresh();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| wait(first.spaces().get_space(space.id)).expect("read"));
+            }
+        });
+        assert_eq!(signed_in_address(&first).as_deref(), Some(ANN));
+        // The session of the file ends: there is nothing to take over.
+        wait(second.auth().sign_out()).expect("signed out");
+        let refused = wait(first.spaces().get_space(space.id)).expect_err("the session has ended");
+        assert_eq!(refused.kind(), ErrorKind::Unauthorized);
+        wait(first.close());
+        wait(second.close());
+    }
+
+    fn a_data_call_does_not_take_over_the_session_of_another_user(db: &TestDatabase) {
+        let folder = temp_dir();
+        let ann = signed_in(db, &folder);
+        let bob = open(db, &folder);
+        wait(bob.auth().sign_up(BOB, PASSWORD)).expect("signed up");
+        wait(bob.auth().sign_in(BOB, PASSWORD)).expect("signed in");
+        let of_ann = wait(ann.auth().get_session()).expect("asked").expect("signed in").user.id;
+        wait(db.service.auth().delete_user(of_ann)).expect("deleted");
+        let refused = wait(ann.spaces().create_space(NewSpace::named("x"))).expect_err("Ann is gone");
+        assert_eq!(refused.kind(), ErrorKind::Unauthorized);
+        assert_eq!(db.raw.count("spaces"), 0);
+        wait(bob.close());
+        wait(ann.close());
+    }
+
     fn of_concurrent_refreshes_one_refreshes_and_the_others_take_its_tokens_over(db: &TestDatabase) {
         let folder = temp_dir();
         let first = signed_in(db, &folder);
@@ -181,6 +226,8 @@ fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
         let client = open(inherited(), Path::new(&folder));
         for _ in 0..40 {
             wait(client.auth().refresh_session()).expect("the session goes on");
+            wait(client.spaces().get_public_spaces(1, 0)).expect("a read takes the other processes' tokens over");
+            wait(client.spaces().create_space(NewSpace::named("x"))).expect("a write, too");
             assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
         }
         wait(client.close());
