@@ -62,6 +62,10 @@ where
         self.result.insert(result).is_ok()
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
     fn answer(self: Box<Self>, committed: Result<()>) {
         let panicked = || Err(Error::new(ErrorKind::Internal, "the operation panicked"));
         let TransactionJob { work, result, sender, .. } = *self;
