@@ -1183,8 +1183,8 @@ tsq_str tsq_error_code(const tsq_error *error);
 bool tsq_error_status(const tsq_error *error,
                       uint16_t *out);
 
-/// The exact reason of a failure of the file store, for developers: `segment 2 of the path is empty`. Absent for other
-/// failures, and when `tsq_error_text` says it.
+/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
+/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 tsq_str tsq_error_reason(const tsq_error *error);

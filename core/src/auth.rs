@@ -65,7 +65,7 @@ impl Auth {
     /// The `Auth` of a client's own handle, anonymous at first.
     pub(crate) fn anonymous(accounts: Arc<Accounts>, session_file: Option<PathBuf>) -> Auth {
         let state = SessionState::anonymous(Arc::clone(&accounts), session_file.map(SessionFile::new));
-        Auth { accounts, state: Arc::new(state) }
+        Auth { accounts, state }
     }
 
     /// The `Auth` of an `as_service` handle.
@@ -323,7 +323,8 @@ impl Auth {
             let replaces_tokens = change.replaces_tokens();
             let _file_lock = if replaces_tokens { auth.state.lock_file().await? } else { None };
             let _guard = replaces_tokens.then(|| auth.principal().start_refresh());
-            let session = auth.accounts.update_user(&session, change).await?;
+            let tokens = replaces_tokens.then(|| auth.state.prepare_tokens(&session.refresh_token)).transpose()?;
+            let session = auth.accounts.update_user(&session, change, tokens).await?;
             auth.state.update_user(&session);
             Ok(session.user)
         };

@@ -27,6 +27,7 @@ use std::sync::{
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
+use self::transaction::FailedWrite;
 pub(crate) use self::{
     options::OpenOptions,
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
@@ -258,14 +259,29 @@ impl Scope {
     }
 
     /// Runs `work` in a transaction, commits the transaction, and returns the result of `work`. The transaction is
-    /// rolled back if `work` returns an error.
+    /// rolled back if `work` returns an error. Like [`with_principal`](Scope::with_principal), tries again with a
+    /// refreshed token.
     ///
     /// `work` must await nothing but its transaction.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
     ) -> Result<T> {
-        let principal = self.principal().await?;
+        let (mut principal, mut work) = (self.principal().await?, work);
+        loop {
+            let FailedWrite { error, work: unused } = match self.write_for(Arc::clone(&principal), work).await {
+                Ok(result) => return Ok(result),
+                Err(failed) => failed,
+            };
+            work = unused.ok_or_else(|| error.clone())?;
+            principal = self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
+        }
+    }
+
+    async fn write_for<T: Send + 'static, W>(&self, principal: Arc<Principal>, work: W) -> Result<T, FailedWrite<W>>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
@@ -274,17 +290,19 @@ impl Scope {
         }
     }
 
-    /// Calls `attempt` with the current principal. Calls it once more with the new principal if the session's token
-    /// was refreshed in the meantime and the database no longer accepts the old token.
+    /// Calls `attempt` with the current principal. Calls it again with the new principal whenever the session's token was
+    /// refreshed in the meantime and the database no longer accepts the old token.
     async fn with_principal<T, F>(&self, attempt: impl Fn(Arc<Principal>) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
-        let principal = self.principal().await?;
-        let result = attempt(Arc::clone(&principal)).await;
-        match self.principal.refreshed_principal(&principal, &result).await {
-            Some(refreshed) => attempt(refreshed).await,
-            None => result,
+        let mut principal = self.principal().await?;
+        loop {
+            let error = match attempt(Arc::clone(&principal)).await {
+                Ok(result) => return Ok(result),
+                Err(error) => error,
+            };
+            principal = self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
         }
     }
 

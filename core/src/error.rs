@@ -257,6 +257,9 @@ pub const FILE_ERRORS: [(u16, ErrorKind, &str); 5] = [
 /// The message of `secure_upload` for a user other than the caller (SPEC 5.5).
 const UNAUTHORIZED_UPLOAD: &str = "Unauthorized file upload";
 
+/// The message of a database failure without a code (SPEC 7).
+const UNKNOWN_DATABASE_ERROR: &str = "Unknown database error";
+
 /// SQLSTATE `transaction_resolution_unknown`.
 const OUTCOME_UNKNOWN: &str = "08007";
 
@@ -342,7 +345,7 @@ impl Error {
         message: impl fmt::Display,
     ) -> Error {
         let Some(code) = code.map(Into::into) else {
-            return Error::new(kind, "Unknown database error");
+            return Error::new(kind, UNKNOWN_DATABASE_ERROR);
         };
         let known = DATABASE_ERRORS.iter().find(|row| row.0 == code);
         let error = match known {
@@ -419,6 +422,14 @@ impl Error {
     fn with(mut self, change: impl FnOnce(&mut ErrorInner)) -> Error {
         change(Arc::make_mut(&mut self.0));
         self
+    }
+
+    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, and of a database
+    /// failure without a code (SPEC 7), such as a refused connection. For the bindings.
+    #[doc(hidden)]
+    pub fn reason(&self) -> Option<String> {
+        let is_unsaid = self.status().is_some() || self.message() == UNKNOWN_DATABASE_ERROR;
+        std::error::Error::source(self).filter(|_| is_unsaid).map(ToString::to_string)
     }
 
     /// The kind of the error.

@@ -5,6 +5,7 @@
 //! JavaScript, in which the format was defined (RFC 8785 does the same).
 
 mod number;
+mod public_key;
 
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde_json::{Map, Value as Json};
@@ -38,11 +39,12 @@ impl PrivateKey {
     }
 }
 
-/// Returns true if the member `signature` is a signature of the object by the key in its member `publicKey`.
+/// Returns true if the member `signature` is a signature of the object by the key in its member `publicKey`, and the key
+/// is one that only the holder of its private key can sign with.
 pub(crate) fn verify(object: &Map<String, Json>) -> bool {
     let bytes = |name| object.get(name).and_then(Json::as_str).and_then(|text| hex::decode(text).ok());
     let (Some(key), Some(signature)) = (bytes("publicKey"), bytes("signature")) else { return false };
-    UnparsedPublicKey::new(&ED25519, key).verify(&digest(object), &signature).is_ok()
+    public_key::is_acceptable(&key) && UnparsedPublicKey::new(&ED25519, key).verify(&digest(object), &signature).is_ok()
 }
 
 fn digest(object: &Map<String, Json>) -> [u8; DIGEST_BYTES] {
@@ -126,6 +128,42 @@ mod tests {
             let mut other = signed.clone();
             other.insert(name.into(), value);
             assert!(!verify(&other), "{name}");
+        }
+    }
+
+    /// The y coordinates of the points of small order, and second encodings of two of them.
+    const SMALL_ORDER: [&str; 7] = [
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    ];
+
+    /// An object with a signature that satisfies the equation of Ed25519 for `key`, made without a private key: its point
+    /// is the neutral one and its scalar is 0. For a key of order n, it fits one object in n.
+    fn forged(key: &[u8]) -> Map<String, Json> {
+        let signature = format!("01{}", "00".repeat(63));
+        let bytes = hex::decode(&signature).expect("hex");
+        let mut objects = (0..1_000).map(|number| {
+            let object = json!({"publicKey": hex::encode(key), "signature": signature, "number": number});
+            object.as_object().expect("an object").clone()
+        });
+        let fits =
+            |object: &Map<String, Json>| UnparsedPublicKey::new(&ED25519, key).verify(&digest(object), &bytes).is_ok();
+        objects.find(fits).unwrap_or_else(|| panic!("no signature fits {}", hex::encode(key)))
+    }
+
+    #[test]
+    fn forged_signatures_of_keys_of_small_order_are_refused() {
+        for key in SMALL_ORDER {
+            let mut key = hex::decode(key).expect("hex");
+            for sign in [0, 0x80] {
+                key[31] |= sign;
+                assert!(!verify(&forged(&key)), "{}", hex::encode(&key));
+            }
         }
     }
 

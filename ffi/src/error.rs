@@ -4,7 +4,7 @@
 //! crate (NULL, text that is not UTF-8) read like the core's errors: same kinds, same sentence with the operation's
 //! prefix.
 
-use std::{error::Error as StdError, time::Duration};
+use std::time::Duration;
 
 use townsquare::{Error, ErrorKind, Operation};
 
@@ -65,11 +65,7 @@ impl Report {
             text: Terminated::new(text),
             code: core.as_ref().and_then(Error::code).map(Into::into),
             status,
-            reason: core
-                .as_ref()
-                .filter(|_| status.is_some())
-                .and_then(StdError::source)
-                .map(|reason| reason.to_string().into()),
+            reason: core.as_ref().and_then(Error::reason).map(Into::into),
             retry_after: core.as_ref().and_then(Error::retry_after),
             row,
             column: core.as_ref().and_then(Error::column).map(Into::into),
@@ -137,8 +133,8 @@ pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error, out: *mut u16
     unsafe { read_optional(error, out, |report| report.status) }
 }
 
-/// The exact reason of a failure of the file store, for developers: `segment 2 of the path is empty`. Absent for other
-/// failures, and when `tsq_error_text` says it.
+/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
+/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
 ///
 /// Borrows `error`; returns a view that lives as long as `error`.
 #[unsafe(no_mangle)]

@@ -1,7 +1,8 @@
 //! Failures of the core and of the binding, turned into exceptions of `townsquare.exceptions`.
 //!
 //! Invariant: a failure of the core and one of the binding become an exception with the same attributes, which names
-//! the operation. The reason of a file error and of a missing row is the exception's `__cause__`.
+//! the operation. The reason of a file error, of a missing row and of a database error without a code is the
+//! exception's `__cause__`.
 
 use std::{borrow::Cow, error::Error as _};
 
@@ -102,8 +103,9 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
             details.set_item("column", error.column())?;
             details.set_item("is_retryable", error.is_retryable())?;
             details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
-            if error.status().is_some() || error.kind() == ErrorKind::NotFound {
-                cause = error.source().map(ToString::to_string);
+            cause = error.reason();
+            if error.kind() == ErrorKind::NotFound {
+                cause = cause.or_else(|| error.source().map(ToString::to_string));
             }
             (error.kind(), error.message(), error.operation())
         }

@@ -180,13 +180,14 @@ impl Accounts {
 
     /// Stores a change of the account of `session` and ends the user's other sessions. A new password also replaces the
     /// tokens of `session`; a new address voids mailed tokens and the verification of the old one. Returns the session.
-    pub(super) async fn update_user(&self, session: &Session, change: AccountChange) -> Result<Session> {
+    pub(super) async fn update_user(
+        &self,
+        session: &Session,
+        change: AccountChange,
+        tokens: Option<TokenPair>,
+    ) -> Result<Session> {
         let access_hash = token::hash(&session.access_token);
         let (id, now) = (change.account.user.id, self.clock.now());
-        let tokens = match &change.password_hash {
-            Some(_) => Some(TokenPair::new(now)?),
-            None => None,
-        };
         let update = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let AccountChange { account, email, password_hash } = change;

@@ -88,6 +88,8 @@ pub(super) fn verify(claim: &Json, user: Uuid, audience: &str, now: Timestamp) -
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const KEY: &str = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
@@ -134,6 +136,11 @@ mod tests {
             let user = if name == "userId" { Uuid::from_u128(8) } else { USER };
             assert_eq!(error_kind(&claim, user, timestamp()), Some(expected), "{name}");
         }
+        let forged = json!({
+            "publicKey": format!("01{}", "00".repeat(31)), "signature": format!("01{}", "00".repeat(63)),
+            "userId": USER, "audience": AUDIENCE, "timestamp": timestamp().to_string(),
+        });
+        assert_eq!(error_kind(&forged, USER, timestamp()), Some(ErrorKind::Unauthorized), "a key of small order");
         let elsewhere = identity_claim(USER, KEY, "village.example", timestamp()).expect("a key");
         assert_eq!(error_kind(&elsewhere, USER, timestamp()), Some(ErrorKind::Unauthorized), "for another audience");
         let mut without = claim();

@@ -3,6 +3,8 @@
 //! Invariant: the file is complete or absent, and on Unix only its owner can read it (mode 0600). It holds the tokens in
 //! plain text: any program that can read the file can use the session. A process that replaces the session's tokens holds
 //! the file's lock from before it reads the file until it has written it, so two processes never use one refresh token.
+//! It writes the new tokens as pending before the database gets them: if it dies in between, the file has the tokens that
+//! the database knows, whichever they are.
 
 use std::{
     fs::{self, OpenOptions, TryLockError},
@@ -36,8 +38,31 @@ pub(super) struct SessionFileLock(#[expect(dead_code, reason = "closing the file
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredSession {
     pub(super) user_id: Uuid,
+    #[serde(flatten)]
+    pub(super) tokens: StoredTokens,
+    /// The tokens of a refresh that may have been interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<StoredTokens>,
+}
+
+/// The tokens of a session.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct StoredTokens {
     pub(super) access_token: String,
     pub(super) refresh_token: String,
+}
+
+impl StoredSession {
+    pub(super) fn of(session: &Session) -> StoredSession {
+        let (access_token, refresh_token) = (session.access_token.clone(), session.refresh_token.clone());
+        let tokens = StoredTokens { access_token, refresh_token };
+        StoredSession { user_id: session.user.id, tokens, pending: None }
+    }
+
+    fn has(&self, refresh_token: &str) -> bool {
+        let pairs = [Some(&self.tokens), self.pending.as_ref()];
+        pairs.into_iter().flatten().any(|tokens| tokens.refresh_token == refresh_token)
+    }
 }
 
 impl SessionFile {
@@ -81,25 +106,32 @@ impl SessionFile {
 
     /// Replaces the file's content with `session`.
     pub(super) fn save(&self, session: &Session) -> Result<()> {
-        let stored = StoredSession {
-            user_id: session.user.id,
-            access_token: session.access_token.clone(),
-            refresh_token: session.refresh_token.clone(),
-        };
-        // Serialising strings cannot fail.
-        let text = serde_json::to_vec(&stored).unwrap_or_default();
-        self.replace(&text).map_err(|error| self.failed("write", error))
+        self.write(&StoredSession::of(session))
     }
 
-    /// Removes the file, unless it holds a session with another refresh token by now.
+    /// Adds the tokens that are to replace those of `refresh_token`. Does nothing if the file does not hold its session.
+    pub(super) fn save_pending(&self, refresh_token: &str, pending: StoredTokens) -> Result<()> {
+        let Some(stored) = self.load()?.filter(|stored| stored.has(refresh_token)) else { return Ok(()) };
+        let StoredSession { user_id, tokens, pending: earlier } = stored;
+        let current = earlier.filter(|earlier| earlier.refresh_token == refresh_token).unwrap_or(tokens);
+        self.write(&StoredSession { user_id, tokens: current, pending: Some(pending) })
+    }
+
+    /// Removes the file, unless it holds a session with other refresh tokens by now.
     pub(super) fn remove(&self, refresh_token: &str) -> Result<()> {
-        if self.load()?.is_some_and(|stored| stored.refresh_token != refresh_token) {
+        if self.load()?.is_some_and(|stored| !stored.has(refresh_token)) {
             return Ok(());
         }
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed("remove", error)),
             _ => Ok(()),
         }
+    }
+
+    fn write(&self, stored: &StoredSession) -> Result<()> {
+        // Serialising strings cannot fail.
+        let text = serde_json::to_vec(stored).unwrap_or_default();
+        self.replace(&text).map_err(|error| self.failed("write", error))
     }
 
     fn replace(&self, text: &[u8]) -> io::Result<()> {

@@ -3,7 +3,7 @@
 //! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
 //! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
 //! the session file before it takes effect; the file is removed only while it holds the session that ended. Tokens are
-//! replaced under the lock of the session file.
+//! replaced under the lock of the session file, which gets the new tokens first.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use tokio::task::AbortHandle;
 
 use super::{
     accounts::Accounts,
-    session_file::{SessionFile, SessionFileLock, StoredSession},
+    session_file::{SessionFile, SessionFileLock, StoredSession, StoredTokens},
+    session_store::TokenPair,
     token,
 };
 use crate::{
@@ -42,9 +43,13 @@ struct CurrentSession {
 
 impl SessionState {
     /// The state of a client's own handle, anonymous at first.
-    pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> SessionState {
+    pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
         let (principal, current) = (accounts.scope().handle_of(Principal::Anonymous), Mutex::default());
-        SessionState { accounts, principal, has_fixed_caller: false, file, current }
+        let state = Arc::new(SessionState { accounts, principal, has_fixed_caller: false, file, current });
+        if state.file.is_some() {
+            state.reload_when_refused();
+        }
+        state
     }
 
     /// The state of an `as_service` handle.
@@ -142,21 +147,27 @@ impl SessionState {
     /// Makes the session of the session file the handle's session, if it has not ended. Takes no session lock, because
     /// no other code can use the client before it is open.
     pub(super) async fn restore_session(self: &Arc<Self>) -> Result<()> {
-        let (Some(file), Some(_)) = (&self.file, self.stored_session()?) else { return Ok(()) };
+        let Some(file) = &self.file else { return Ok(()) };
+        if file.load()?.is_none() {
+            return Ok(());
+        }
         let _file_lock = file.lock().await?;
-        // Read again: another process may have replaced the tokens while this one waited for the lock.
-        let Some(stored) = self.stored_session()? else { return Ok(()) };
-        let sessions = self.accounts.sessions();
-        let restored = match sessions.get_session(&stored.access_token).await {
-            Ok(found) => Ok(Session { refresh_token: stored.refresh_token.clone(), ..found }),
-            Err(error) if error.kind() == ErrorKind::Unauthorized => {
-                sessions.refresh_session(&stored.refresh_token).await
+        // Reads again: another process may have replaced the tokens while this one waited for the lock.
+        let Some(stored) = self.stored_session().await? else { return Ok(()) };
+        let tokens = &stored.tokens;
+        let restored = match self.accounts.sessions().get_session(&tokens.access_token).await {
+            Err(error) if error.kind() == ErrorKind::Unauthorized => self.replace_tokens(&tokens.refresh_token).await,
+            found => {
+                let session = Session { refresh_token: tokens.refresh_token.clone(), ..found? };
+                // The file stays as it is: the database may still be about to commit an interrupted refresh.
+                self.replace(&session, AuthEvent::SignedIn);
+                self.start_refresh_timer(&session);
+                return Ok(());
             }
-            Err(error) => Err(error),
         };
         match restored {
             Ok(session) => self.adopt(&session).await,
-            Err(error) if error.kind() == ErrorKind::Unauthorized => file.remove(&stored.refresh_token),
+            Err(error) if error.kind() == ErrorKind::Unauthorized => file.remove(&tokens.refresh_token),
             Err(error) => Err(error),
         }
     }
@@ -292,11 +303,30 @@ impl SessionState {
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 // The other process may have replaced the tokens in the database and not yet in the file.
                 let _file_lock = self.lock_file().await?;
-                let stored = self.newer_stored_session(&session)?.ok_or(error)?;
+                let stored = self.newer_stored_session(&session).await?.ok_or(error)?;
                 self.take_over(stored).await
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes a statement that the database refuses, because the session has ended, reload the session and try again.
+    fn reload_when_refused(self: &Arc<Self>) {
+        let state = Arc::downgrade(self);
+        self.principal.set_reload(Box::new(move || {
+            let Some(state) = state.upgrade() else { return Box::pin(std::future::ready(())) };
+            // A task: it completes even if the caller of the statement leaves, and the caller needs no runtime.
+            let reload = state.accounts.runtime().clone().spawn(async move {
+                let _lock = state.principal.lock_session().await;
+                let Some(session) = state.session() else { return };
+                if let Err(error) = state.reload(session).await
+                    && error.kind() != ErrorKind::Unauthorized
+                {
+                    tracing::warn!(%error, "the session could not be reloaded");
+                }
+            });
+            Box::pin(async move { drop(reload.await) })
+        }));
     }
 
     /// Replaces the tokens of the handle's session. If another process has replaced them since, takes over its tokens. The
@@ -307,7 +337,7 @@ impl SessionState {
             return Err(session_ended());
         }
         let _file_lock = self.lock_file().await?;
-        match self.newer_stored_session(session)? {
+        match self.newer_stored_session(session).await? {
             Some(stored) => self.take_over(stored).await,
             None => self.refresh_with(&session.refresh_token).await,
         }
@@ -316,13 +346,12 @@ impl SessionState {
     /// Makes the tokens that another process has saved the handle's, and replaces them if they have expired. The caller
     /// holds the session lock and the lock of the file.
     async fn take_over(self: &Arc<Self>, stored: StoredSession) -> Result<Session> {
-        let found = match self.accounts.sessions().get_session(&stored.access_token).await {
-            Err(error) if error.kind() == ErrorKind::Unauthorized => {
-                return self.refresh_with(&stored.refresh_token).await;
-            }
+        let StoredTokens { access_token, refresh_token } = stored.tokens;
+        let found = match self.accounts.sessions().get_session(&access_token).await {
+            Err(error) if error.kind() == ErrorKind::Unauthorized => return self.refresh_with(&refresh_token).await,
             found => found?,
         };
-        let session = Session { refresh_token: stored.refresh_token, ..found };
+        let session = Session { refresh_token, ..found };
         self.replace(&session, AuthEvent::TokenRefreshed);
         self.start_refresh_timer(&session);
         Ok(session)
@@ -332,11 +361,32 @@ impl SessionState {
     /// the lock of the file.
     async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
         let _guard = self.principal.start_refresh();
-        let session = self.accounts.sessions().refresh_session(refresh_token).await?;
+        let session = self.replace_tokens(refresh_token).await?;
         self.save_new_tokens(&session);
         self.replace(&session, AuthEvent::TokenRefreshed);
         self.start_refresh_timer(&session);
         Ok(session)
+    }
+
+    /// Replaces the tokens of the session that `refresh_token` belongs to in the database. The caller holds the lock of the
+    /// file.
+    async fn replace_tokens(&self, refresh_token: &str) -> Result<Session> {
+        let tokens = self.prepare_tokens(refresh_token)?;
+        self.accounts.sessions().replace_tokens(refresh_token, tokens).await
+    }
+
+    /// Makes the tokens that are to replace those of `refresh_token`, and saves them as pending. The refresh goes on even if
+    /// they cannot be saved. The caller holds the lock of the file.
+    pub(super) fn prepare_tokens(&self, refresh_token: &str) -> Result<TokenPair> {
+        let tokens = TokenPair::new(self.accounts.clock().now())?;
+        let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
+        let pending = StoredTokens { access_token: access, refresh_token: refresh };
+        if let Some(file) = &self.file
+            && let Err(error) = file.save_pending(refresh_token, pending)
+        {
+            tracing::error!(%error, "the new tokens of a session could not be saved before they are used");
+        }
+        Ok(tokens)
     }
 
     /// Saves tokens that are valid in the database already. The session goes on with them even if they cannot be saved.
@@ -358,15 +408,27 @@ impl SessionState {
         self.file.as_ref().map_or(Ok(()), |file| file.save(session))
     }
 
-    fn stored_session(&self) -> Result<Option<StoredSession>> {
-        Ok(self.file.as_ref().map(SessionFile::load).transpose()?.flatten())
+    /// Returns the stored session with the tokens that the database knows: the pending ones if their refresh was committed.
+    /// The caller holds the lock of the file.
+    async fn stored_session(&self) -> Result<Option<StoredSession>> {
+        let Some(mut stored) = self.file.as_ref().map(SessionFile::load).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        if let Some(pending) = stored.pending.take()
+            && self.accounts.sessions().has_refresh_token(&pending.refresh_token).await?
+        {
+            stored.tokens = pending;
+        }
+        Ok(Some(stored))
     }
 
-    /// Returns the stored session if it has other tokens for the same user, which another process has saved.
-    fn newer_stored_session(&self, session: &Session) -> Result<Option<StoredSession>> {
-        let is_newer =
-            |stored: &StoredSession| stored.user_id == session.user.id && stored.refresh_token != session.refresh_token;
-        Ok(self.stored_session()?.filter(is_newer))
+    /// Returns the stored session if it has other tokens for the same user, which another process has saved. The caller
+    /// holds the lock of the file.
+    async fn newer_stored_session(&self, session: &Session) -> Result<Option<StoredSession>> {
+        let is_newer = |stored: &StoredSession| {
+            stored.user_id == session.user.id && stored.tokens.refresh_token != session.refresh_token
+        };
+        Ok(self.stored_session().await?.filter(is_newer))
     }
 
     /// Starts a timer that refreshes the session when 90% of its access token's lifetime is over. The timer does not

@@ -38,8 +38,8 @@ pub(super) struct SessionStore {
 
 /// A new pair of tokens and the times at which they expire. It has no `Debug`, because tokens are secrets.
 pub(super) struct TokenPair {
-    access_token: String,
-    refresh_token: String,
+    pub(super) access_token: String,
+    pub(super) refresh_token: String,
     access_expires_at: Timestamp,
     refresh_expires_at: Timestamp,
 }
@@ -96,13 +96,24 @@ impl SessionStore {
         Ok(Session { access_token: access_token.to_owned(), refresh_token: String::new(), expires_at, user })
     }
 
+    /// Returns true if a session has this refresh token. A spent token is not the session's any more.
+    pub(super) async fn has_refresh_token(&self, refresh_token: &str) -> Result<bool> {
+        let values = [token::hash(refresh_token).into()];
+        let found = self.scope.fetch_optional(&sql::GET_SESSION_BY_REFRESH_TOKEN, &values, sql::refresh_row).await?;
+        Ok(found.is_some())
+    }
+
     /// Replaces both tokens of the session that a refresh token belongs to.
     ///
     /// # Errors
     /// `Unauthorized` for an unknown or expired refresh token, and for a spent one, which also ends its session.
     pub(super) async fn refresh_session(&self, refresh_token: &str) -> Result<Session> {
+        self.replace_tokens(refresh_token, TokenPair::new(self.clock.now())?).await
+    }
+
+    /// Does what [`refresh_session`](SessionStore::refresh_session) does, with tokens that the caller has made.
+    pub(super) async fn replace_tokens(&self, refresh_token: &str, tokens: TokenPair) -> Result<Session> {
         let now = self.clock.now();
-        let tokens = TokenPair::new(now)?;
         let old_hash = token::hash(refresh_token);
         let values = [
             old_hash.clone().into(),

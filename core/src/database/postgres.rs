@@ -35,7 +35,7 @@ use super::{
     principal::Principal,
     row::Read,
     statement::Statement,
-    transaction::{Transaction, Work},
+    transaction::{FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
@@ -101,15 +101,17 @@ impl Postgres {
     ///
     /// # Errors
     /// [`Error::outcome_unknown`] if the connection was lost before the server answered the commit.
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        principal: &Principal,
-        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
-    ) -> Result<T> {
+    pub(super) async fn write<T: Send + 'static, W>(&self, principal: &Principal, work: W) -> Result<T, FailedWrite<W>>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
         self.in_runtime(async {
-            let mut connection = self.begin(principal).await?;
+            let mut connection = match self.begin(principal).await {
+                Ok(connection) => connection,
+                Err(error) => return Err(FailedWrite { error, work: Some(work) }),
+            };
             let result = work(&mut Transaction::postgres(&mut connection, principal.caller())).await;
-            end(connection, result).await
+            end(connection, result).await.map_err(FailedWrite::from)
         })
         .await
     }

@@ -4,9 +4,12 @@
 //! of its access token in the statement's own transaction, so a session that any handle or process ends stops the next
 //! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -52,7 +55,11 @@ struct PrincipalState {
     is_refreshing: AtomicBool,
     is_closed: AtomicBool,
     is_database_closed: Arc<AtomicBool>,
+    reload: OnceLock<Reload>,
 }
+
+/// Replaces the principal if another process has refreshed its session.
+pub(crate) type Reload = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// While this guard exists, new statements of the handle wait for the session lock, because the session's access token
 /// is being replaced.
@@ -95,6 +102,7 @@ impl CurrentPrincipal {
             is_refreshing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             is_database_closed,
+            reload: OnceLock::new(),
         }))
     }
 
@@ -138,19 +146,24 @@ impl CurrentPrincipal {
         self.principal()
     }
 
-    /// Returns the principal to retry a statement with, if `result` says that the session of `old` has ended and the
-    /// same user has a newer access token by now.
-    pub(super) async fn refreshed_principal<T>(
-        &self,
-        old: &Arc<Principal>,
-        result: &Result<T>,
-    ) -> Option<Arc<Principal>> {
-        let has_ended = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unauthorized);
-        if !has_ended || !matches!(**old, Principal::User(_)) {
+    /// Returns the principal to retry a statement with, if `error` says that the session of `old` has ended and the same
+    /// user has a newer access token by now: this handle or another process with the same session file has refreshed the
+    /// session.
+    pub(super) async fn refreshed_principal(&self, old: &Arc<Principal>, error: &Error) -> Option<Arc<Principal>> {
+        if error.kind() != ErrorKind::Unauthorized || !matches!(**old, Principal::User(_)) {
             return None;
         }
         drop(self.lock_session().await);
+        if Arc::ptr_eq(&self.principal(), old) {
+            self.0.reload.get()?().await;
+        }
         Some(self.principal()).filter(|new| !Arc::ptr_eq(new, old) && new.caller() == old.caller())
+    }
+
+    /// Sets the function that looks for the tokens of another process when the database refuses the handle's.
+    pub(crate) fn set_reload(&self, reload: Reload) {
+        let is_first = self.0.reload.set(reload).is_ok();
+        debug_assert!(is_first, "a handle has one session");
     }
 
     /// Locks the handle's session: changes of the session run one at a time, in the order of their calls.

@@ -35,7 +35,7 @@ use super::{
     principal::Principal,
     row::Read,
     statement::Statement,
-    transaction::{Transaction, Work},
+    transaction::{FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
@@ -98,16 +98,19 @@ impl Sqlite {
     }
 
     /// Runs `work` in a transaction of the writer and returns its result after the commit.
-    pub(super) async fn write<T: Send + 'static>(
+    pub(super) async fn write<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
-        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
-    ) -> Result<T> {
+        work: W,
+    ) -> Result<T, FailedWrite<W>>
+    where
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+    {
         self.refuse_inherited()?;
         let (sender, receiver) = oneshot::channel();
         self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
-        receiver.await.unwrap_or_else(|_| Err(Error::closed()))
+        receiver.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }
 
     pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<BackupCopy> {

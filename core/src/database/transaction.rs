@@ -7,10 +7,25 @@ use super::postgres::query;
 #[cfg(feature = "sqlite")]
 use super::sqlite::write_connection::WriteConnection;
 use super::{row::Read, statement::Statement, value::Value};
-use crate::{error::Result, policy::Caller};
+use crate::{
+    error::{Error, Result},
+    policy::Caller,
+};
 
 /// The future that the work of a transaction returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// A write that failed, and its work if the work has not run.
+pub(super) struct FailedWrite<W> {
+    pub(super) error: Error,
+    pub(super) work: Option<W>,
+}
+
+impl<W> From<Error> for FailedWrite<W> {
+    fn from(error: Error) -> FailedWrite<W> {
+        FailedWrite { error, work: None }
+    }
+}
 
 /// A transaction that runs statements for one caller. The engine that began the transaction commits it or
 /// rolls it back.

@@ -12,6 +12,10 @@ fn database_errors_have_the_messages_of_spec_7() {
     assert_eq!(other.to_string(), "Database error: check failed");
     let none = Error::database(None::<&str>, ErrorKind::Internal, "message of the driver");
     assert_eq!(none.to_string(), "Unknown database error");
+    assert_eq!(none.reason(), None);
+    let refused = none.caused_by(std::io::Error::other("connection refused"));
+    assert_eq!(refused.reason().as_deref(), Some("connection refused"));
+    assert_eq!(other.caused_by(std::io::Error::other("row 7")).reason(), None, "the message says why");
 }
 
 #[test]

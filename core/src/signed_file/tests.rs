@@ -108,6 +108,10 @@ fn values_of_wrong_types_and_placeholders_do_not_verify() {
     machine["publicKey"] = "nounspace".into();
     machine["signature"] = "not applicable, machine generated file".into();
     assert!(!verify_file(&machine));
+    let mut small_order = plain();
+    small_order["publicKey"] = format!("01{}", "00".repeat(31)).into();
+    small_order["signature"] = format!("01{}", "00".repeat(63)).into();
+    assert!(!verify_file(&small_order), "anyone can sign for a key of small order");
     assert!(!verify_content(b"") && !verify_content(b"{") && !verify_content(b"\xff"));
 }
 

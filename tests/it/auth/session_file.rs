@@ -1,10 +1,24 @@
 //! The session file of an app with one user (`persist_session`).
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::Path, thread};
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
-use townsquare::{Client, blocking::wait, spaces::NewSpace};
+use serde_json::{Value, json};
+use townsquare::{
+    Client, Config, ErrorKind,
+    blocking::wait,
+    spaces::{NewSpace, SpacePatch},
+};
 use townsquare_tests::{
-    TempDir, on_both_engines,
+    Rng, TempDir, on_both_engines,
+    setting::{seed, setting},
     subprocess::{assert_passed, name_of, role},
     temp_dir,
     test_database::{Engine, TestDatabase, inherited},
@@ -24,10 +38,19 @@ fn file(folder: &TempDir) -> std::path::PathBuf {
 }
 
 fn signed_in(db: &TestDatabase, folder: &TempDir) -> Client {
+    signed_in_as(db, folder, ANN)
+}
+
+fn signed_in_as(db: &TestDatabase, folder: &TempDir, email: &str) -> Client {
     let client = open(db, folder);
-    wait(client.auth().sign_up(ANN, PASSWORD)).expect("signed up");
-    wait(client.auth().sign_in(ANN, PASSWORD)).expect("signed in");
+    wait(client.auth().sign_up(email, PASSWORD)).expect("signed up");
+    wait(client.auth().sign_in(email, PASSWORD)).expect("signed in");
     client
+}
+
+/// The content of the session file.
+fn stored(folder: &TempDir) -> Value {
+    serde_json::from_slice(&fs::read(file(folder)).expect("a file")).expect("JSON")
 }
 
 /// Returns the address of the signed-in user.
@@ -52,7 +75,7 @@ on_both_engines! {
         assert!(is_private(&file(&folder)));
         wait(again.close());
         // Open refreshes an expired access token.
-        db.clock.advance(std::time::Duration::from_secs(7_200));
+        db.clock.advance(Duration::from_secs(7_200));
         let later = open(db, &folder);
         assert_eq!(signed_in_address(&later).as_deref(), Some(ANN));
         wait(later.close());
@@ -110,12 +133,95 @@ on_both_engines! {
         wait(second.close());
     }
 
+    fn a_data_call_takes_over_tokens_refreshed_by_another_client(db: &TestDatabase) {
+        let folder = temp_dir();
+        let first = signed_in(db, &folder);
+        let second = open(db, &folder);
+        let refresh = || wait(second.auth().refresh_session()).expect("refreshed");
+        refresh();
+        let space = wait(first.spaces().create_space(NewSpace::named("a transaction"))).expect("created");
+        refresh();
+        assert_eq!(wait(first.spaces().get_space(space.id)).expect("read").id, space.id);
+        refresh();
+        wait(first.spaces().update_space(space.id, SpacePatch::new().name("a statement"))).expect("updated");
+        refresh();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| wait(first.spaces().get_space(space.id)).expect("read"));
+            }
+        });
+        assert_eq!(signed_in_address(&first).as_deref(), Some(ANN));
+        // The session of the file ends: there is nothing to take over.
+        wait(second.auth().sign_out()).expect("signed out");
+        let refused = wait(first.spaces().get_space(space.id)).expect_err("the session has ended");
+        assert_eq!(refused.kind(), ErrorKind::Unauthorized);
+        wait(first.close());
+        wait(second.close());
+    }
+
+    fn a_data_call_does_not_take_over_the_session_of_another_user(db: &TestDatabase) {
+        let folder = temp_dir();
+        let ann = signed_in(db, &folder);
+        let bob = open(db, &folder);
+        wait(bob.auth().sign_up(BOB, PASSWORD)).expect("signed up");
+        wait(bob.auth().sign_in(BOB, PASSWORD)).expect("signed in");
+        let of_ann = wait(ann.auth().get_session()).expect("asked").expect("signed in").user.id;
+        wait(db.service.auth().delete_user(of_ann)).expect("deleted");
+        let refused = wait(ann.spaces().create_space(NewSpace::named("x"))).expect_err("Ann is gone");
+        assert_eq!(refused.kind(), ErrorKind::Unauthorized);
+        assert_eq!(db.raw.count("spaces"), 0);
+        wait(bob.close());
+        wait(ann.close());
+    }
+
+    /// The states of the file after a crash during a refresh: before and after the database committed it.
+    fn an_interrupted_refresh_keeps_the_session(db: &TestDatabase) {
+        for is_committed in [false, true] {
+            let folder = temp_dir();
+            let client = signed_in_as(db, &folder, if is_committed { ANN } else { BOB });
+            let before = stored(&folder);
+            let mut interrupted = before.clone();
+            interrupted["pending"] = json!({"access_token": "tsa_unknown", "refresh_token": "tsr_unknown"});
+            if is_committed {
+                wait(client.auth().refresh_session()).expect("refreshed");
+                let after = stored(&folder);
+                interrupted["pending"] = after.clone();
+                assert_ne!(before, after);
+            }
+            wait(client.close());
+            for hours in [0, 2] {
+                db.clock.advance(Duration::from_secs(hours * 3_600));
+                fs::write(file(&folder), interrupted.to_string()).expect("written");
+                let again = open(db, &folder);
+                assert!(signed_in_address(&again).is_some(), "committed: {is_committed}, {hours} hours later");
+                let data = wait(again.spaces().create_space(NewSpace::named("mine")));
+                assert!(data.is_ok(), "committed: {is_committed}, {hours} hours later");
+                wait(again.close());
+            }
+            assert_eq!(stored(&folder).get("pending"), None, "the refresh of the expired token was saved");
+        }
+    }
+
+    fn a_spent_refresh_token_in_the_file_still_ends_the_session(db: &TestDatabase) {
+        let folder = temp_dir();
+        let client = signed_in(db, &folder);
+        let mut copied = stored(&folder);
+        wait(client.auth().refresh_session()).expect("refreshed");
+        copied["pending"] = json!({"access_token": "tsa_unknown", "refresh_token": "tsr_unknown"});
+        fs::write(file(&folder), copied.to_string()).expect("written");
+        let thief = open(db, &folder);
+        assert_eq!(signed_in_address(&thief), None);
+        assert_eq!(signed_in_address(&client), None, "the second use of the token ended the session");
+        wait(thief.close());
+        wait(client.close());
+    }
+
     fn of_concurrent_refreshes_one_refreshes_and_the_others_take_its_tokens_over(db: &TestDatabase) {
         let folder = temp_dir();
         let first = signed_in(db, &folder);
         let clients = [first, open(db, &folder), open(db, &folder)];
         for _ in 0..10 {
-            db.clock.advance(std::time::Duration::from_secs(3_600));
+            db.clock.advance(Duration::from_secs(3_600));
             let sessions: Vec<_> = thread::scope(|scope| {
                 let calls: Vec<_> =
                     clients.iter().map(|client| scope.spawn(|| wait(client.auth().get_session()))).collect();
@@ -133,7 +239,7 @@ on_both_engines! {
     fn clients_that_open_with_an_expired_session_all_restore_it(db: &TestDatabase) {
         let folder = temp_dir();
         wait(signed_in(db, &folder).close());
-        db.clock.advance(std::time::Duration::from_secs(7_200));
+        db.clock.advance(Duration::from_secs(7_200));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -171,16 +277,31 @@ on_both_engines! {
 
 const FOLDER: &str = "TOWNSQUARE_TEST_SESSION_FOLDER";
 
+fn open_in(config: Config, folder: &Path) -> Client {
+    wait(Client::open(config.data_dir(folder).persist_session(true))).expect("opens")
+}
+
+/// Signs Ann up and in on `db` with the session file of `folder`, and closes the client.
+fn save_session(db: &TestDatabase, folder: &Path) {
+    let client = open_in(Config::new().database_url(db.url()).catalog_api_key(""), folder);
+    wait(client.auth().sign_up(ANN, PASSWORD)).expect("signed up");
+    wait(client.auth().sign_in(ANN, PASSWORD)).expect("signed in");
+    wait(client.close());
+}
+
+/// Opens the client of a child process, whose parent names the folder.
+fn child_client() -> Client {
+    open_in(inherited(), Path::new(&env::var(FOLDER).expect("the parent names it")))
+}
+
 /// Two processes refresh the session of one file. Each refresh spends a token, and a spent token ends the session.
 fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
-    let open = |config: townsquare::Config, folder: &Path| {
-        wait(Client::open(config.data_dir(folder).persist_session(true))).expect("opens")
-    };
     if role().is_some() {
-        let folder = env::var(FOLDER).expect("the parent names it");
-        let client = open(inherited(), Path::new(&folder));
+        let client = child_client();
         for _ in 0..40 {
             wait(client.auth().refresh_session()).expect("the session goes on");
+            wait(client.spaces().get_public_spaces(1, 0)).expect("a read takes the other processes' tokens over");
+            wait(client.spaces().create_space(NewSpace::named("x"))).expect("a write, too");
             assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
         }
         wait(client.close());
@@ -188,10 +309,7 @@ fn assert_processes_share_a_session<T: Copy>(test: T, engine: Engine) {
     }
     let Some(db) = TestDatabase::on(engine) else { return };
     let folder = temp_dir();
-    let client = open(townsquare::Config::new().database_url(db.url()).catalog_api_key(""), folder.path());
-    wait(client.auth().sign_up(ANN, PASSWORD)).expect("signed up");
-    wait(client.auth().sign_in(ANN, PASSWORD)).expect("signed in");
-    wait(client.close());
+    save_session(&db, folder.path());
     let path = folder.path().to_str().expect("UTF-8");
     let children: Vec<_> = (0..3)
         .map(|_| db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("the test binary starts"))
@@ -209,4 +327,43 @@ fn processes_share_a_persisted_session_on_sqlite() {
 #[test]
 fn processes_share_a_persisted_session_on_postgres() {
     assert_processes_share_a_session(processes_share_a_persisted_session_on_postgres, Engine::Postgres);
+}
+
+/// A process that refreshes its session all the time is killed again and again. The next process has the session.
+fn assert_a_killed_process_keeps_its_session<T: Copy>(test: T, engine: Engine) {
+    if role().is_some() {
+        let client = child_client();
+        loop {
+            wait(client.auth().refresh_session()).expect("the session goes on");
+            println!("REFRESHED");
+        }
+    }
+    let Some(db) = TestDatabase::on(engine) else { return };
+    let folder = temp_dir();
+    save_session(&db, folder.path());
+    let path = folder.path().to_str().expect("UTF-8");
+    let mut rng = Rng::with_seed(seed(11));
+    for round in 0..setting("TOWNSQUARE_TEST_KILLS", 25) {
+        let mut child = db.child(name_of(&test), "refresher", &[(FOLDER, path)]).spawn().expect("starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("REFRESHED")), "round {round}: the child has no session");
+        // Waits for the time-out: nothing is ever sent.
+        let (_kept, never) = mpsc::channel::<()>();
+        let _ = never.recv_timeout(Duration::from_micros(rng.u64(..20_000)));
+        child.kill().expect("killed");
+        child.wait().expect("dead");
+    }
+    let client = open_in(Config::new().database_url(db.url()).catalog_api_key(""), folder.path());
+    assert_eq!(signed_in_address(&client).as_deref(), Some(ANN));
+    wait(client.close());
+}
+
+#[test]
+fn a_killed_process_keeps_its_session_on_sqlite() {
+    assert_a_killed_process_keeps_its_session(a_killed_process_keeps_its_session_on_sqlite, Engine::Sqlite);
+}
+
+#[test]
+fn a_killed_process_keeps_its_session_on_postgres() {
+    assert_a_killed_process_keeps_its_session(a_killed_process_keeps_its_session_on_postgres, Engine::Postgres);
 }

@@ -152,6 +152,8 @@ fn a_lost_server_is_an_unknown_database_error() {
         let sentence = format!("{operation} failed: Unknown database error");
         let error = assert_fails(result, ErrorKind::Unavailable, None, &sentence);
         assert!(error.is_retryable());
+        let cause = std::error::Error::source(&error).expect("a cause").to_string();
+        assert_eq!(error.reason(), Some(cause), "for the bindings");
     }
     wait(client.close());
 }

@@ -429,13 +429,19 @@ on_engine! { Sqlite in sqlite;
         assert_eq!(db.raw.count("spaces WHERE name = 'async'"), 150);
     }
 
-    /// A future that is dropped after its first poll: the write is committed, and its waker is not needed.
-    fn a_write_runs_to_completion_after_its_caller_left(db: &TestDatabase) {
-        let service = &db.service;
-        {
-            let mut write = pin!(service.spaces().create_space(NewSpace::named("x")));
-            assert!(matches!(write.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+    fn a_write_that_is_cancelled_while_it_waits_for_a_foreign_lock_is_not_written(db: &TestDatabase) {
+        let spaces = db.service.spaces();
+        db.raw.run("BEGIN IMMEDIATE");
+        let mut kept = pin!(spaces.create_space(NewSpace::named("kept")));
+        for name in ["first", "second"] {
+            let mut cancelled = pin!(spaces.create_space(NewSpace::named(name)));
+            assert!(matches!(cancelled.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
+            // The second one is behind a write that is not cancelled.
+            assert!(matches!(kept.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
         }
-        wait_until("the row is there", || db.raw.count("spaces") == 1);
+        db.raw.run("ROLLBACK");
+        wait(kept).expect("created");
+        wait(spaces.create_space(NewSpace::named("later"))).expect("created");
+        assert_eq!(db.raw.count("spaces"), 2, "neither of the cancelled writes");
     }
 }

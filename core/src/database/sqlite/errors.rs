@@ -5,7 +5,7 @@ use rusqlite::{Error as SqliteError, ffi};
 use crate::error::{Error, ErrorKind};
 
 /// SQLite's extended or primary result code, the SQLSTATE of the same meaning, and the error kind.
-const CODES: [(i32, &str, ErrorKind); 20] = [
+const CODES: [(i32, &str, ErrorKind); 22] = [
     (ffi::SQLITE_CONSTRAINT_UNIQUE, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_ROWID, "23505", ErrorKind::AlreadyExists),
@@ -17,7 +17,10 @@ const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_BUSY, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_LOCKED, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_FULL, "53100", ErrorKind::Unavailable),
-    (ffi::SQLITE_NOMEM, "53200", ErrorKind::Unavailable),
+    (ffi::SQLITE_NOMEM, OUT_OF_MEMORY, ErrorKind::Unavailable),
+    (ffi::SQLITE_IOERR_NOMEM, OUT_OF_MEMORY, ErrorKind::Unavailable),
+    // The shared memory of the WAL could not be mapped.
+    (ffi::SQLITE_IOERR_SHMMAP, OUT_OF_MEMORY, ErrorKind::Unavailable),
     (ffi::SQLITE_IOERR, "58030", ErrorKind::Unavailable),
     (ffi::SQLITE_CANTOPEN, "58030", ErrorKind::Unavailable),
     (ffi::SQLITE_READONLY, "25006", ErrorKind::Unavailable),
@@ -28,6 +31,13 @@ const CODES: [(i32, &str, ErrorKind); 20] = [
     (ffi::SQLITE_NOTADB, "XX001", ErrorKind::Internal),
     (ffi::SQLITE_INTERRUPT, "57014", ErrorKind::Unavailable),
 ];
+
+const OUT_OF_MEMORY: &str = "53200";
+
+/// True if the process has too little memory.
+pub(super) fn is_out_of_memory(error: &Error) -> bool {
+    error.code() == Some(OUT_OF_MEMORY)
+}
 
 /// True if another connection held the lock for too long.
 pub(super) fn is_busy(error: &Error) -> bool {

@@ -9,7 +9,10 @@ use std::{io, path::Path, time::Duration};
 use rusqlite::{ErrorCode, OpenFlags, config::DbConfig, ffi};
 
 use super::{
-    connection::Connection, errors::translate, fork_guard::ForkGuard, migrate, private_file,
+    connection::Connection,
+    errors::{is_out_of_memory, translate},
+    fork_guard::ForkGuard,
+    migrate, private_file,
     write_connection::WriteConnection,
 };
 use crate::{
@@ -177,7 +180,10 @@ fn cannot_create(file: &Path, error: &io::Error) -> Error {
 
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
-    Error::config(format!("Cannot use {} as database: {}", file.display(), error.message())).because_of(error)
+    let message = format!("Cannot use {} as database: {}", file.display(), error.message());
+    // The file may be usable: only the process lacks memory.
+    let kind = if is_out_of_memory(&error) { ErrorKind::Unavailable } else { ErrorKind::Config };
+    Error::new(kind, message).because_of(error)
 }
 
 #[cfg(test)]
@@ -205,6 +211,18 @@ mod tests {
         }
         let sql = PAGE.for_sqlite::<super::super::dialect::SqliteDialect>(Caller::Service).sql;
         reader.0.prepare_cached(sql).expect("the same statement").get_status(StatementStatus::RePrepare)
+    }
+
+    #[test]
+    fn a_lack_of_memory_at_open_is_unavailable_and_no_fault_of_the_file() {
+        for code in [ffi::SQLITE_NOMEM, ffi::SQLITE_IOERR_NOMEM, ffi::SQLITE_IOERR_SHMMAP] {
+            let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = cannot_use(Path::new("town.db"), failure);
+            assert_eq!((error.kind(), error.code()), (ErrorKind::Unavailable, Some("53200")), "{code}");
+            assert!(error.is_retryable() && error.message().starts_with("Cannot use town.db"), "{error}");
+        }
+        let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_READ), None);
+        assert_eq!(cannot_use(Path::new("town.db"), failure).kind(), ErrorKind::Config);
     }
 
     #[test]

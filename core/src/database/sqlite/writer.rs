@@ -2,7 +2,8 @@
 //!
 //! Invariant: a job is answered only after the COMMIT that contains it. A lone job commits at once. Jobs that arrive
 //! while another job runs or commits share the next transaction, each in a savepoint of its own, so a job that fails or
-//! panics fails alone. The writer never waits for more jobs: the cost of a commit is its flush to disk, and waiting
+//! panics fails alone. A job whose submitter was cancelled before the job began does not run; a job that has begun runs
+//! to completion. The writer never waits for more jobs: the cost of a commit is its flush to disk, and waiting
 //! would only add to it.
 //!
 //! The write connection belongs to the thread that holds its lock, the *leader*. A blocking caller that finds the
@@ -44,6 +45,9 @@ const LOCK_WAIT: Duration = Duration::from_millis(50);
 pub(super) trait Job: Send {
     /// Runs the job's statements in the transaction of `connection`. Returns true if they are to be committed.
     fn run(&mut self, connection: &mut WriteConnection) -> bool;
+
+    /// True if nobody waits for the result: the submitter was cancelled.
+    fn is_abandoned(&self) -> bool;
 
     /// Sends the job's result to its submitter. `committed` is the result of the transaction.
     fn answer(self: Box<Self>, committed: Result<()>);
@@ -371,13 +375,16 @@ impl Drop for CloseOnDrop<'_> {
 enum JobOutcome {
     /// Changes to be committed.
     Commit,
-    /// Changes to be undone: the job failed or panicked.
+    /// Changes to be undone, if any: the job failed or panicked, or it was abandoned and did not run.
     Undo,
     /// Nothing: SQLite rolled the whole transaction back, for example because the disk is full.
     TransactionLost,
 }
 
 fn run_job(job: &mut dyn Job, connection: &mut WriteConnection) -> JobOutcome {
+    if job.is_abandoned() {
+        return JobOutcome::Undo;
+    }
     let commits = catch_unwind(AssertUnwindSafe(|| job.run(connection))).unwrap_or(false);
     match (connection.is_rolled_back(), commits) {
         (true, _) => JobOutcome::TransactionLost,

@@ -19,11 +19,16 @@ struct TestJob<F> {
     run: F,
     answered: Sender<Result<()>>,
     panics_when_answered: bool,
+    is_abandoned: Arc<AtomicBool>,
 }
 
 impl<F: FnMut(&mut WriteConnection) -> bool + Send> Job for TestJob<F> {
     fn run(&mut self, connection: &mut WriteConnection) -> bool {
         (self.run)(connection)
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.is_abandoned.load(Ordering::SeqCst)
     }
 
     fn answer(self: Box<Self>, committed: Result<()>) {
@@ -57,8 +62,17 @@ impl Fixture {
     }
 
     fn submit(&self, run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static) -> Receiver<Result<()>> {
+        self.submit_abandonable(Arc::default(), run)
+    }
+
+    /// Submits a job that is abandoned once `is_abandoned` is true.
+    fn submit_abandonable(
+        &self,
+        is_abandoned: Arc<AtomicBool>,
+        run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static,
+    ) -> Receiver<Result<()>> {
         let (answered, receiver) = channel();
-        let job = TestJob { run, answered, panics_when_answered: false };
+        let job = TestJob { run, answered, panics_when_answered: false, is_abandoned };
         self.writer.submit(Box::new(job)).expect("the writer is open");
         receiver
     }
@@ -151,10 +165,38 @@ fn a_job_that_ignores_the_loss_of_its_transaction_is_never_answered_ok() {
 fn a_waker_that_panics_leaves_the_writer_running() {
     let fixture = Fixture::new("waker", SECOND);
     let (answered, receiver) = channel();
-    let job = TestJob { run: insert, answered, panics_when_answered: true };
+    let job = TestJob { run: insert, answered, panics_when_answered: true, is_abandoned: Arc::default() };
     fixture.writer.submit(Box::new(job)).expect("open");
     answer_of(&receiver).expect("committed");
     answer_of(&fixture.submit(insert)).expect("the writer goes on");
+    assert_eq!(fixture.count(), 2);
+}
+
+#[test]
+fn a_job_that_is_abandoned_after_it_began_is_committed() {
+    let fixture = Fixture::new("begun", SECOND);
+    let is_abandoned = Arc::new(AtomicBool::new(false));
+    let leaves = Arc::clone(&is_abandoned);
+    let answer = fixture.submit_abandonable(is_abandoned, move |connection| {
+        leaves.store(true, Ordering::SeqCst);
+        insert(connection)
+    });
+    answer_of(&answer).expect("committed");
+    assert_eq!(fixture.count(), 1);
+}
+
+#[test]
+fn an_abandoned_job_does_not_run_and_its_group_is_committed() {
+    let fixture = Fixture::new("abandoned", 30 * SECOND);
+    let foreign = fixture.connect();
+    foreign.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let run = |_: &mut WriteConnection| unreachable!("it is abandoned");
+    let abandoned = || fixture.submit_abandonable(Arc::new(AtomicBool::new(true)), run);
+    let answers = [abandoned(), fixture.submit(insert), abandoned(), fixture.submit(insert)];
+    foreign.execute_batch("ROLLBACK").expect("the lock is free");
+    for answer in &answers {
+        answer_of(answer).expect("the transaction was not lost");
+    }
     assert_eq!(fixture.count(), 2);
 }
 
