@@ -6,6 +6,8 @@ use townsquare::{
     storage::{Overwrite, UploadOptions},
 };
 
+use townsquare_tests::fixture::hours;
+
 use super::town::{assert_refused, bytes, on_every_store, paths, put};
 
 on_every_store! {
@@ -51,5 +53,17 @@ on_every_store! {
         let refused = wait(storage.move_file("assets", "a", "a", Overwrite::Replace));
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Move failed: Invalid file or request");
         assert_eq!(paths(&town.db.service, "assets"), ["a"]);
+    }
+
+    fn updated_at_of_a_path_grows_with_a_move_although_the_clock_is_set_back(town: &Town) {
+        for (source, target) in [(10, 10), (10, 100_000), (100_000, 10), (100_000, 100_000)] {
+            town.put("assets", "a", bytes(source, 1));
+            town.db.clock.step(hours(1));
+            let replaced = town.put("assets", "b", bytes(target, 2));
+            town.db.clock.step(hours(-2));
+            let moved = wait(town.db.service.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
+            assert!(moved.updated_at > replaced.updated_at, "{source} over {target}: {moved:?} {replaced:?}");
+            assert_eq!(wait(town.db.service.storage().stat("assets", "b")).expect("found"), moved);
+        }
     }
 }
