@@ -211,7 +211,15 @@ mod tests {
         for (name, description) in OPTIONS {
             let (_, default) = description.rsplit_once("Default: ").expect("a default");
             let value = default.trim_end_matches('.').split([' ', ',']).next().expect("a word");
-            if !matches!(*name, "data_dir" | "database_url" | "catalog_api_key" | "identity_audience" | "storage_url") {
+            if !matches!(
+                *name,
+                "data_dir"
+                    | "database_url"
+                    | "catalog_api_key"
+                    | "identity_audience"
+                    | "storage_url"
+                    | "inline_file_limit"
+            ) {
                 assert_eq!(Config::new().set(name, value).expect(name), Config::new(), "{name}: {description}");
             }
         }

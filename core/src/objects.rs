@@ -219,16 +219,6 @@ impl Objects {
         }
     }
 
-    /// Stages a copy of the object of `key`. `None` if there is none.
-    pub(crate) async fn copy_to_stage(&self, key: &ObjectKey, attributes: ObjectAttributes) -> Result<Option<Staged>> {
-        let Some(mut reader) = self.open_object(key).await? else { return Ok(None) };
-        let mut stage = self.stage(attributes);
-        while let Some(chunk) = reader.next_chunk().await? {
-            stage.write(chunk).await?;
-        }
-        stage.finish().await.map(Some)
-    }
-
     /// Whether [`lock`](Objects::lock) returns locks. A remote store has none: its callers take a lease.
     pub(crate) fn has_locks(&self) -> bool {
         match &self.0 {

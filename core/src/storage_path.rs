@@ -29,11 +29,9 @@ pub(crate) const PRIVATE: &str = "private";
 pub(crate) const ASSETS: &str = "assets";
 
 /// The buckets that exist without being declared.
-#[cfg_attr(not(test), allow(dead_code, reason = "storage will use it"))]
 pub(crate) const BUILT_IN_BUCKETS: [&str; 3] = [SPACES, PRIVATE, ASSETS];
 
 /// Returns true if `name` may be the name of a declared bucket: 1 to 63 of `a-z`, `0-9`, `_` and `-`, and not built-in.
-#[cfg_attr(not(test), allow(dead_code, reason = "storage will use it"))]
 pub(crate) fn is_bucket_name(name: &str) -> bool {
     let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
     (1..=MAX_BUCKET).contains(&name.len()) && name.bytes().all(is_allowed) && !BUILT_IN_BUCKETS.contains(&name)
@@ -44,11 +42,9 @@ pub(crate) fn is_bucket_name(name: &str) -> bool {
 /// A path is Unicode text in the normal form NFC, of segments joined by `/`. It has at most 1,024 bytes, a segment at most
 /// 255. No segment is empty, `.` or `..`, and there is no control character and no backslash. Case matters. Percent signs
 /// have no meaning: HTTP targets are decoded before they become paths.
-#[cfg_attr(not(test), allow(dead_code, reason = "storage will use it"))]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FilePath(String);
 
-#[cfg_attr(not(test), allow(dead_code, reason = "storage will use it"))]
 impl FilePath {
     /// Checks a path.
     ///
@@ -71,10 +67,6 @@ impl FilePath {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    pub(crate) fn into_string(self) -> String {
-        self.0
     }
 
     /// The first segment, which policies compare with the caller.

@@ -19,6 +19,9 @@ use crate::{
 /// How long a writer waits for another writer of its path.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long `open` and the sweeper wait for a writer before they leave a path to that writer.
+pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// The time for which a lease of a path is taken. It is longer than the time-out of a request to the object store.
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -71,7 +74,7 @@ impl StorageCore {
         buckets.declare(&service).await?;
         let core = StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size };
         let core = Arc::new(core);
-        if let Err(error) = core.settle_pending(super::settle::OPEN_TIMEOUT).await {
+        if let Err(error) = core.settle_pending(OPEN_TIMEOUT).await {
             tracing::warn!(%error, "unfinished writes of files stay until their paths are used");
         }
         core.start_sweeper();

@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    core::{LOCK_TIMEOUT, StorageCore},
+    core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
     rows::{self, Intent},
     statements as sql,
 };
@@ -21,9 +21,6 @@ use crate::{
     objects::ObjectKey,
     storage_path::FilePath,
 };
-
-/// How long `open` waits for a writer of another process before it leaves a path to that writer.
-pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);

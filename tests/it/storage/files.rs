@@ -174,7 +174,7 @@ on_every_store! {
 }
 
 /// The SQL with the names of the library's own tables on this engine.
-pub fn own(town: &super::town::Town, sql: &str) -> String {
+pub(super) fn own(town: &super::town::Town, sql: &str) -> String {
     match town.db.engine {
         townsquare_tests::test_database::Engine::Sqlite => sql.replace("townsquare.", "townsquare_"),
         townsquare_tests::test_database::Engine::Postgres => sql.to_owned(),

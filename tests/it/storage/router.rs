@@ -11,7 +11,6 @@ use townsquare::{Client, blocking::wait, http::files_router, storage::UrlMethod}
 use townsquare_tests::{
     http_client::{self, Response},
     on_both_engines,
-    test_database::TestDatabase,
 };
 
 use super::requests::{Sender, send, store};

@@ -17,20 +17,20 @@ use townsquare_tests::{
 
 /// An object store with a limit of inline files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Store {
+pub(super) enum Store {
     Folder(u64),
     Memory(u64),
     S3(u64),
 }
 
 /// Without the limit that `UNLIMITED` is, no test file is an object.
-pub const UNLIMITED: u64 = 1_000_000_000;
+pub(super) const UNLIMITED: u64 = 1_000_000_000;
 
 /// The size up to which files are inline by default.
-pub const SMALL: u64 = 65_536;
+pub(super) const SMALL: u64 = 65_536;
 
 impl Store {
-    pub const ALL: [Store; 6] = [
+    pub(super) const ALL: [Store; 6] = [
         Store::Folder(0),
         Store::Folder(SMALL),
         Store::Folder(UNLIMITED),
@@ -41,22 +41,22 @@ impl Store {
 }
 
 /// A database with a store.
-pub struct Town {
-    pub db: TestDatabase,
-    pub store: Store,
-    pub folder: TempDir,
-    pub s3: Option<S3Server>,
+pub(super) struct Town {
+    pub(super) db: TestDatabase,
+    pub(super) store: Store,
+    pub(super) folder: TempDir,
+    pub(super) s3: Option<S3Server>,
 }
 
 /// A signed-in user.
-pub struct Citizen {
-    pub client: Client,
-    pub id: Uuid,
+pub(super) struct Citizen {
+    pub(super) client: Client,
+    pub(super) id: Uuid,
 }
 
 impl Town {
     /// `None` if the engine is not installed.
-    pub fn on(engine: Engine, store: Store) -> Option<Town> {
+    pub(super) fn on(engine: Engine, store: Store) -> Option<Town> {
         let folder = temp_dir();
         let s3 = matches!(store, Store::S3(_)).then(S3Server::start);
         let options = |config: Config| with_store(config, store, folder.path().join("files"), s3.as_ref());
@@ -65,23 +65,23 @@ impl Town {
     }
 
     /// The configuration of a further client on the same database and store.
-    pub fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Config {
         with_store(self.db.config(), self.store, self.files_folder(), self.s3.as_ref())
     }
 
     /// The folder of the objects.
-    pub fn files_folder(&self) -> PathBuf {
+    pub(super) fn files_folder(&self) -> PathBuf {
         self.folder.path().join("files")
     }
 
-    pub fn limit(&self) -> u64 {
+    pub(super) fn limit(&self) -> u64 {
         match self.store {
             Store::Folder(limit) | Store::Memory(limit) | Store::S3(limit) => limit,
         }
     }
 
     /// Signs a new user up and in.
-    pub fn citizen(&self, name: &str) -> Citizen {
+    pub(super) fn citizen(&self, name: &str) -> Citizen {
         let email = format!("{name}@town.example");
         let service = &self.db.service;
         wait(service.auth().sign_up(&email, "correct horse")).expect("signed up");
@@ -92,18 +92,18 @@ impl Town {
 
     /// Uploads as the service.
     #[track_caller]
-    pub fn put(&self, bucket: &str, path: &str, data: impl Into<Bytes>) -> FileInfo {
+    pub(super) fn put(&self, bucket: &str, path: &str, data: impl Into<Bytes>) -> FileInfo {
         put(&self.db.service, bucket, path, data).expect("uploaded")
     }
 
     /// Downloads as the service.
     #[track_caller]
-    pub fn get(&self, bucket: &str, path: &str) -> Bytes {
+    pub(super) fn get(&self, bucket: &str, path: &str) -> Bytes {
         wait(self.db.service.storage().download(bucket, path)).expect("downloaded")
     }
 
     /// The objects of the folder or of the S3 server: `BUCKET/PATH`; `None` for memory.
-    pub fn objects(&self) -> Option<Vec<String>> {
+    pub(super) fn objects(&self) -> Option<Vec<String>> {
         let root = match (self.store, &self.s3) {
             (Store::Memory(_), _) => return None,
             (_, Some(server)) => server.folder().join("objects"),
@@ -130,7 +130,7 @@ impl Town {
     }
 
     /// What `objects` is if exactly these files of this size exist.
-    pub fn expected_objects(&self, files: &[&str], size: u64) -> Option<Vec<String>> {
+    pub(super) fn expected_objects(&self, files: &[&str], size: u64) -> Option<Vec<String>> {
         let is_object = size > self.limit();
         let mut files: Vec<String> = files.iter().filter(|_| is_object).map(|&file| file.to_owned()).collect();
         files.sort();
@@ -147,19 +147,19 @@ fn with_store(config: Config, store: Store, folder: PathBuf, s3: Option<&S3Serve
     }
 }
 
-pub fn put(client: &Client, bucket: &str, path: &str, data: impl Into<Bytes>) -> Result<FileInfo, Error> {
+pub(super) fn put(client: &Client, bucket: &str, path: &str, data: impl Into<Bytes>) -> Result<FileInfo, Error> {
     wait(client.storage().upload(bucket, path, data, UploadOptions::new()))
 }
 
 /// The paths of a bucket that the client may see.
-pub fn paths(client: &Client, bucket: &str) -> Vec<String> {
+pub(super) fn paths(client: &Client, bucket: &str) -> Vec<String> {
     let files = wait(client.storage().list(bucket, ListFiles::new().limit(1_000))).expect("listed");
     files.into_iter().map(|file| file.path).collect()
 }
 
 /// Checks kind, status and message of a failure of the file store.
 #[track_caller]
-pub fn assert_refused<T>(result: Result<T, Error>, kind: ErrorKind, status: u16, message: &str) {
+pub(super) fn assert_refused<T>(result: Result<T, Error>, kind: ErrorKind, status: u16, message: &str) {
     match result {
         Ok(_) => panic!("succeeded instead of failing with `{message}`"),
         Err(error) => {
@@ -170,7 +170,7 @@ pub fn assert_refused<T>(result: Result<T, Error>, kind: ErrorKind, status: u16,
 }
 
 /// Bytes that do not compress, of this size.
-pub fn bytes(size: usize, seed: u8) -> Vec<u8> {
+pub(super) fn bytes(size: usize, seed: u8) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(u64::from(seed));
     (0..size).map(|_| random.u8(..)).collect()
 }

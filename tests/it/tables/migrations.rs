@@ -93,8 +93,8 @@ on_both_engines! {
     /// Sets the database back to the first migration.
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
-        // The tables of auth go first, because they reference users.
-        let own = ["mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
+        // The tables of files and of auth go first, because they reference users.
+        let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
         for table in own {
             db.raw.run(&match db.engine {
                 Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),
@@ -108,7 +108,8 @@ on_both_engines! {
         if db.engine == Engine::Postgres {
             db.raw.run("DROP FUNCTION get_active_community_config");
             db.raw.run("DROP TABLE townsquare.policies");
-            for function in ["caller_id()", "is_service()", "admitted()", "holds_key(UUID, TEXT[])"] {
+            for function in ["file_left_store()", "lock_space_files()", "delete_space_files()", "delete_user_files()",
+                "path_lock(TEXT, TEXT)", "caller_id()", "is_service()", "admitted()", "holds_key(UUID, TEXT[])"] {
                 db.raw.run(&format!("DROP FUNCTION townsquare.{function}"));
             }
         }
@@ -144,7 +145,7 @@ on_both_engines! {
         let migrations = migrations_table(db);
         db.raw.run(&format!(
             "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
-             VALUES (5, '0005_future', '2030-01-01 00:00:00Z', 4);
+             VALUES (6, '0006_future', '2030-01-01 00:00:00Z', 4);
              CREATE TABLE from_the_future (x INTEGER)"
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
@@ -161,11 +162,11 @@ on_both_engines! {
         let migrations = migrations_table(db);
         db.raw.run(&format!(
             "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
-             VALUES (5, '0005_future', '2030-01-01 00:00:00Z', 4), (6, '0006_future', '2030-01-01 00:00:00Z', 5)"
+             VALUES (6, '0006_future', '2030-01-01 00:00:00Z', 4), (7, '0007_future', '2030-01-01 00:00:00Z', 6)"
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
         let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
-        assert!(error.message().contains("version 6") && error.message().contains("version 5"), "{error}");
+        assert!(error.message().contains("version 7") && error.message().contains("version 6"), "{error}");
         assert!(!error.is_retryable());
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
     }

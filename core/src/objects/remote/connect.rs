@@ -88,9 +88,8 @@ struct Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        let failed =
-            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic { store: "HTTP", source };
-        let tls = tls::client_config(!self.allows_http).map_err(|error| failed(error.into()))?;
+        let tls = tls::client_config(!self.allows_http)
+            .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .https_only(!self.allows_http)
@@ -101,7 +100,7 @@ impl HttpConnector for Connector {
             .no_gzip()
             .no_proxy()
             .build()
-            .map_err(|error| failed(error.into()))?;
+            .map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
         Ok(HttpClient::new(client))
     }
 }

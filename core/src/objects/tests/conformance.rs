@@ -59,7 +59,6 @@ async fn a_missing_object_is_none_and_may_be_removed() {
         for path in ["x", "a/b/c"] {
             assert!(store.objects.open_object(&key(path)).await.expect("an answer").is_none(), "{}", store.name);
             assert!(store.objects.digest(&key(path)).await.expect("an answer").is_none());
-            assert!(store.objects.copy_to_stage(&key(path), attributes("one")).await.expect("an answer").is_none());
             store.objects.remove(&key(path)).await.expect("nothing to do");
         }
         assert_eq!(store.list("spaces").await, []);
@@ -136,18 +135,6 @@ async fn a_discarded_stage_cannot_be_installed() {
         store.objects.discard(&staged.id).await.expect("discarded");
         store.objects.install(staged, &key("x")).await.expect_err("the stage is gone");
         assert_eq!(store.get("x").await.as_deref(), Some(b"old".as_slice()), "{}", store.name);
-    }
-}
-
-#[tokio::test]
-async fn a_copy_has_the_bytes_and_its_own_version() {
-    for store in Store::all() {
-        store.put("x", &data(2_500_000), "one").await.expect("written");
-        let copy = store.objects.copy_to_stage(&key("x"), attributes("two")).await.expect("copied").expect("an object");
-        store.objects.install(copy, &key("y")).await.expect("installed");
-        assert!(store.get("y").await.is_some_and(|found| found == data(2_500_000)), "{}", store.name);
-        let reader = store.objects.open_object(&key("y")).await.expect("an answer").expect("an object");
-        assert_eq!(reader.version.as_deref(), (store.name != "folder").then_some("two"));
     }
 }
 

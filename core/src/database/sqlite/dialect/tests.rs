@@ -25,11 +25,14 @@ impl RandomDatabase {
         for sql in [
             include_str!("../../../../migrations/sqlite/0002_tables.sql"),
             include_str!("../../../../migrations/sqlite/0003_auth.sql"),
+            "CREATE TABLE townsquare_database (x)",
+            include_str!("../../../../migrations/sqlite/0005_files.sql"),
         ] {
             connection.execute_batch(sql).expect("the tables");
         }
         let mut database = RandomDatabase { connection, state: seed };
         database.fill();
+        database.fill_files();
         database
     }
 
@@ -99,10 +102,32 @@ impl RandomDatabase {
         }
     }
 
+    fn fill_files(&mut self) {
+        for file in 0..10 + self.below(20) as usize {
+            let (bucket, access) = [("spaces", "spaces"), ("private", "private"), ("assets", "public")][file % 3];
+            let segment = match self.below(3) {
+                0 => format!("key-{}", self.below(6)),
+                1 => id(10 + self.below(8) as usize),
+                _ => id(self.below(USERS as u64) as usize),
+            };
+            let space = (access == "spaces" && !segment.starts_with("key")).then(|| segment.clone());
+            let owner = self.below(USERS as u64 + 1) as usize;
+            let owner = (owner < USERS).then(|| id(owner));
+            let sql = "INSERT INTO townsquare_files (bucket, path, access, space_id, first_segment, owner_id, size,
+                content_type, cache_control, etag, is_inline, updated_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, '', 0, '', 1, '')";
+            let path = format!("{segment}/{file}");
+            self.connection.execute(sql, params![bucket, path, access, space, segment, owner]).expect("a file");
+        }
+    }
+
     /// The rows that meet a condition on `?1`, in the form of a change event.
     fn rows(&self, table: Table, condition: &str, value: Option<&str>) -> Vec<RowImage> {
-        let name = quoted(table.name());
-        let sql = format!("SELECT * FROM {name} WHERE ?1 IS ?1 AND {condition} ORDER BY 1");
+        let name = match table {
+            Table::Files => "townsquare_files AS files".to_owned(),
+            _ => quoted(table.name()),
+        };
+        let sql = format!("SELECT * FROM {name} WHERE ?1 IS ?1 AND {condition} ORDER BY 1, 2");
         let mut statement = self.connection.prepare(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let columns: Vec<String> = statement.column_names().iter().map(ToString::to_string).collect();
         let rows = statement.query_map([value], |row| {
