@@ -4,7 +4,6 @@
 //! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
 //! is committed.
 
-pub(crate) mod blocking_caller;
 mod options;
 #[cfg(feature = "postgres")]
 mod postgres;

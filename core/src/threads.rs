@@ -5,6 +5,7 @@
 //! kind of thread is started by tokio on a thread of the host: that of a name look-up for PostgreSQL. It blocks all signals
 //! before it does anything else.
 
+pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod panics;
 

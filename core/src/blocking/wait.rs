@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{clock::Clock, database::blocking_caller};
+use crate::{clock::Clock, threads::blocking_caller};
 
 /// A waker that unparks a thread.
 struct Unpark(Thread);

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    threads::{BlockingPool, RuntimeHandle},
+    threads::{BlockingPool, RuntimeHandle, blocking_caller},
 };
 
 const STAGING: &str = "staging";
@@ -105,11 +105,12 @@ impl Folder {
     }
 
     pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
-        self.with_key(key, |folder, key| match folder.open_file(key)? {
+        let open = |folder: &Folder, key: &ObjectKey| match folder.open_file(key)? {
             Some((file, size)) => FolderReader::new(folder.pool().clone(), file, size).map(Some).map_err(failed),
             None => Ok(None),
-        })
-        .await
+        };
+        // To wake another thread takes longer than to read a small file.
+        if blocking_caller::is_current() { open(self, key) } else { self.with_key(key, open).await }
     }
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {

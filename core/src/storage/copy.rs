@@ -2,6 +2,10 @@
 //!
 //! Invariant: a move changes both paths in one transaction. A copy reads one version of its source.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::{
     FileReader, Storage,
     buckets::Target,
@@ -11,6 +15,7 @@ use super::{
     statements as sql,
 };
 use crate::{
+    clock::later,
     error::{Error, Result},
     model::{FileInfo, Overwrite},
 };
@@ -107,8 +112,10 @@ impl Storage {
                     return Err(Refusal::Denied.into_error(caller));
                 }
                 let place = [new.target.bucket.as_str().into(), new.target.path.as_str().into()];
-                let read = |row: &crate::database::Row<'_>| row.get::<bool>(0);
+                let read = |row: &crate::database::Row<'_>| Ok((row.get::<bool>(0)?, row.get::<Timestamp>(1)?));
                 let replaced = transaction.fetch_optional(&sql::DELETE_REPLACED, &place, read).await?;
+                // `updated_at` grows with every write of a path, also if the clock was set back.
+                let now = replaced.map_or(now, |(_, before)| now.max(later(before, Duration::from_micros(1))));
                 let values = [
                     from.bucket.as_str().into(),
                     from.path.as_str().into(),
@@ -121,7 +128,7 @@ impl Storage {
                 ];
                 let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
                 let info = info.ok_or_else(|| Refusal::Busy.into_error(caller))?;
-                Ok(Some(Moved { info, replaced_object: replaced == Some(false) }))
+                Ok(Some(Moved { info, replaced_object: replaced.is_some_and(|(is_inline, _)| !is_inline) }))
             })
         });
         let moved: Option<Moved> = moved.await?;

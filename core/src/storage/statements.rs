@@ -217,7 +217,7 @@ pub(super) static CHECK_DELETE: Statement = Statement::new(
 /// Deletes a file that a write replaces.
 pub(super) static DELETE_REPLACED: Statement = Statement::new(
     "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.update}
-     RETURNING is_inline",
+     RETURNING is_inline, updated_at",
 );
 
 /// Moves the version `$3` of an inline file to the path `$4`.

@@ -6,6 +6,8 @@ use townsquare::{
     storage::{Overwrite, UploadOptions},
 };
 
+use townsquare_tests::fixture::hours;
+
 use super::fixture::{assert_refused, bytes, on_every_store, paths, put};
 
 on_every_store! {
@@ -51,5 +53,17 @@ on_every_store! {
         let refused = wait(storage.move_file("assets", "a", "a", Overwrite::Replace));
         assert_refused(refused, ErrorKind::InvalidInput, 400, "Move failed: Invalid file or request");
         assert_eq!(paths(&fixture.db.service, "assets"), ["a"]);
+    }
+
+    fn updated_at_of_a_path_grows_with_a_move_although_the_clock_is_set_back(fixture: &Fixture) {
+        for (source, target) in [(10, 10), (10, 100_000), (100_000, 10), (100_000, 100_000)] {
+            fixture.put("assets", "a", bytes(source, 1));
+            fixture.db.clock.step(hours(1));
+            let replaced = fixture.put("assets", "b", bytes(target, 2));
+            fixture.db.clock.step(hours(-2));
+            let moved = wait(fixture.db.service.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
+            assert!(moved.updated_at > replaced.updated_at, "{source} over {target}: {moved:?} {replaced:?}");
+            assert_eq!(wait(fixture.db.service.storage().stat("assets", "b")).expect("found"), moved);
+        }
     }
 }

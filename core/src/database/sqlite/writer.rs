@@ -26,9 +26,8 @@ use parking_lot::{Condvar, Mutex};
 use super::{errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
-    database::blocking_caller,
     error::{Error, ErrorKind, Result},
-    threads,
+    threads::{self, blocking_caller},
 };
 
 /// The most jobs in one commit. Bounds how long the first job of a group waits.

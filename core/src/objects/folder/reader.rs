@@ -2,7 +2,12 @@
 //!
 //! Invariant: the file stays the same while it is open, because an overwrite renames another file to its name.
 
-use std::{fs::File, io, ops::Range, sync::Arc};
+use std::{
+    fs::File,
+    io::{self, Read},
+    ops::Range,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 
@@ -33,7 +38,7 @@ pub(in crate::objects) struct FolderReader {
 
 impl FolderReader {
     pub(super) fn new(pool: BlockingPool, file: File, size: u64) -> io::Result<FolderReader> {
-        let content = if size <= SMALL { Some(read_at(&file, 0..size)?) } else { None };
+        let content = if size <= SMALL { Some(read_from_start(&file, size)?) } else { None };
         Ok(FolderReader { pool, file: Arc::new(file), size, content, position: 0, ahead: None })
     }
 
@@ -92,6 +97,13 @@ pub(super) fn for_each_chunk(file: &File, size: u64, mut use_chunk: impl FnMut(&
     Ok(())
 }
 
+/// Reads a small file that was just opened, into memory that is not filled with zeros first.
+fn read_from_start(mut file: &File, size: u64) -> io::Result<Bytes> {
+    let mut buffer = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    let length = Read::take(&mut file, size).read_to_end(&mut buffer)?;
+    if length as u64 == size { Ok(buffer.into()) } else { Err(became_shorter()) }
+}
+
 fn read_at(file: &File, range: Range<u64>) -> io::Result<Bytes> {
     let length = usize::try_from(range.end - range.start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     let mut buffer = vec![0; length];
@@ -106,9 +118,13 @@ fn read_exact_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()
     let outcome =
         cap_std::fs::FileExt::read_exact_at(&cap_std::fs::File::from_std(file.try_clone()?), buffer, position);
     outcome.map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => io::Error::other("the file became shorter while it was read"),
+        io::ErrorKind::UnexpectedEof => became_shorter(),
         _ => error,
     })
+}
+
+fn became_shorter() -> io::Error {
+    io::Error::other("the file became shorter while it was read")
 }
 
 fn to_usize(position: u64) -> Result<usize> {

@@ -20,7 +20,6 @@ pub(crate) fn enter() -> BlockingCaller {
 }
 
 /// True if this thread waits for the future that it polls.
-#[cfg(feature = "sqlite")]
 pub(crate) fn is_current() -> bool {
     IS_CURRENT.get()
 }
