@@ -138,7 +138,7 @@ impl Storage {
         Ok(moved.map(|moved| moved.info))
     }
 
-    /// Moves an object; `None` if it is an inline file meanwhile.
+    /// Moves an object; `None` if it is an inline file meanwhile, or if it changed.
     async fn move_object(&self, source: &Target, target: Target, overwrite: Overwrite) -> Result<Option<FileInfo>> {
         let reader = self.open_reader(&source.bucket, source.path.as_str()).await?;
         if reader.is_inline() {
@@ -146,9 +146,15 @@ impl Storage {
         }
         let mut new = successor(target, reader.info(), overwrite);
         new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
-        let info = self.put_from(new, reader).await?;
-        self.core.clean_up(source.key()).await;
-        Ok(Some(info))
+        match self.put_from(new, reader).await {
+            // Another writer changed or deleted the source: `move_file` reads it again.
+            Err(error) if error.status() == Some(404) => Ok(None),
+            moved => {
+                let info = moved?;
+                self.core.clean_up(source.key()).await;
+                Ok(Some(info))
+            }
+        }
     }
 
     /// Writes what a reader gives.

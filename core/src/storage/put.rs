@@ -12,6 +12,7 @@ use super::{
     buckets::Target,
     checks::check_options,
     core::{LOCK_TIMEOUT, StorageCore},
+    read::missing,
     rows::{Intent, NewFile},
     settle::Finished,
     statements as sql,
@@ -162,6 +163,10 @@ impl Storage {
         let finished = self.core.finish_intent(&key, intent, !new.is_conditional()).await?;
         match finished {
             Finished::Yes(updated_at) => Ok(new.info(size, updated_at)),
+            Finished::SourceGone => {
+                self.core.settle_locked(&key).await?;
+                Err(missing())
+            }
             Finished::Overtaken => {
                 self.core.settle_locked(&key).await?;
                 let refusal = match &new.if_match {
@@ -261,7 +266,9 @@ async fn write_intent(
     if let Some((source, etag)) = &new.moved {
         let source = [target.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
         if transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_none() {
-            return Err(Refusal::Denied.into_error(caller));
+            let version = transaction.fetch_optional(&sql::EXISTING, &source[..2], |row| row.get::<String>(0)).await?;
+            let is_there = version.as_ref() == Some(etag);
+            return Err(if is_there { Refusal::Denied.into_error(caller) } else { missing() });
         }
     }
     match transaction.fetch_optional(&sql::PUT_INTENT, values, |row| row.get::<String>(0)).await? {

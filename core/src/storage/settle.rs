@@ -34,6 +34,8 @@ pub(super) enum Finished {
     Yes(Timestamp),
     /// Somebody wrote or deleted the file since the intent.
     Overtaken,
+    /// The source of the move was changed or deleted meanwhile: the new file was deleted again.
+    SourceGone,
 }
 
 impl StorageCore {
@@ -135,9 +137,15 @@ async fn finish(
 ) -> Result<Finished> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
-    let folders: Vec<String> =
-        FilePath::parse(&key.path).map(|path| path.folders().map(str::to_owned).collect()).unwrap_or_default();
-    transaction.lock_path(&key.bucket, &folders, &key.path).await?;
+    // In the order of the paths, so that two moves do not wait for each other.
+    let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
+    let mut paths: Vec<&str> = source.into_iter().chain([key.path.as_str()]).collect();
+    paths.sort_unstable();
+    for path in paths {
+        let folders: Vec<String> =
+            FilePath::parse(path).map(|path| path.folders().map(str::to_owned).collect()).unwrap_or_default();
+        transaction.lock_path(&key.bucket, &folders, path).await?;
+    }
     let mut values = version.to_vec();
     values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
@@ -151,7 +159,12 @@ async fn finish(
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
-        transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
+        let deleted = transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
+        // Where the move replaced a file, the bytes of that file are gone, so the move stays a copy.
+        if deleted.is_none() && intent.base_etag.is_empty() {
+            transaction.fetch_optional(&sql::DELETE, &version, |_| Ok(())).await?;
+            return Ok(Finished::SourceGone);
+        }
     }
     Ok(Finished::Yes(updated_at))
 }

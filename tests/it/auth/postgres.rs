@@ -10,6 +10,7 @@ use townsquare::{
     blocking::wait,
     communities::CommunityPatch,
     spaces::{Change, NewSpace},
+    storage::UploadOptions,
 };
 use townsquare_tests::{
     on_engine,

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write as _},
     os::unix::fs::PermissionsExt,
     path::Path,
     sync::mpsc,
@@ -335,7 +335,8 @@ fn assert_a_killed_process_keeps_its_session<T: Copy>(test: T, engine: Engine) {
         let client = child_client();
         loop {
             wait(client.auth().refresh_session()).expect("the session goes on");
-            println!("REFRESHED");
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "REFRESHED").and_then(|()| out.flush()).expect("the parent listens");
         }
     }
     let Some(db) = TestDatabase::on(engine) else { return };

@@ -1,5 +1,7 @@
 //! Copies and moves.
 
+use std::{sync::Barrier, thread};
+
 use townsquare::{
     ErrorKind,
     blocking::wait,
@@ -64,6 +66,32 @@ on_every_store! {
             let moved = wait(fixture.db.service.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
             assert!(moved.updated_at > replaced.updated_at, "{source} over {target}: {moved:?} {replaced:?}");
             assert_eq!(wait(fixture.db.service.storage().stat("assets", "b")).expect("found"), moved);
+        }
+    }
+
+    fn of_concurrent_moves_of_one_file_one_wins(fixture: &Fixture) {
+        for size in [10, 100_000] {
+            for round in 0..10 {
+                fixture.put("assets", "s", bytes(size, round));
+                let targets: Vec<_> = (0..3).map(|index| format!("{size}/{round}/{index}")).collect();
+                let start = Barrier::new(targets.len());
+                let results: Vec<_> = thread::scope(|scope| {
+                    let run = |target| {
+                        start.wait();
+                        wait(fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Refuse))
+                    };
+                    let threads: Vec<_> = targets.iter().map(|target| scope.spawn(move || run(target))).collect();
+                    threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+                });
+                let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+                assert_eq!(won.len(), 1, "{size} {lost:?}");
+                for refused in lost {
+                    assert_refused(refused, ErrorKind::NotFound, 404, "Move failed: File not found");
+                }
+                let moved = won.into_iter().flatten().next().expect("one won");
+                assert_eq!(paths(&fixture.db.service, "assets"), [moved.path.as_str()]);
+                wait(fixture.db.service.storage().delete("assets", &moved.path)).expect("deleted");
+            }
         }
     }
 }
