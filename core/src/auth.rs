@@ -315,7 +315,7 @@ impl Auth {
         let (auth, password) = (self.clone(), current_password.to_owned());
         let work = |permit, patch| async move {
             let _lock = auth.principal().lock_session().await;
-            let session = auth.state.require_session()?;
+            let session = auth.state.require_session().await?;
             if patch == UserPatch::new() {
                 return auth.accounts.confirm_user(permit, &session, &password).await;
             }
@@ -349,7 +349,7 @@ impl Auth {
         let (auth, password) = (self.clone(), current_password.to_owned());
         let work = |permit, ()| async move {
             let _lock = auth.principal().lock_session().await;
-            let session = auth.state.require_session()?;
+            let session = auth.state.require_session().await?;
             auth.accounts.delete_own_user(permit, &session, &password).await?;
             auth.state.clear();
             Ok(())

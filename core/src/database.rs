@@ -261,6 +261,9 @@ impl Scope {
     /// rolled back if `work` returns an error. Like [`with_principal`](Scope::with_principal), tries again with a
     /// refreshed token.
     ///
+    /// A caller that drops the future on SQLite before the transaction begins cancels the write. A transaction that has
+    /// begun may be committed even if the caller drops the future.
+    ///
     /// `work` must await nothing but its transaction.
     pub(crate) async fn write<T: Send + 'static>(
         &self,

@@ -18,6 +18,8 @@
 //! }
 //! ```
 
+mod reason;
+
 use std::{
     borrow::Cow,
     fmt,
@@ -28,6 +30,8 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
+
+use self::reason::Reason;
 
 /// The result of a fallible operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -556,18 +560,6 @@ fn kind_of_status(status: u16) -> ErrorKind {
         _ => ErrorKind::Internal,
     }
 }
-
-/// The reason of a file store error, as its source.
-#[derive(Debug)]
-struct Reason(Cow<'static, str>);
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Reason {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

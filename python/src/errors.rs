@@ -4,7 +4,7 @@
 //! the operation. The reason of a file error, of a missing row and of a database error without a code is the
 //! exception's `__cause__`.
 
-use std::{borrow::Cow, error::Error as _};
+use std::borrow::Cow;
 
 use pyo3::{
     exceptions::{PyException, PyTypeError},

@@ -204,8 +204,8 @@ class AsyncClient:
         apps = await client.discovery.search_mini_apps("chess", limit=10)
 
     Work starts at the `await`. An answer from memory does not go through the event loop. Cancelling a task cancels the work
-    that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened; operations
-    of `auth` and `storage` that have begun run to completion. One client serves any number of event loops.
+    that it awaits, unless another call waits for the same work. A cancelled write that has begun may have happened. One
+    client serves any number of event loops.
     """
 
     @classmethod

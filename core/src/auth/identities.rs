@@ -33,13 +33,12 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn link_identity(&self, claim: &Json) -> Result<()> {
-        let work = async {
-            let credential = self.state.credential()?;
+        let work = self.state.with_credential(|credential| async move {
             let audience = self.accounts.identity_audience().await?;
             let now = self.accounts.clock().now();
             let public_key = identity_claim::verify(claim, credential.user_id, &audience, now)?;
             self.accounts.link_identity(credential, public_key).await
-        };
+        });
         error::operation(Operation::LinkIdentity, work).await
     }
 
@@ -59,12 +58,10 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn unlink_identity(&self, public_key: &str) -> Result<()> {
-        let work = async {
-            let credential = self.state.credential()?;
-            // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
-            let public_key = if public_key.contains('\0') { "" } else { public_key };
-            self.accounts.unlink_identity(credential, public_key.to_owned()).await
-        };
+        // A key with a NUL is linked to nobody, and PostgreSQL refuses it as a parameter.
+        let public_key = if public_key.contains('\0') { "" } else { public_key };
+        let work =
+            self.state.with_credential(|credential| self.accounts.unlink_identity(credential, public_key.to_owned()));
         error::operation(Operation::UnlinkIdentity, work).await
     }
 
@@ -81,7 +78,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn identities(&self) -> Result<Vec<String>> {
-        let work = async { self.accounts.identities(&self.state.credential()?).await };
+        let work = self.state.with_credential(|credential| async move { self.accounts.identities(&credential).await });
         error::operation(Operation::Identities, work).await
     }
 

@@ -210,13 +210,30 @@ impl SessionState {
         }
     }
 
-    /// Returns the session of the signed-in user. The caller holds the session lock.
+    /// Calls `attempt` with the user's credential. Calls it again whenever the credential was replaced in the meantime and
+    /// the database no longer accepts the old one.
+    pub(super) async fn with_credential<T, F: Future<Output = Result<T>>>(
+        &self,
+        attempt: impl Fn(Credential) -> F,
+    ) -> Result<T> {
+        loop {
+            let principal = self.principal.principal();
+            let error = match attempt(self.credential()?).await {
+                Ok(result) => return Ok(result),
+                Err(error) => error,
+            };
+            self.principal.refreshed_principal(&principal, &error).await.ok_or(error)?;
+        }
+    }
+
+    /// Returns the session of the signed-in user as the database has it. The caller holds the session lock.
     ///
     /// # Errors
-    /// `Unauthorized` when no user is signed in or the access token has expired.
-    pub(super) fn require_session(&self) -> Result<Session> {
+    /// `Unauthorized` when no user is signed in, the session has ended, or the access token has expired.
+    pub(super) async fn require_session(self: &Arc<Self>) -> Result<Session> {
         self.credential()?;
-        self.session().ok_or_else(not_signed_in)
+        let session = self.session().ok_or_else(not_signed_in)?;
+        self.reload(session).await
     }
 
     /// Locks the session file, if there is one. The caller holds the session lock.

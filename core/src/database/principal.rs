@@ -149,7 +149,7 @@ impl CurrentPrincipal {
     /// Returns the principal to retry a statement with, if `error` says that the session of `old` has ended and the same
     /// user has a newer access token by now: this handle or another process with the same session file has refreshed the
     /// session.
-    pub(super) async fn refreshed_principal(&self, old: &Arc<Principal>, error: &Error) -> Option<Arc<Principal>> {
+    pub(crate) async fn refreshed_principal(&self, old: &Arc<Principal>, error: &Error) -> Option<Arc<Principal>> {
         if error.kind() != ErrorKind::Unauthorized || !matches!(**old, Principal::User(_)) {
             return None;
         }

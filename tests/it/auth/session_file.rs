@@ -150,7 +150,12 @@ on_both_engines! {
                 scope.spawn(|| wait(first.spaces().get_space(space.id)).expect("read"));
             }
         });
-        assert_eq!(signed_in_address(&first).as_deref(), Some(ANN));
+        refresh();
+        assert_eq!(wait(first.auth().identities()).expect("read"), Vec::<String>::new());
+        refresh();
+        let patch = townsquare::auth::UserPatch::new().email("ann@new.example");
+        wait(first.auth().update_user(PASSWORD, patch)).expect("updated");
+        assert_eq!(signed_in_address(&first).as_deref(), Some("ann@new.example"));
         // The session of the file ends: there is nothing to take over.
         wait(second.auth().sign_out()).expect("signed out");
         let refused = wait(first.spaces().get_space(space.id)).expect_err("the session has ended");
