@@ -480,9 +480,8 @@ impl Error {
         self.0.row
     }
 
-    /// The column that has no value ([`FieldMissing`](ErrorKind::FieldMissing)), that refers to a missing row
-    /// ([`ReferenceMissing`](ErrorKind::ReferenceMissing) on PostgreSQL; SQLite does not say which), or whose value the
-    /// library cannot read (SQLSTATE `XX001`).
+    /// The column that has no value ([`ErrorKind::FieldMissing`]), that refers to a missing row
+    /// ([`ErrorKind::ReferenceMissing`], PostgreSQL only), or that cannot be read (SQLSTATE `XX001`).
     pub fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }

@@ -50,6 +50,9 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     // It fails only for a second import, and then the subscriber is there.
     let _ = subscriber::set_global_default(Log);
+    // Imported now: a program may give up the right to read Python's library later, and `logging` registers its own
+    // function with `atexit`, which is to run after this one.
+    py.import("logging")?;
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(log_waiting, module)?,)).map(drop)
 }
 
