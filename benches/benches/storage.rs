@@ -173,6 +173,7 @@ fn large(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(size as u64));
         group.bench_function("townsquare", |bencher| bencher.iter(|| put(&client, turn.next(), &data)));
         group.bench_function("floor: std::fs", |bencher| bencher.iter(|| write_file(&root, turn.next(), &data)));
+        group.bench_function("its digest alone", |bencher| bencher.iter(|| blake3::hash(&data)));
         group.finish();
         for name in &names {
             put(&client, name, &data);

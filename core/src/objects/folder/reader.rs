@@ -100,8 +100,9 @@ pub(super) fn for_each_chunk(file: &File, size: u64, mut use_chunk: impl FnMut(&
 /// Reads a small file that was just opened, into memory that is not filled with zeros first.
 fn read_from_start(mut file: &File, size: u64) -> io::Result<Bytes> {
     let mut buffer = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    let length = Read::take(&mut file, size).read_to_end(&mut buffer)?;
-    if length as u64 == size { Ok(buffer.into()) } else { Err(became_shorter()) }
+    // A `File` reads in one call into a buffer of this capacity.
+    let length = file.read_to_end(&mut buffer)?;
+    if length as u64 == size { Ok(buffer.into()) } else { Err(changed_size()) }
 }
 
 fn read_at(file: &File, range: Range<u64>) -> io::Result<Bytes> {
@@ -118,13 +119,13 @@ fn read_exact_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<()
     let outcome =
         cap_std::fs::FileExt::read_exact_at(&cap_std::fs::File::from_std(file.try_clone()?), buffer, position);
     outcome.map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => became_shorter(),
+        io::ErrorKind::UnexpectedEof => changed_size(),
         _ => error,
     })
 }
 
-fn became_shorter() -> io::Error {
-    io::Error::other("the file became shorter while it was read")
+fn changed_size() -> io::Error {
+    io::Error::other("the file changed its size while it was read")
 }
 
 fn to_usize(position: u64) -> Result<usize> {
