@@ -19,19 +19,12 @@
 //! ```
 
 mod reason;
+mod run_operation;
 
-use std::{
-    borrow::Cow,
-    fmt,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
-
-use pin_project_lite::pin_project;
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use self::reason::Reason;
+pub(crate) use self::run_operation::{WithOperation, operation};
 
 /// The result of a fallible operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -510,41 +503,6 @@ impl Error {
             ErrorKind::Unavailable if self.code() == Some(OUTCOME_UNKNOWN) => self.0.is_idempotent,
             kind => matches!(kind, ErrorKind::Unavailable | ErrorKind::RateLimited),
         }
-    }
-}
-
-/// Runs `work` and sets the operation of its error to `operation`, unless the error has one.
-pub(crate) fn operation<T, F: Future<Output = Result<T>>>(operation: Operation, work: F) -> RunOperation<F> {
-    RunOperation { operation, work }
-}
-
-pin_project! {
-    /// The future of [`operation`]. An `async fn` would store `work` twice, which costs a read from memory a tenth of its
-    /// time.
-    pub(crate) struct RunOperation<F> {
-        operation: Operation,
-        #[pin]
-        work: F,
-    }
-}
-
-impl<T, F: Future<Output = Result<T>>> Future for RunOperation<F> {
-    type Output = Result<T>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
-        let this = self.project();
-        this.work.poll(context).map(|result| result.with_operation(*this.operation))
-    }
-}
-
-/// Sets the operation of the error in a result.
-pub(crate) trait WithOperation {
-    fn with_operation(self, operation: Operation) -> Self;
-}
-
-impl<T> WithOperation for Result<T> {
-    fn with_operation(self, operation: Operation) -> Self {
-        self.map_err(|error| error.with_operation(operation))
     }
 }
 
