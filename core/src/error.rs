@@ -421,11 +421,12 @@ impl Error {
         self
     }
 
-    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, and of a database
-    /// failure without a code (SPEC 7), such as a refused connection. For the bindings.
+    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, of a missing row, and of
+    /// a database failure without a code (SPEC 7), such as a refused connection. For the bindings.
     #[doc(hidden)]
     pub fn reason(&self) -> Option<String> {
-        let is_unsaid = self.status().is_some() || self.message() == UNKNOWN_DATABASE_ERROR;
+        let is_unsaid =
+            self.status().is_some() || self.kind() == ErrorKind::NotFound || self.message() == UNKNOWN_DATABASE_ERROR;
         std::error::Error::source(self).filter(|_| is_unsaid).map(ToString::to_string)
     }
 

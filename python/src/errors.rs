@@ -104,9 +104,6 @@ fn exception(py: Python<'_>, failure: &Failure, called: Option<Operation>) -> Py
             details.set_item("is_retryable", error.is_retryable())?;
             details.set_item("retry_after", error.retry_after().map(|wait| wait.as_secs_f64()))?;
             cause = error.reason();
-            if error.kind() == ErrorKind::NotFound {
-                cause = cause.or_else(|| error.source().map(ToString::to_string));
-            }
             (error.kind(), error.message(), error.operation())
         }
     };
