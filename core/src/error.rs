@@ -297,11 +297,6 @@ impl Error {
         Error::new(ErrorKind::NotFound, "Record not found")
     }
 
-    /// [`not_found`](Error::not_found), with the row that the caller named as the source.
-    pub(crate) fn row_not_found(what: impl Into<Cow<'static, str>>) -> Error {
-        Error::not_found().caused_by(Reason(what.into()))
-    }
-
     /// The error for an insert that the policy of `table` forbids. The message is PostgreSQL's.
     pub(crate) fn new_row_violates(table: &str) -> Error {
         let message = format!("new row violates row-level security policy for table \"{table}\"");
@@ -421,8 +416,8 @@ impl Error {
         self
     }
 
-    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, of a missing row, and of
-    /// a database failure without a code (SPEC 7), such as a refused connection. For the bindings.
+    /// The exact reason, for developers, if the message does not say it: of a failure of the file store, and of a database
+    /// failure without a code (SPEC 7), such as a refused connection. For the bindings.
     #[doc(hidden)]
     pub fn reason(&self) -> Option<String> {
         let is_unsaid =

@@ -15,11 +15,11 @@
 // cbindgen writes functions and constants into the header in the order of the modules.
 mod text;
 
-mod forks;
-
 mod version;
 
 mod failure;
+
+mod forks;
 
 mod handle;
 

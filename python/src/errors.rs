@@ -1,7 +1,7 @@
 //! Failures of the core and of the binding, turned into exceptions of `townsquare.exceptions`.
 //!
 //! Invariant: a failure of the core and one of the binding become an exception with the same attributes, which names
-//! the operation. The reason of a file error, of a missing row and of a database error without a code is the
+//! the operation. The reason of a file error and of a database error without a code is the
 //! exception's `__cause__`.
 
 use std::borrow::Cow;

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 import townsquare
 from conftest import run_python
-from townsquare import Client, ConfigError, InvalidInputError, NotFoundError
+from townsquare import Client, ConfigError, InvalidInputError
 
 LONE_SURROGATE = "\ud800"
 FIRST = datetime.min.replace(tzinfo=timezone.utc)
@@ -86,11 +86,3 @@ def test_a_new_row_that_is_no_mapping_is_named(service: Client) -> None:
     with pytest.raises(TypeError, match=r"^fidgets\[0\] is a mapping, not str$"):
         service.fidgets.create_fidgets(space.id, ["x"])  # type: ignore[list-item]
     assert service.spaces.get_user_spaces(uuid4()) == []
-
-
-def test_save_positions_names_the_missing_fidget_as_the_cause(service: Client) -> None:
-    space, missing = service.spaces.create_space("Harbor"), uuid4()
-    with pytest.raises(NotFoundError) as caught:
-        service.fidgets.save_positions(space.id, {missing: [1]})
-    assert str(caught.value) == "Save positions failed: Record not found"
-    assert str(caught.value.__cause__) == f"the space has no fidget {missing}"

@@ -94,8 +94,7 @@ impl Fidgets {
     /// oldest first.
     ///
     /// # Errors
-    /// `NotFound` if a fidget is not in the space or the space is not the caller's; then no position changes. The error's
-    /// source names the fidget.
+    /// `NotFound` if a fidget is not in the space or the space is not the caller's; then no position changes.
     /// `InvalidInput` for JSON deeper than 100; `TooLarge` for JSON over `max_json_size`, and for more positions than
     /// `max_bulk_rows`.
     ///
@@ -125,8 +124,7 @@ impl Fidgets {
                     for (id, position) in &positions {
                         let values = [(*id).into(), space_id.into(), position.as_ref().into(), now.into()];
                         let row = transaction.fetch_optional(&sql::SAVE_POSITION, &values, record).await?;
-                        let missing = || Error::row_not_found(format!("the space has no fidget {id}"));
-                        fidgets.push(row.ok_or_else(missing)?);
+                        fidgets.push(row.ok_or_else(Error::not_found)?);
                     }
                     fidgets.sort_by_key(|fidget| (fidget.created_at, fidget.id));
                     Ok(fidgets)

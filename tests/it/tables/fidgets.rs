@@ -1,6 +1,6 @@
 //! Fidgets (SPEC 2.7): inserts, reads, updates, deletes, and saving all positions of a space.
 
-use std::{collections::BTreeMap, error::Error as _, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -165,8 +165,6 @@ on_both_engines! {
             let mut positions: BTreeMap<_, _> = own.iter().map(|fidget| (fidget.id, Some(json!(1)))).collect();
             positions.insert(bad, Some(json!(2)));
             let refused = wait(db.service.fidgets().save_positions(space.id, positions));
-            let source = refused.as_ref().expect_err("refused").source().expect("a source").to_string();
-            assert_eq!(source, format!("the space has no fidget {bad}"));
             assert_fails(refused, ErrorKind::NotFound, None, "Save positions failed: Record not found");
         }
         assert_eq!(wait(db.service.fidgets().get_space_fidgets(space.id)).expect("a list"), before);
