@@ -21,6 +21,7 @@ use self::{
     folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
     remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
 };
+use self::locks::Locks;
 pub(crate) use self::{key::ObjectKey, locks::PathLock};
 use crate::{
     error::{Error, Result},
@@ -178,6 +179,14 @@ impl Objects {
         }
     }
 
+    /// Stages a second name of the bytes of an object, which has this size and digest. `None` if the store has no such names,
+    /// or if the object is not of this size.
+    pub(crate) async fn stage_link(&self, key: &ObjectKey, size: u64, digest: String) -> Result<Option<Staged>> {
+        let Backend::Folder(folder) = &self.0 else { return Ok(None) };
+        let linked = folder.stage_link(key, size).await?;
+        Ok(linked.map(|(id, staged)| Staged { id, size, digest, inner: StagedInner::Folder(staged) }))
+    }
+
     /// Removes staged bytes, also those of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
         match &self.0 {
@@ -225,6 +234,20 @@ impl Objects {
             Backend::Folder(_) => true,
             Backend::Remote(remote) => remote.has_locks(),
         }
+    }
+
+    /// The keys to lock, so that each of `keys` is locked once. The order is the same for all callers, so that two of them do
+    /// not wait for each other.
+    pub(crate) fn lock_order<'k>(&self, keys: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
+        let mut keys = keys.to_vec();
+        if self.has_locks() {
+            keys.sort_by_key(|key| Locks::stripe_of(key));
+            keys.dedup_by_key(|key| Locks::stripe_of(key));
+        } else {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        keys
     }
 
     /// Locks `key` against every other client of the store, on this machine. `None` for a remote store.

@@ -9,12 +9,14 @@ mod buckets;
 mod checks;
 mod copy;
 mod core;
+mod export;
 mod handler;
 mod host_file;
 mod maintenance;
 mod put;
 mod read;
 mod reader;
+mod refusal;
 mod rows;
 mod settle;
 mod signed_url;
@@ -40,9 +42,11 @@ pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
 pub(crate) use self::handler::BearerResolver;
 use self::{
+    buckets::Target,
+    core::LOCK_TIMEOUT,
     host_file::{SourceFile, TargetFile, check_progress},
-    put::Refusal,
     read::missing,
+    refusal::Refusal,
     statements as sql,
     writer::source_failed,
 };
@@ -287,12 +291,13 @@ impl Storage {
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
-    /// a failure it is as before. Calls `progress` with the number of bytes that were written and the size; `Break` cancels
-    /// the download.
+    /// a failure it is as before. A new file is readable and writable by its owner only; an existing file keeps its
+    /// permissions. If `target` is a symbolic link, the file that it names is replaced and the link stays. Calls `progress`
+    /// with the number of bytes that were written and the size; `Break` cancels the download.
     ///
     /// # Errors
-    /// `InvalidInput` (400) if `target` cannot be written; `Cancelled` if `progress` breaks. Else as
-    /// [`download`](Storage::download).
+    /// `InvalidInput` (400) if `target` cannot be written, if it is a folder, a device or a pipe, and if it is a symbolic
+    /// link to such or to nothing; `Cancelled` if `progress` breaks. Else as [`download`](Storage::download).
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -375,9 +380,7 @@ impl Storage {
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
         operation(Operation::StatFile, async {
-            let target = self.core.buckets.target(bucket, path)?;
-            let values = [bucket.into(), target.path.as_str().into()];
-            self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
+            self.find_row(&self.core.buckets.target(bucket, path)?).await
         })
         .await
     }
@@ -385,7 +388,8 @@ impl Storage {
     /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form).
     ///
     /// # Errors
-    /// `InvalidInput` (400) for a limit outside 1 to 1,000; `NotFound` (404) for an unknown bucket.
+    /// `InvalidInput` (400) for a limit outside 1 to 1,000 and for a prefix that no path can have, such as `/`, `..` or
+    /// `a//`; `NotFound` (404) for an unknown bucket.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -505,13 +509,14 @@ impl Storage {
         Ok(self.respond(method, target, headers, body.into()).await)
     }
 
-    /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8). Returns the number of
-    /// files. Calls `progress` with the number of files that were written and the number of all; `Break` cancels the export
-    /// and leaves the files written so far. Only the service may.
+    /// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools (SPEC 2.8): those of every bucket
+    /// that was ever declared. Returns the number of files. Calls `progress` with the number of files that were written and
+    /// the number of all; `Break` cancels the export and leaves the files written so far. Only the service may.
     ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder
-    /// or cannot be written; `Cancelled` if `progress` breaks.
+    /// or cannot be written; `Cancelled` if `progress` breaks. `Internal` (500) if the bytes of files are gone or of another
+    /// size: the message names them, and the export has every other file.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -552,7 +557,7 @@ impl Storage {
 impl Storage {
     async fn open_writer(&self, bucket: &str, path: &str, options: UploadOptions) -> Result<FileWriter> {
         let target = self.check_upload(bucket, path, &options)?;
-        self.check_write(&target).await?;
+        self.check_write(&target, self.scope.caller().id()).await?;
         Ok(FileWriter::new(self.clone(), target, options))
     }
 
@@ -563,23 +568,46 @@ impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
     pub(super) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
-        let caller = self.scope.caller();
-        let name = || [bucket.to_owned().into(), path.to_owned().into()];
-        let mut values = name().to_vec();
-        values.push(if_match.map(str::to_owned).into());
-        match self.scope.execute(&sql::DELETE, values, |row| row.get::<bool>(0)).await? {
-            Some(true) => Ok(()),
-            Some(false) => {
-                self.core.clean_up(target.key()).await;
-                Ok(())
-            }
-            None => {
-                let found =
-                    self.scope.fetch_optional(&sql::STAT, &name(), rows::file_info).await?.ok_or_else(missing)?;
-                let is_other = if_match.is_some_and(|etag| etag != found.etag);
-                Err(if is_other { Refusal::Changed } else { Refusal::Denied }.into_error(caller))
-            }
+        let if_match = if_match.map(str::to_owned);
+        if self.delete_row(&target, if_match.clone(), false).await? {
+            return Ok(());
         }
+        // The file is an object, or the caller may not delete it.
+        let found = self.find_row(&target).await?;
+        let (this, version) = (self.clone(), if_match.clone());
+        let delete = async move {
+            let key = target.key();
+            let delete = async {
+                let is_deleted = this.delete_row(&target, version, true).await?;
+                if is_deleted && let Err(error) = this.core.settle_locked(&key).await {
+                    tracing::warn!(%error, "the object of a deleted file stays for now");
+                }
+                Ok(is_deleted)
+            };
+            let is_deleted = this.core.with_locks(&[&key], LOCK_TIMEOUT, delete).await?;
+            Ok((is_deleted, target))
+        };
+        let (is_deleted, target) = self.core.run(delete).await?;
+        if is_deleted {
+            return Ok(());
+        }
+        let is_other = if_match.is_some_and(|etag| etag != found.etag);
+        let refusal = if is_other { Refusal::Changed { found: Some(found.etag) } } else { Refusal::Denied };
+        Err(refusal.into_error(self.scope.caller(), &target))
+    }
+
+    /// Deletes the row of a file; false if there is none that the caller may delete. `with_object`: also if the file is an
+    /// object, whose lock this requires.
+    async fn delete_row(&self, target: &Target, if_match: Option<String>, with_object: bool) -> Result<bool> {
+        let path = target.path.as_str().to_owned();
+        let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), with_object.into()];
+        Ok(self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some())
+    }
+
+    /// What is known about a file that the caller may see.
+    async fn find_row(&self, target: &Target) -> Result<FileInfo> {
+        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
+        self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
     }
 }
 

@@ -57,12 +57,20 @@ impl FilePath {
         }
     }
 
-    /// Checks the prefix of a list: the beginning of a path, which may end inside a segment. The empty prefix is valid.
+    /// Checks the prefix of a list: the beginning of a path, which may end inside a segment. The empty prefix is valid. `..`
+    /// at the end is refused although a name may start with it, because a caller means the folder above.
     ///
     /// # Errors
-    /// `InvalidInput` with status 400 if no path can start with `prefix` because of its characters or its length.
+    /// `InvalidInput` with status 400 if no path can start with `prefix`. The source names the segment.
     pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
-        text_fault(prefix).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
+        let last = prefix.matches('/').count();
+        let may_begin_a_name = |index, segment| index == last && matches!(segment, "" | ".");
+        let segment_fault = || {
+            let segments = prefix.split('/').enumerate();
+            segments.filter(|&(index, segment)| !may_begin_a_name(index, segment)).find_map(segment_fault)
+        };
+        let fault = text_fault(prefix).or_else(segment_fault);
+        fault.map_or(Ok(()), |fault| Err(Error::file(400, fault)))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -81,8 +89,13 @@ impl FilePath {
 
     /// The folders that contain the file, outermost first: `a` and `a/b` for `a/b/c`. No file may have such a path.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
-        self.0.match_indices('/').map(|(end, _)| &self.0[..end])
+        folders(&self.0)
     }
+}
+
+/// The folders that contain the file with a checked path. See [`FilePath::folders`].
+pub(crate) fn folders(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
 impl fmt::Display for FilePath {
@@ -93,19 +106,18 @@ impl fmt::Display for FilePath {
 
 /// The rule that `path` breaks, as a sentence that names the segment by its number, from 1.
 fn path_fault(path: &str) -> Option<String> {
-    text_fault(path).or_else(|| {
-        path.split('/').enumerate().find_map(|(index, segment)| {
-            let fault = match segment {
-                "" => "is empty".to_owned(),
-                "." | ".." => format!("is `{segment}`"),
-                _ if segment.len() > MAX_SEGMENT => {
-                    format!("has {} bytes; the limit is {MAX_SEGMENT}", segment.len())
-                }
-                _ => return None,
-            };
-            Some(format!("segment {} of the path {fault}", index + 1))
-        })
-    })
+    text_fault(path).or_else(|| path.split('/').enumerate().find_map(segment_fault))
+}
+
+/// The rule that a segment breaks. Segments count from 0 here, and from 1 in the text.
+fn segment_fault((index, segment): (usize, &str)) -> Option<String> {
+    let fault = match segment {
+        "" => "is empty".to_owned(),
+        "." | ".." => format!("is `{segment}`"),
+        _ if segment.len() > MAX_SEGMENT => format!("has {} bytes; the limit is {MAX_SEGMENT}", segment.len()),
+        _ => return None,
+    };
+    Some(format!("segment {} of the path {fault}", index + 1))
 }
 
 /// The rule about length and characters that a path, or a part of a path, breaks.

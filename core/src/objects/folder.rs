@@ -20,6 +20,7 @@ use std::{
 use cap_fs_ext::DirExt;
 use cap_std::{ambient_authority, fs::Dir};
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use self::{
     failure::failed,
@@ -81,6 +82,25 @@ impl Folder {
 
     pub(super) fn stage(&self) -> FolderStage {
         FolderStage::new(self.clone())
+    }
+
+    /// Gives an object of this size a second name in the staging folder. `None` if there is no such object, or if the file
+    /// system has no hard links.
+    pub(super) async fn stage_link(&self, key: &ObjectKey, size: u64) -> Result<Option<(String, FolderStaged)>> {
+        let pool = self.pool().clone();
+        self.with_key(key, move |folder, key| {
+            let (names, name) = key.segments()?;
+            let id = Uuid::new_v4().simple().to_string();
+            let linked = folder.with_work_folders(|folders| {
+                let chain = match Chain::open(&folders.root, &names) {
+                    Err(error) if is_missing(&error) => return Ok(None),
+                    chain => chain?,
+                };
+                StageFile::link(Arc::clone(folders), &id, chain.parent(), name, size)
+            })?;
+            Ok(linked.map(|file| (id, FolderStaged::new(pool, file))))
+        })
+        .await
     }
 
     pub(super) async fn install(&self, staged: FolderStaged, key: &ObjectKey) -> Result<()> {

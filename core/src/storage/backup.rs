@@ -4,6 +4,7 @@
 //! is not installed.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -13,22 +14,21 @@ use uuid::Uuid;
 
 use super::{
     Storage,
-    host_file::{self, TargetFile},
+    buckets::{BucketAccess, Buckets, Target},
+    export::{DamagedFiles, place},
+    host_file,
 };
 use crate::{
     database::{BackupCopy, BackupObject, Restore},
-    error::{Error, ErrorKind, Result},
-    model::FileInfo,
+    error::{Error, Result},
 };
-
-/// A copied file and the digest of its bytes.
-type Copied = (FileInfo, String);
 
 impl Storage {
     /// Copies the files of a copied database, as the service, and gives the database its name.
     ///
     /// # Errors
-    /// `InvalidInput` if there is a folder or a file `<target>.files`.
+    /// `InvalidInput` if there is a folder or a file `<target>.files`; `Internal`, naming the files, if the bytes of files are
+    /// gone or of another size.
     pub(crate) async fn back_up(&self, copy: BackupCopy, target: &Path) -> Result<()> {
         let folder = files_of(target);
         let pool = &self.core.runtime.blocking;
@@ -48,6 +48,8 @@ impl Storage {
 
     async fn copy_files(&self, mut copy: BackupCopy, folder: &Path) -> Result<BackupCopy> {
         let pool = &self.core.runtime.blocking;
+        let buckets: BTreeMap<String, BucketAccess> = Buckets::stored(&self.scope).await?.into_iter().collect();
+        let mut damaged = DamagedFiles::default();
         let (mut bucket, mut path) = (String::new(), String::new());
         loop {
             let list = move || {
@@ -57,10 +59,13 @@ impl Storage {
             let (listed, objects) = pool.run(list).await?;
             copy = listed;
             let objects = objects?;
-            let Some(last) = objects.last() else { return Ok(copy) };
+            let Some(last) = objects.last() else { break };
             (bucket, path) = (last.bucket.clone(), last.path.clone());
             for object in objects {
-                let copied = self.copy_object(&object, folder).await?;
+                // The table of files refers to no bucket that is not in the table of buckets.
+                let access = buckets.get(&object.bucket).copied().unwrap_or(BucketAccess::Private);
+                let file = Target::new(&object.bucket, &object.path, access)?;
+                let copied = self.copy_out(&file, folder, &mut damaged).await?;
                 let update = move || {
                     let updated = match copied {
                         None => copy.remove_object(&object.bucket, &object.path),
@@ -76,31 +81,8 @@ impl Storage {
                 result?;
             }
         }
-    }
-
-    /// Copies the current version of a file; `None` if it was deleted meanwhile, or if its bytes are gone or of another size.
-    async fn copy_object(&self, object: &BackupObject, folder: &Path) -> Result<Option<Copied>> {
-        let mut reader = match self.open_reader(&object.bucket, &object.path).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.status() == Some(500) => {
-                tracing::warn!(bucket = object.bucket, path = object.path, %error, "the backup leaves a file out");
-                return Ok(None);
-            }
-            reader => reader?,
-        };
-        let pool = &self.core.runtime.blocking;
-        let target = place(folder, &object.bucket, &object.path);
-        if let Some(above) = target.parent() {
-            host_file::create_folders(pool, above.to_owned()).await?;
-        }
-        let mut written = TargetFile::create(pool, target, false).await?;
-        let mut hasher = blake3::Hasher::new();
-        while let Some(chunk) = reader.next_chunk().await? {
-            hasher.update(&chunk);
-            written.write(pool, chunk).await?;
-        }
-        written.install(pool).await?;
-        Ok(Some((reader.info().clone(), hasher.finalize().to_hex().to_string())))
+        damaged.into_result("The backup would lack")?;
+        Ok(copy)
     }
 }
 
@@ -164,12 +146,6 @@ fn files_of(target: &Path) -> PathBuf {
     let mut name: OsString = target.as_os_str().to_owned();
     name.push(".files");
     PathBuf::from(name)
-}
-
-fn place(folder: &Path, bucket: &str, path: &str) -> PathBuf {
-    let mut place = folder.join(bucket);
-    place.extend(path.split('/'));
-    place
 }
 
 /// A folder that is removed when it is dropped, unless it was completed.

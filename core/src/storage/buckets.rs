@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::statements as sql;
 use crate::{
-    database::Scope,
+    database::{Row, Scope},
     error::{Error, Result},
     objects::ObjectKey,
     storage_path::{ASSETS, FilePath, PRIVATE, SPACES, is_bucket_name},
@@ -32,6 +32,12 @@ impl BucketAccess {
             BucketAccess::Private => "private",
             BucketAccess::Public => "public",
         }
+    }
+
+    fn parse(text: &str) -> Option<BucketAccess> {
+        [BucketAccess::Spaces, BucketAccess::Private, BucketAccess::Public]
+            .into_iter()
+            .find(|access| access.as_str() == text)
     }
 }
 
@@ -93,8 +99,11 @@ impl Buckets {
         Ok(())
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// The buckets of the database, in the order of their names: those that any client has ever declared.
+    pub(super) async fn stored(service: &Scope) -> Result<Vec<(String, BucketAccess)>> {
+        let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<String>(1)?));
+        let rows = service.fetch(&sql::LIST_BUCKETS, &[], read).await?;
+        Ok(rows.into_iter().filter_map(|(name, access)| Some((name, BucketAccess::parse(&access)?))).collect())
     }
 
     /// The access of a bucket.
@@ -110,13 +119,7 @@ impl Buckets {
     /// # Errors
     /// `NotFound` (404) for an unknown bucket; `InvalidInput` (400) for a malformed path.
     pub(super) fn target(&self, bucket: &str, path: &str) -> Result<Target> {
-        let access = self.access(bucket)?;
-        let path = FilePath::parse(path)?;
-        // The policy compares the space's id. Only its canonical form is one.
-        let space_id = Uuid::try_parse(path.first_segment())
-            .ok()
-            .filter(|id| access == BucketAccess::Spaces && id.hyphenated().to_string() == path.first_segment());
-        Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
+        Target::new(bucket, path, self.access(bucket)?)
     }
 }
 
@@ -130,6 +133,19 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// Checks a path in a bucket with this access.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) for a malformed path.
+    pub(super) fn new(bucket: &str, path: &str, access: BucketAccess) -> Result<Target> {
+        let path = FilePath::parse(path)?;
+        // The policy compares the space's id. Only its canonical form is one.
+        let space_id = Uuid::try_parse(path.first_segment())
+            .ok()
+            .filter(|id| access == BucketAccess::Spaces && id.hyphenated().to_string() == path.first_segment());
+        Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
+    }
+
     pub(super) fn folders(&self) -> Vec<String> {
         self.path.folders().map(str::to_owned).collect()
     }

@@ -1,23 +1,28 @@
 //! Copies and moves within a bucket.
 //!
-//! Invariant: a move changes both paths in one transaction. A copy reads one version of its source.
+//! Invariant: a move changes both paths in one transaction, so of several moves of one file one succeeds. A copy reads one
+//! version of its source.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
 use super::{
     FileReader, Storage,
     buckets::Target,
-    put::{Refusal, check_values, new_etag, refusal},
+    core::LOCK_TIMEOUT,
+    put::{check_values, new_etag, refusal},
     read::missing,
+    refusal::Refusal,
     rows::{self, FileRow, NewFile},
+    settle::lock_paths,
     statements as sql,
 };
 use crate::{
     clock::later,
     error::{Error, Result},
     model::{FileInfo, Overwrite},
+    objects::{ObjectKey, Staged},
 };
 
 /// How often a move begins again because its source changed meanwhile.
@@ -75,7 +80,7 @@ impl Storage {
                 return Ok(moved);
             }
         }
-        Err(Refusal::Busy.into_error(self.scope.caller()))
+        Err(Refusal::Busy.into_error(self.scope.caller(), &source))
     }
 
     /// Moves an inline file; `None` if it changed meanwhile.
@@ -85,31 +90,27 @@ impl Storage {
         let key = new.target.key();
         let moved = self.scope.write(move |transaction| {
             Box::pin(async move {
-                // In the order of the paths, so that two moves do not wait for each other.
-                let mut paths = [&from, &new.target];
-                paths.sort_by(|one, other| one.path.cmp(&other.path));
-                for place in paths {
-                    transaction.lock_path(&place.bucket, &place.folders(), place.path.as_str()).await?;
-                }
+                let paths = [from.path.as_str(), new.target.path.as_str()];
+                lock_paths(transaction, &from.bucket, paths).await?;
                 let version = [from.bucket.as_str().into(), from.path.as_str().into(), etag.as_str().into()];
                 let may_delete = transaction.fetch_optional(&sql::CHECK_DELETE, &version, |_| Ok(())).await?;
                 if may_delete.is_none() {
                     let found = transaction.fetch_optional(&sql::STAT, &version[..2], rows::file_info).await?;
                     return match found {
-                        Some(info) if info.etag == etag => Err(Refusal::Denied.into_error(caller)),
+                        Some(info) if info.etag == etag => Err(Refusal::Denied.into_error(caller, &from)),
                         Some(_) => Ok(None),
                         None => Err(missing()),
                     };
                 }
                 let why = refusal(transaction, &new).await?;
                 if why != Refusal::Busy {
-                    return Err(why.into_error(caller));
+                    return Err(why.into_error(caller, &new.target));
                 }
                 // The policy compares the moved row's owner for a file in a public bucket: it is the caller, who may
                 // delete the source.
                 let values = check_values(&new.target, new.owner_id);
                 if transaction.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await?.is_none() {
-                    return Err(Refusal::Denied.into_error(caller));
+                    return Err(Refusal::Denied.into_error(caller, &new.target));
                 }
                 let place = [new.target.bucket.as_str().into(), new.target.path.as_str().into()];
                 let read = |row: &crate::database::Row<'_>| Ok((row.get::<bool>(0)?, row.get::<Timestamp>(1)?));
@@ -127,7 +128,7 @@ impl Storage {
                     now.into(),
                 ];
                 let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
-                let info = info.ok_or_else(|| Refusal::Busy.into_error(caller))?;
+                let info = info.ok_or_else(|| Refusal::Busy.into_error(caller, &new.target))?;
                 Ok(Some(Moved { info, replaced_object: replaced.is_some_and(|(is_inline, _)| !is_inline) }))
             })
         });
@@ -146,34 +147,61 @@ impl Storage {
         }
         let mut new = successor(target, reader.info(), overwrite);
         new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
-        match self.put_from(new, reader).await {
+        self.check_write(&new.target, new.owner_id).await?;
+        self.settle_moves(source).await?;
+        let staged = match self.stage_link(source, reader.info()).await? {
+            Some(staged) => staged,
+            None => self.stage_copy(&new, reader).await?,
+        };
+        match self.put_object(new, staged).await {
             // Another writer changed or deleted the source: `move_file` reads it again.
             Err(error) if error.status() == Some(404) => Ok(None),
-            moved => {
-                let info = moved?;
-                self.core.clean_up(source.key()).await;
-                Ok(Some(info))
-            }
+            moved => moved.map(Some),
         }
     }
 
-    /// Writes what a reader gives.
-    async fn put_from(&self, new: NewFile, mut reader: FileReader) -> Result<FileInfo> {
-        let size = reader.info().size;
-        if new.moved.is_none() && self.core.is_inline(size) {
-            let data = reader.read_range(0..size).await?;
-            return self.put_new_bytes(new, data).await;
+    /// Settles the moves of a file that a dead writer left, and waits for those of living ones.
+    async fn settle_moves(&self, source: &Target) -> Result<()> {
+        let values = [source.bucket.as_str().into(), source.path.as_str().into()];
+        let read = |row: &crate::database::Row<'_>| row.get::<String>(0);
+        for path in self.core.service.fetch(&sql::FIND_MOVES, &values, read).await? {
+            let (core, key) = (Arc::clone(&self.core), ObjectKey { bucket: source.bucket.clone(), path });
+            self.core.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await?;
         }
-        let caller = self.scope.caller();
-        let values = check_values(&new.target, new.owner_id);
-        if self.scope.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await?.is_none() {
-            return Err(Refusal::Denied.into_error(caller));
+        Ok(())
+    }
+
+    /// Stages a second name of an object's bytes, which costs the same for every size; `None` if the store has no such
+    /// names. The intent of the move is refused unless the object is still of this version.
+    async fn stage_link(&self, source: &Target, info: &FileInfo) -> Result<Option<Staged>> {
+        let values = [source.bucket.as_str().into(), source.path.as_str().into(), info.etag.as_str().into()];
+        let read = |row: &crate::database::Row<'_>| row.get_optional::<String>(0);
+        match self.core.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten() {
+            Some(digest) => self.core.objects.stage_link(&source.key(), info.size, digest).await,
+            None => Ok(None),
         }
+    }
+
+    /// Stages what a reader gives.
+    async fn stage_copy(&self, new: &NewFile, mut reader: FileReader) -> Result<Staged> {
         let mut stage = self.core.objects.stage(new.attributes());
         while let Some(chunk) = reader.next_chunk().await? {
             stage.write(chunk).await?;
         }
-        self.put_object(new, stage.finish().await?).await
+        stage.finish().await
+    }
+
+    /// Writes what a reader gives.
+    async fn put_from(&self, new: NewFile, reader: FileReader) -> Result<FileInfo> {
+        let size = reader.info().size;
+        self.core.check_size(size)?;
+        if self.core.is_inline(size) {
+            let data = reader.read_range(0..size).await?;
+            return self.put_new_bytes(new, data).await;
+        }
+        self.check_write(&new.target, new.owner_id).await?;
+        let staged = self.stage_copy(&new, reader).await?;
+        self.put_object(new, staged).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the handles of all callers share: the object store, the buckets, the limits, and the locks of paths.
 //!
-//! Invariant: an object is installed or removed only under the lock of its path. Whoever holds the lock and finds an intent
-//! knows that its writer is dead.
+//! Invariant: an object is installed or removed only under the lock of its path, and a file that is moved only under the
+//! locks of both paths. Whoever holds the lock and finds an intent knows that its writer is dead.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ pub(crate) struct StorageCore {
 }
 
 /// The lock of a path. [`PathGuard::release`] unlocks it.
-pub(super) struct PathGuard {
+struct PathGuard {
     _lock: Option<PathLock>,
     /// Name and holder of the lease of a store without locks.
     lease: Option<(String, String)>,
@@ -106,11 +106,39 @@ impl StorageCore {
         .await
     }
 
-    /// Locks a path against every other writer of the store.
+    /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no
+    /// other lock.
     ///
     /// # Errors
-    /// `Unavailable` if another writer has it for longer than `timeout`.
-    pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
+    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`.
+    pub(super) async fn with_locks<T>(
+        &self,
+        keys: &[&ObjectKey],
+        timeout: Duration,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let mut guards = Vec::with_capacity(keys.len());
+        let mut locked = Ok(());
+        for key in self.objects.lock_order(keys) {
+            match self.lock(key, timeout).await {
+                Ok(guard) => guards.push(guard),
+                Err(error) => {
+                    locked = Err(error);
+                    break;
+                }
+            }
+        }
+        let result = match locked {
+            Ok(()) => work.await,
+            Err(error) => Err(error),
+        };
+        for guard in guards {
+            guard.release(self).await;
+        }
+        result
+    }
+
+    async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
         if self.objects.has_locks() {
             return Ok(PathGuard { _lock: self.objects.lock(key, timeout).await?, lease: None });
         }
@@ -133,7 +161,7 @@ impl StorageCore {
 
 impl PathGuard {
     /// Unlocks the path.
-    pub(super) async fn release(self, core: &StorageCore) {
+    async fn release(self, core: &StorageCore) {
         if let Some((name, holder)) = self.lease {
             let ended = core.service.execute(&sql::END_LEASE, vec![name.into(), holder.into()], |_| Ok(())).await;
             if let Err(error) = ended {

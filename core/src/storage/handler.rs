@@ -84,6 +84,16 @@ impl Request<'_> {
     fn header(&self, name: &str) -> Result<Option<&str>> {
         header(self.headers, name).map_err(|()| Error::file(400, format!("the request has two headers {name}")))
     }
+
+    /// The number of bytes that the request says its body has.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if the header `content-length` is no number.
+    fn content_length(&self) -> Result<Option<u64>> {
+        let Some(text) = self.header("content-length")? else { return Ok(None) };
+        let length = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+        length.map(Some).ok_or_else(|| Error::file(400, "the header content-length is no number"))
+    }
 }
 
 impl Storage {
@@ -192,17 +202,27 @@ impl RequestCaller {
 
     async fn store(&self, request: &Request<'_>, options: UploadOptions, body: RequestBody) -> Result<FileInfo> {
         let Target { bucket, path, .. } = &request.target;
+        let length = request.content_length()?;
+        self.storage.core.check_size(length.unwrap_or_default())?;
         let mut body = match body.into_bytes() {
-            Ok(bytes) => return self.storage.upload(bucket, path, bytes, options).await,
+            Ok(bytes) => {
+                check_length(length, bytes.len() as u64)?;
+                return self.storage.upload(bucket, path, bytes, options).await;
+            }
             Err(body) => body,
         };
-        let length = request.header("content-length")?.and_then(|length| length.parse().ok());
-        self.storage.core.check_size(length.unwrap_or_default())?;
         let mut writer = self.storage.writer(bucket, path, options).await?;
+        let mut received = 0;
         loop {
             match body.next_chunk().await {
-                Ok(Some(chunk)) => writer.write(chunk).await?,
-                Ok(None) => return writer.finish().await,
+                Ok(Some(chunk)) => {
+                    received += chunk.len() as u64;
+                    writer.write(chunk).await?;
+                }
+                Ok(None) => {
+                    check_length(length, received)?;
+                    return writer.finish().await;
+                }
                 Err(error) => {
                     writer.abort().await;
                     return Err(Error::file(400, "the body of the request ended early").caused_by(error));
@@ -233,6 +253,16 @@ impl RequestCaller {
             Outcome::Proceed | Outcome::NotModified => Ok(old),
             Outcome::Failed => Err(changed().into()),
         }
+    }
+}
+
+/// Refuses a body of another length than the request says (RFC 9112, 6.3): a part of it is missing or foreign.
+fn check_length(expected: Option<u64>, received: u64) -> Result<()> {
+    match expected {
+        Some(expected) if expected != received => {
+            Err(Error::file(400, format!("the body has {received} bytes, but content-length is {expected}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::writer::source_failed;
 use crate::{
-    error::{Error, Result},
+    error::{Error, NO_SPACE, Result},
     threads::BlockingPool,
 };
 
@@ -33,6 +33,8 @@ pub(super) struct TargetFile {
     temporary: PathBuf,
     target: PathBuf,
     replaces: bool,
+    /// Those of the file that is replaced.
+    permissions: Option<fs::Permissions>,
 }
 
 impl SourceFile {
@@ -62,12 +64,17 @@ impl SourceFile {
 }
 
 impl TargetFile {
-    /// Creates the temporary file beside `target`. With `replaces` a file at `target` is replaced at the end.
+    /// Creates the temporary file beside `target`. With `replaces` a regular file at `target`, or the one that a symbolic
+    /// link at `target` names, is replaced at the end and keeps its permissions.
+    ///
+    /// # Errors
+    /// `InvalidInput` (400) if `target` is not a regular file, or cannot be created.
     pub(super) async fn create(pool: &BlockingPool, target: PathBuf, replaces: bool) -> Result<TargetFile> {
         let create = move || {
+            let (target, permissions) = if replaces { replaced_file(target)? } else { (target, None) };
             let temporary = target.with_file_name(format!(".townsquare-{}", Uuid::new_v4().simple()));
             let file = create_private(&temporary)?;
-            Ok(TargetFile { file: Some(file), temporary, target, replaces })
+            Ok(TargetFile { file: Some(file), temporary, target, replaces, permissions })
         };
         pool.run(create).await?.map_err(target_failed)
     }
@@ -81,10 +88,16 @@ impl TargetFile {
     pub(super) async fn install(mut self, pool: &BlockingPool) -> Result<()> {
         let install = move || {
             if let Some(file) = self.file.take() {
+                if let Some(permissions) = self.permissions.take() {
+                    file.set_permissions(permissions)?;
+                }
                 file.sync_all()?;
             }
-            if !self.replaces && self.target.exists() {
-                return Err(io::Error::from(io::ErrorKind::AlreadyExists));
+            match fs::symlink_metadata(&self.target) {
+                Ok(_) if !self.replaces => return Err(io::ErrorKind::AlreadyExists.into()),
+                // Another program changed the target meanwhile.
+                Ok(metadata) => require_regular(&metadata)?,
+                Err(_) => {}
             }
             fs::rename(&self.temporary, &self.target)?;
             let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -103,6 +116,33 @@ impl Drop for TargetFile {
         // After the rename there is nothing under the temporary name.
         let _ = fs::remove_file(&self.temporary);
     }
+}
+
+/// The file that a download to `target` replaces, and its permissions if it exists.
+fn replaced_file(target: PathBuf) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
+    let metadata = match fs::symlink_metadata(&target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((target, None)),
+        metadata => metadata?,
+    };
+    let (target, metadata) = if metadata.is_symlink() {
+        let named = fs::canonicalize(&target)
+            .map_err(|error| io::Error::new(error.kind(), format!("it is a symbolic link to no file: {error}")))?;
+        let metadata = fs::symlink_metadata(&named)?;
+        (named, metadata)
+    } else {
+        (target, metadata)
+    };
+    require_regular(&metadata)?;
+    Ok((target, Some(metadata.permissions())))
+}
+
+/// To rename a file over a device or a pipe would remove it for every program.
+fn require_regular(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let what = if metadata.is_dir() { "it is a folder" } else { "it is a device, a pipe or a socket" };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 /// Creates a folder for an export: it must be missing or empty.
@@ -180,7 +220,7 @@ fn create_private(path: &Path) -> io::Result<File> {
 #[allow(clippy::needless_pass_by_value, reason = "used with map_err")]
 fn target_failed(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::StorageFull => Error::file(507, "No space left on device"),
+        io::ErrorKind::StorageFull => Error::file(507, NO_SPACE),
         _ => Error::file(400, format!("the target cannot be written: {error}")),
     }
 }

@@ -1,24 +1,23 @@
-//! The service's work on all files: export and repair.
+//! Repair, and lists of files.
 
-use std::{ops::ControlFlow, path::Path, time::Duration};
+use std::time::Duration;
 
 use super::{
     Storage,
-    buckets::BucketAccess,
+    buckets::{BucketAccess, Buckets},
     core::LOCK_TIMEOUT,
-    host_file::{self, TargetFile, check_progress},
     statements as sql,
 };
 use crate::{
     database::Row,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     model::{FileInfo, ListFiles, RepairReport},
     objects::ObjectKey,
     policy::Caller,
 };
 
 /// The files of a page.
-const PAGE: u32 = 1_000;
+pub(super) const PAGE: u32 = 1_000;
 
 /// Staged bytes that are younger may belong to a writer that is alive on another machine.
 const STALE: Duration = Duration::from_secs(3_600);
@@ -37,56 +36,6 @@ impl Storage {
         }
     }
 
-    pub(super) async fn export(
-        &self,
-        target: &Path,
-        mut progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
-    ) -> Result<u64> {
-        self.require_service()?;
-        let pool = &self.core.runtime.blocking;
-        host_file::create_export_folder(pool, target).await?;
-        let all = self.scope.fetch_one(&sql::COUNT, &[], |row| row.get::<i64>(0)).await?.unsigned_abs();
-        let mut done = 0;
-        for bucket in self.core.buckets.names() {
-            let mut page = ListFiles::new().limit(PAGE);
-            loop {
-                let files = self.list_files(bucket, &page).await?;
-                for file in &files {
-                    if self.export_file(file, target).await? {
-                        done += 1;
-                        check_progress(progress(done, all.max(done)))?;
-                    }
-                }
-                match files.last() {
-                    Some(last) if files.len() == PAGE as usize => page = page.after(&last.path),
-                    _ => break,
-                }
-            }
-        }
-        Ok(done)
-    }
-
-    /// Writes one file; false if it was deleted meanwhile.
-    async fn export_file(&self, file: &FileInfo, target: &Path) -> Result<bool> {
-        let mut reader = match self.open_reader(&file.bucket, &file.path).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            reader => reader?,
-        };
-        let pool = &self.core.runtime.blocking;
-        let mut path = target.join(&file.bucket);
-        path.extend(file.path.split('/'));
-        if let Some(folder) = path.parent() {
-            host_file::create_folders(pool, folder.to_owned()).await?;
-        }
-        // On a file system that ignores case, a second file must not replace the first.
-        let mut written = TargetFile::create(pool, path, false).await?;
-        while let Some(chunk) = reader.next_chunk().await? {
-            written.write(pool, chunk).await?;
-        }
-        written.install(pool).await?;
-        Ok(true)
-    }
-
     pub(super) async fn repair_files(&self) -> Result<RepairReport> {
         self.require_service()?;
         let mut report = RepairReport::default();
@@ -99,8 +48,7 @@ impl Storage {
         }
         report.orphans_removed += u64::from(self.core.objects.remove_stale_stages(STALE).await?);
         self.scope.execute(&sql::DELETE_STRAY_CONTENTS, Vec::new(), |_| Ok(())).await?;
-        let buckets: Vec<String> = self.core.buckets.names().map(str::to_owned).collect();
-        for bucket in buckets {
+        for (bucket, _) in Buckets::stored(&self.scope).await? {
             self.remove_orphans(&bucket, &mut report).await?;
             self.check_objects(&bucket, &mut report).await?;
         }
@@ -133,13 +81,13 @@ impl Storage {
     async fn remove_orphan(&self, key: &ObjectKey) -> Result<bool> {
         let (this, key) = (self.clone(), key.clone());
         let remove = async move {
-            let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
-            let removed = match this.is_object_used(&key).await {
-                Ok(false) => this.core.objects.remove(&key).await.map(|()| true),
-                used => used.map(|_| false),
+            let remove = async {
+                match this.is_object_used(&key).await {
+                    Ok(false) => this.core.objects.remove(&key).await.map(|()| true),
+                    used => used.map(|_| false),
+                }
             };
-            guard.release(&this.core).await;
-            removed
+            this.core.with_locks(&[&key], LOCK_TIMEOUT, remove).await
         };
         self.core.run(remove).await
     }
@@ -167,10 +115,9 @@ impl Storage {
         // Looks again under the lock, because a writer may have been at work.
         let this = self.clone();
         let check = async move {
-            let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
-            let found = this.check_object_locked(&key, size, &etag).await;
-            guard.release(&this.core).await;
-            found.map(|found| (found, key))
+            let check = this.check_object_locked(&key, size, &etag);
+            let found = this.core.with_locks(&[&key], LOCK_TIMEOUT, check).await?;
+            Ok((found, key))
         };
         match self.core.run(check).await? {
             (Found::Same, _) => {}
@@ -191,7 +138,8 @@ impl Storage {
                 Ok(if current.as_deref() == Some(etag) { Found::OtherSize } else { Found::Same })
             }
             None => {
-                let values = vec![key.bucket.clone().into(), key.path.clone().into(), etag.to_owned().into()];
+                let path = key.path.clone();
+                let values = vec![key.bucket.clone().into(), path.into(), etag.to_owned().into(), true.into()];
                 let deleted = self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?;
                 self.core.settle_locked(key).await?;
                 Ok(if deleted.is_some() { Found::Gone } else { Found::Same })
@@ -238,7 +186,7 @@ fn object_row(row: &Row<'_>) -> Result<ObjectRow> {
 }
 
 /// A text that is greater than every path with the prefix, and not greater than any path after them.
-fn end_of_prefix(prefix: &str) -> String {
+pub(super) fn end_of_prefix(prefix: &str) -> String {
     let mut start: Vec<char> = prefix.chars().collect();
     while let Some(last) = start.pop() {
         // The order of code points is that of the bytes of UTF-8.

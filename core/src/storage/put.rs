@@ -13,6 +13,7 @@ use super::{
     checks::check_options,
     core::{LOCK_TIMEOUT, StorageCore},
     read::missing,
+    refusal::Refusal,
     rows::{Intent, NewFile},
     settle::Finished,
     statements as sql,
@@ -26,36 +27,8 @@ use crate::{
     policy::Caller,
 };
 
-/// Why a write changes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// The policy.
-    Denied,
-    /// There is a file, and the write must not replace one.
-    Exists,
-    /// `if_match` names another version.
-    Changed,
-    /// A file and a folder would share a name.
-    NameTaken,
-    /// A dead writer's intent is in the way, or another writer was faster.
-    Busy,
-}
-
 /// The part of the bytes that the content type is guessed from.
 pub(super) const HEAD: usize = 8_192;
-
-impl Refusal {
-    pub(super) fn into_error(self, caller: Caller) -> Error {
-        match self {
-            Refusal::Denied if caller == Caller::Anonymous => Error::file(401, "only a user may write here"),
-            Refusal::Denied => Error::file(403, "the policy of the bucket refuses the write"),
-            Refusal::Exists => Error::file(409, "The file already exists"),
-            Refusal::Changed => Error::file(412, "The file has another version than if_match"),
-            Refusal::NameTaken => Error::file(409, "A file and a folder cannot share a name"),
-            Refusal::Busy => Error::file(503, "Another writer changes the file"),
-        }
-    }
-}
 
 /// What an inline write did.
 struct InlineWrite {
@@ -102,19 +75,19 @@ impl Storage {
         if self.core.is_inline(data.len() as u64) {
             return self.put_inline(new, data).await;
         }
-        self.check_write(&new.target).await?;
+        self.check_write(&new.target, new.owner_id).await?;
         let mut stage = self.core.objects.stage(new.attributes());
         stage.write(data).await?;
         self.put_object(new, stage.finish().await?).await
     }
 
     /// Refuses a write that the policy refuses, before its bytes are staged.
-    pub(super) async fn check_write(&self, target: &Target) -> Result<()> {
+    pub(super) async fn check_write(&self, target: &Target, owner_id: Option<Uuid>) -> Result<()> {
         let caller = self.scope.caller();
-        let values = check_values(target, caller.id());
+        let values = check_values(target, owner_id);
         match self.scope.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await? {
             Some(()) => Ok(()),
-            None => Err(Refusal::Denied.into_error(caller)),
+            None => Err(Refusal::Denied.into_error(caller, target)),
         }
     }
 
@@ -125,7 +98,7 @@ impl Storage {
         let written = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let written = write_inline(transaction, &file, &values, data).await?;
-                written.map_err(|refusal| refusal.into_error(caller))
+                written.map_err(|refusal| refusal.into_error(caller, &file.target))
             })
         });
         let written = written.await?;
@@ -135,16 +108,26 @@ impl Storage {
         Ok(new.info(size, written.updated_at))
     }
 
-    /// Makes staged bytes the file.
+    /// Makes staged bytes the file. A move also deletes its source.
     pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
         let this = self.clone();
         self.core
             .run(async move {
-                let key = new.target.key();
-                let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
-                let written = this.put_object_locked(&new, staged).await;
-                guard.release(&this.core).await;
-                written
+                let (key, source) = (new.target.key(), new.source_key());
+                let keys: Vec<_> = source.iter().chain([&key]).collect();
+                let write = async {
+                    if let Some(source) = &source {
+                        this.core.settle_locked(source).await?;
+                    }
+                    let info = this.put_object_locked(&new, staged).await?;
+                    if let Some(source) = &source
+                        && let Err(error) = this.core.settle_locked(source).await
+                    {
+                        tracing::warn!(%error, "the object of a moved file stays for now");
+                    }
+                    Ok(info)
+                };
+                this.core.with_locks(&keys, LOCK_TIMEOUT, write).await
             })
             .await
     }
@@ -170,12 +153,17 @@ impl Storage {
             Finished::Overtaken => {
                 self.core.settle_locked(&key).await?;
                 let refusal = match &new.if_match {
-                    Some(_) => Refusal::Changed,
+                    Some(_) => {
+                        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+                        let version = |row: &Row<'_>| row.get::<String>(0);
+                        let found = self.core.service.fetch_optional(&sql::EXISTING, &values, version).await?;
+                        Refusal::Changed { found }
+                    }
                     None if !new.upsert => Refusal::Exists,
                     // The space or the user of the path was deleted meanwhile.
                     None => Refusal::Denied,
                 };
-                Err(refusal.into_error(self.scope.caller()))
+                Err(refusal.into_error(self.scope.caller(), &new.target))
             }
         }
     }
@@ -207,7 +195,7 @@ impl Storage {
                     self.core.settle_locked(&new.target.key()).await?;
                     is_settled = true;
                 }
-                Err(refusal) => return Err(refusal.into_error(caller)),
+                Err(refusal) => return Err(refusal.into_error(caller, &new.target)),
             }
         }
     }
@@ -268,7 +256,12 @@ async fn write_intent(
         if transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_none() {
             let version = transaction.fetch_optional(&sql::EXISTING, &source[..2], |row| row.get::<String>(0)).await?;
             let is_there = version.as_ref() == Some(etag);
-            return Err(if is_there { Refusal::Denied.into_error(caller) } else { missing() });
+            return Err(if is_there { Refusal::Denied.into_error(caller, target) } else { missing() });
+        }
+        // A dead writer's move of the file has yet to be settled.
+        let moves = transaction.fetch_optional(&sql::FIND_MOVES, &source[..2], |_| Ok(())).await?;
+        if moves.is_some() {
+            return Ok(Err(Refusal::Busy));
         }
     }
     match transaction.fetch_optional(&sql::PUT_INTENT, values, |row| row.get::<String>(0)).await? {
@@ -289,9 +282,13 @@ pub(super) async fn refusal(transaction: &mut Transaction<'_>, new: &NewFile) ->
     let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<bool>(1)?));
     match transaction.fetch_optional(&sql::EXISTING, &values, read).await? {
         Some((_, may_update)) if may_update != Some(true) => return Ok(Refusal::Denied),
-        Some((etag, _)) if new.if_match.as_ref().is_some_and(|wanted| *wanted != etag) => return Ok(Refusal::Changed),
+        Some((etag, _)) if new.if_match.as_ref().is_some_and(|wanted| *wanted != etag) => {
+            return Ok(Refusal::Changed { found: Some(etag) });
+        }
         Some(_) if !new.upsert => return Ok(Refusal::Exists),
-        None if new.if_match.as_ref().is_some_and(|wanted| !wanted.is_empty()) => return Ok(Refusal::Changed),
+        None if new.if_match.as_ref().is_some_and(|wanted| !wanted.is_empty()) => {
+            return Ok(Refusal::Changed { found: None });
+        }
         _ => {}
     }
     let (inside, after) = target.inside();

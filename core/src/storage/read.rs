@@ -32,7 +32,10 @@ enum Opened {
 
 impl Storage {
     pub(super) async fn open_reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
-        let target = self.core.buckets.target(bucket, path)?;
+        self.open_reader_of(self.core.buckets.target(bucket, path)?).await
+    }
+
+    pub(super) async fn open_reader_of(&self, target: Target) -> Result<FileReader> {
         for attempt in 0..TRIES {
             if let Opened::Reader(reader) = self.try_open(&target).await? {
                 return Ok(reader);
@@ -42,13 +45,11 @@ impl Storage {
         let this = self.clone();
         let open = async move {
             let key = target.key();
-            let guard = this.core.lock(&key, LOCK_TIMEOUT).await?;
-            let opened = match this.core.settle_locked(&key).await {
-                Ok(()) => this.try_open(&target).await,
-                Err(error) => Err(error),
+            let settle_and_open = async {
+                this.core.settle_locked(&key).await?;
+                this.try_open(&target).await
             };
-            guard.release(&this.core).await;
-            match opened? {
+            match this.core.with_locks(&[&key], LOCK_TIMEOUT, settle_and_open).await? {
                 Opened::Reader(reader) => Ok(reader),
                 Opened::Busy => Err(Error::file(503, "Another writer changes the file")),
             }

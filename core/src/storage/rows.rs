@@ -11,7 +11,7 @@ use crate::{
     database::{Row, Value},
     error::Result,
     model::FileInfo,
-    objects::ObjectAttributes,
+    objects::{ObjectAttributes, ObjectKey},
 };
 
 /// The number of columns of a file in a statement.
@@ -147,6 +147,12 @@ impl NewFile {
             version: Some(self.etag.clone()),
             metadata: self.metadata.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         }
+    }
+
+    /// The key of the source of a move.
+    pub(super) fn source_key(&self) -> Option<ObjectKey> {
+        let (path, _) = self.moved.as_ref()?;
+        Some(ObjectKey { bucket: self.target.bucket.clone(), path: path.clone() })
     }
 
     /// Whether the write depends on the version that it replaces.

@@ -19,7 +19,7 @@ use crate::{
     database::Transaction,
     error::{ErrorKind, Result},
     objects::ObjectKey,
-    storage_path::FilePath,
+    storage_path::folders,
 };
 
 /// How often a client looks for the objects of files that other programs or cascades deleted.
@@ -59,10 +59,7 @@ impl StorageCore {
     /// # Errors
     /// `Unavailable` if another writer uses it for longer than `timeout`; those of the object store.
     pub(super) async fn settle(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
-        let guard = self.lock(key, timeout).await?;
-        let result = self.settle_locked(key).await;
-        guard.release(self).await;
-        result
+        self.with_locks(&[key], timeout, self.settle_locked(key)).await
     }
 
     /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
@@ -129,6 +126,21 @@ impl StorageCore {
     }
 }
 
+/// Locks paths of a bucket in a transaction, in the order of the paths, so that two moves do not wait for each other.
+pub(super) async fn lock_paths(
+    transaction: &mut Transaction<'_>,
+    bucket: &str,
+    paths: impl IntoIterator<Item = &str>,
+) -> Result<()> {
+    let mut paths: Vec<&str> = paths.into_iter().collect();
+    paths.sort_unstable();
+    for path in paths {
+        let folders: Vec<String> = folders(path).map(str::to_owned).collect();
+        transaction.lock_path(bucket, &folders, path).await?;
+    }
+    Ok(())
+}
+
 async fn finish(
     transaction: &mut Transaction<'_>,
     key: &ObjectKey,
@@ -137,15 +149,8 @@ async fn finish(
 ) -> Result<Finished> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
-    // In the order of the paths, so that two moves do not wait for each other.
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
-    let mut paths: Vec<&str> = source.into_iter().chain([key.path.as_str()]).collect();
-    paths.sort_unstable();
-    for path in paths {
-        let folders: Vec<String> =
-            FilePath::parse(path).map(|path| path.folders().map(str::to_owned).collect()).unwrap_or_default();
-        transaction.lock_path(&key.bucket, &folders, path).await?;
-    }
+    lock_paths(transaction, &key.bucket, source.into_iter().chain([key.path.as_str()])).await?;
     let mut values = version.to_vec();
     values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
@@ -158,11 +163,13 @@ async fn finish(
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {
-        let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
+        let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
         let deleted = transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
-        // Where the move replaced a file, the bytes of that file are gone, so the move stays a copy.
+        // The locks of both paths keep other moves and deletes out, but neither an inline write over the source nor plain
+        // SQL. If the move replaced a file, whose bytes are gone, it counts as done before that change.
         if deleted.is_none() && intent.base_etag.is_empty() {
-            transaction.fetch_optional(&sql::DELETE, &version, |_| Ok(())).await?;
+            let [bucket, path, etag] = version;
+            transaction.fetch_optional(&sql::DELETE, &[bucket, path, etag, true.into()], |_| Ok(())).await?;
             return Ok(Finished::SourceGone);
         }
     }

@@ -13,7 +13,8 @@ use super::{
     Storage,
     buckets::Target as FileTarget,
     handler::Refusal,
-    put::{Refusal as WriteRefusal, check_values},
+    put::check_values,
+    refusal::Refusal as WriteRefusal,
     read::missing,
 };
 use crate::{
@@ -62,7 +63,7 @@ impl Storage {
         let (bucket, path) = (target.bucket.as_str().into(), target.path.as_str().into());
         let values = [bucket, path, access, space_id, first_segment, owner_id];
         let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
-        if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller)) }
+        if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller, target)) }
     }
 
     pub(super) async fn sign_url(

@@ -201,12 +201,22 @@ pub(super) static LIST_OBJECTS: Statement = Statement::new(
      WHERE files.bucket = $1 AND files.path > $2 AND NOT files.is_inline ORDER BY files.path LIMIT $3",
 );
 
-/// Deletes a file if `$3` is NULL or its version.
+/// Deletes a file if `$3` is NULL or its version. `$4`: also if it is an object.
 pub(super) static DELETE: Statement = Statement::new(
     "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2
-        AND ($3 IS NULL OR files.etag = $3) AND {files.delete}
+        AND ($3 IS NULL OR files.etag = $3) AND (files.is_inline OR $4) AND {files.delete}
      RETURNING is_inline",
 );
+
+/// The digest of the version `$3` of an object.
+pub(super) static DIGEST: Statement = Statement::new(
+    "SELECT files.digest FROM townsquare.files AS files
+     WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND NOT files.is_inline",
+);
+
+/// The targets of unfinished moves of a file.
+pub(super) static FIND_MOVES: Statement =
+    Statement::new("SELECT path FROM townsquare.file_intents WHERE bucket = $1 AND moved_from = $2");
 
 /// Whether the caller may delete this version of a file.
 pub(super) static CHECK_DELETE: Statement = Statement::new(
@@ -243,6 +253,9 @@ pub(super) static DELETE_STRAY_CONTENTS: Statement = Statement::new(
 
 pub(super) static DECLARE_BUCKET: Statement =
     Statement::new("INSERT INTO townsquare.buckets (name, access) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING");
+
+pub(super) static LIST_BUCKETS: Statement =
+    Statement::new("SELECT name, access FROM townsquare.buckets ORDER BY name");
 
 pub(super) static FIND_BUCKET: Statement = Statement::new("SELECT access FROM townsquare.buckets WHERE name = $1");
 

@@ -43,14 +43,45 @@ pub(super) struct StageFile {
 impl StageFile {
     fn create(folders: Arc<WorkFolders>, name: &str) -> io::Result<StageFile> {
         let file = tree::create_file(&folders.staging, name)?.into_std();
-        let name = name.to_owned();
-        let stage =
-            StageFile { folders, name, file, is_installed: AtomicBool::new(false), process: std::process::id() };
+        let stage = StageFile::new(folders, name, file);
+        stage.lock();
+        Ok(stage)
+    }
+
+    /// Gives a file of this size a second name in the staging folder. `None` if that is not possible.
+    pub(super) fn link(
+        folders: Arc<WorkFolders>,
+        stage_name: &str,
+        folder: &Dir,
+        name: &str,
+        size: u64,
+    ) -> io::Result<Option<StageFile>> {
+        let Some((file, found)) = tree::open_file(folder, name)? else { return Ok(None) };
+        if found != size {
+            return Ok(None);
+        }
+        // Before it has the name, because it may be old enough for `remove_stale`.
+        let stage = StageFile::new(Arc::clone(&folders), stage_name, file);
+        stage.lock();
+        match folder.hard_link(name, &folders.staging, stage_name) {
+            Ok(()) => Ok(Some(stage)),
+            Err(error) => {
+                tracing::debug!(%error, "a file cannot have a second name");
+                Ok(None)
+            }
+        }
+    }
+
+    fn new(folders: Arc<WorkFolders>, name: &str, file: File) -> StageFile {
+        let (name, is_installed, process) = (name.to_owned(), AtomicBool::new(false), std::process::id());
+        StageFile { folders, name, file, is_installed, process }
+    }
+
+    fn lock(&self) {
         // Nobody else locks a new file for longer than a moment. Without locks, `remove_stale` looks at the age alone.
-        if let Err(TryLockError::Error(error)) = stage.file.try_lock() {
+        if let Err(TryLockError::Error(error)) = self.file.try_lock() {
             tracing::debug!(%error, "a staging file cannot be locked");
         }
-        Ok(stage)
     }
 
     fn write(&self, data: &[Bytes]) -> io::Result<()> {
@@ -178,6 +209,10 @@ impl FolderStage {
 }
 
 impl FolderStaged {
+    pub(super) fn new(pool: BlockingPool, file: StageFile) -> FolderStaged {
+        FolderStaged { pool, file: Some(Arc::new(file)) }
+    }
+
     pub(super) fn take(mut self) -> Option<Arc<StageFile>> {
         self.file.take()
     }
