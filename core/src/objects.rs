@@ -28,6 +28,12 @@ use crate::{
     threads::RuntimeHandle,
 };
 
+/// The file or object in the work folder with the id of the store.
+const STORE_ID: &str = "store";
+
+/// The id of every store in memory.
+pub(crate) const MEMORY_ID: &str = "memory";
+
 /// The objects of one page of a listing.
 const PAGE: usize = 1_000;
 
@@ -258,6 +264,43 @@ impl Objects {
         match &self.0 {
             Backend::Folder(folder) => folder.lock(key, timeout).await.map(Some),
             Backend::Remote(remote) => remote.lock(key, timeout).await,
+        }
+    }
+
+    /// Whether the store loses its objects when the client is closed.
+    pub(crate) fn is_volatile(&self) -> bool {
+        matches!(&self.0, Backend::Remote(remote) if remote.has_locks())
+    }
+
+    /// Whether the store is called over the network.
+    pub(crate) fn is_remote(&self) -> bool {
+        !self.has_locks()
+    }
+
+    /// The id of the store, which [`write_id`](Objects::write_id) has written. `None` if the store has none, or does not
+    /// exist.
+    pub(crate) async fn read_id(&self) -> Result<Option<String>> {
+        let id = match &self.0 {
+            Backend::Folder(folder) => folder.read_id().await?,
+            Backend::Remote(remote) => remote.read_id().await?,
+        };
+        Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()).filter(|id| !id.is_empty()))
+    }
+
+    /// Gives the store an id: the file or object `.townsquare/store`. Creates the folder.
+    pub(crate) async fn write_id(&self, id: &str) -> Result<()> {
+        let content = format!("{id}\n");
+        match &self.0 {
+            Backend::Folder(folder) => folder.write_id(content).await,
+            Backend::Remote(remote) => remote.write_id(content).await,
+        }
+    }
+
+    /// Joins the clients of a folder, if it exists. The first of them removes what killed writers staged.
+    pub(crate) async fn join(&self) -> Result<()> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.join().await,
+            Backend::Remote(_) => Ok(()),
         }
     }
 

@@ -21,6 +21,7 @@ mod rows;
 mod settle;
 mod signed_url;
 mod statements;
+mod store_id;
 mod writer;
 
 use std::{
@@ -539,8 +540,17 @@ impl Storage {
     /// whose bytes are not of the row's size. Only the service may. [`Client::open`](crate::Client::open) finishes
     /// unfinished writes too, without looking for orphans.
     ///
+    /// Bytes that a killed writer staged are removed by the next `Client::open`, if the store is a folder that no other
+    /// client uses. Otherwise `repair` removes them when they are an hour old, because their writer may be alive on another
+    /// machine.
+    ///
+    /// The store has an id in `.townsquare/store`, which the database records with its first large file. `repair` deletes
+    /// nothing, and `Client::open` fails, if the store has another id or none. A folder that moves to another place takes
+    /// its id along. The rows of large files in a store in memory, which each client has for itself, lose their bytes with
+    /// the client: `repair` removes them.
+    ///
     /// # Errors
-    /// `Unauthorized` or `Forbidden` for every other caller.
+    /// `Unauthorized` or `Forbidden` for every other caller; `Config` if the object store is not that of the database.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {

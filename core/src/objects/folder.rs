@@ -11,7 +11,9 @@ mod stage;
 mod tree;
 
 use std::{
-    fmt, io,
+    fmt,
+    fs::{File, TryLockError},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -33,7 +35,7 @@ pub(super) use self::{
     stage::{FolderStage, FolderStaged},
 };
 use super::{
-    ListedObject, ObjectDigest,
+    ListedObject, ObjectDigest, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
     locks::{LockFiles, Locks, PathLock},
 };
@@ -44,6 +46,10 @@ use crate::{
 
 const STAGING: &str = "staging";
 const LOCKS: &str = "locks";
+/// The lock file that every client of the folder holds.
+const CLIENTS: &str = "clients";
+/// The most bytes of the file with the id of the store.
+const MAX_ID: u64 = 100;
 /// A folder may be pruned by another writer between its creation and the rename into it. Each try needs one such writer.
 const RENAME_TRIES: usize = 1_000;
 
@@ -73,6 +79,8 @@ struct WorkFolders {
     locks: Dir,
     /// Whether the file system takes names for equal that differ in case.
     ignores_case: bool,
+    /// The lock file of the clients, locked. `None` if files cannot be locked here.
+    _clients: Option<File>,
 }
 
 impl Folder {
@@ -211,10 +219,49 @@ impl Folder {
 
     pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
         self.run(move |folder| match folder.work_folders(false)? {
-            Some(folders) => stage::remove_stale(&folders, older_than).map_err(failed),
+            Some(folders) => stage::remove_stale(&folders.staging, older_than).map_err(failed),
             None => Ok(0),
         })
         .await
+    }
+
+    pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
+        let read = |root: &Dir| -> io::Result<Option<Vec<u8>>> {
+            let work = root.open_dir_nofollow(WORK_FOLDER)?;
+            let Some((file, _)) = tree::open_file(&work, STORE_ID)? else { return Ok(None) };
+            let mut id = Vec::new();
+            file.take(MAX_ID).read_to_end(&mut id)?;
+            Ok(Some(id))
+        };
+        self.run(move |folder| {
+            // Through the path, because the folder may have been replaced or unmounted.
+            folder.forget();
+            let Some(root) = folder.root(false)? else { return Ok(None) };
+            match read(&root) {
+                Err(error) if is_missing(&error) => Ok(None),
+                id => id.map_err(failed),
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn write_id(&self, content: String) -> Result<()> {
+        self.run(move |folder| {
+            folder.with_work_folders(|folders| {
+                let work = folders.root.open_dir_nofollow(WORK_FOLDER)?;
+                let name = Uuid::new_v4().simple().to_string();
+                let mut file = tree::create_file(&folders.staging, &name)?.into_std();
+                file.write_all(content.as_bytes())?;
+                file.sync_all()?;
+                folders.staging.rename(&name, &work, STORE_ID)?;
+                tree::sync(&work)
+            })
+        })
+        .await
+    }
+
+    pub(super) async fn join(&self) -> Result<()> {
+        self.run(|folder| folder.work_folders(false).map(drop)).await
     }
 
     fn pool(&self) -> &BlockingPool {
@@ -237,7 +284,7 @@ impl Folder {
         self.run(move |folder| work(folder, &key)).await
     }
 
-    fn open_file(&self, key: &ObjectKey) -> Result<Option<(std::fs::File, u64)>> {
+    fn open_file(&self, key: &ObjectKey) -> Result<Option<(File, u64)>> {
         let (folders, name) = key.segments()?;
         let open = |root: &Dir| match Chain::open(root, &folders) {
             Ok(chain) => tree::open_file(chain.parent(), name),
@@ -311,8 +358,26 @@ impl WorkFolders {
         let work = open(&root, WORK_FOLDER)?;
         let (staging, locks) = (open(&work, STAGING)?, open(&work, LOCKS)?);
         let ignores_case = tree::has_other_spelling(&root, &WORK_FOLDER.to_uppercase());
-        Ok(WorkFolders { root, staging, locks, ignores_case })
+        let clients = join_clients(&locks, &staging).unwrap_or_else(|error| {
+            tracing::debug!(%error, "the clients of the folder are not counted");
+            None
+        });
+        Ok(WorkFolders { root, staging, locks, ignores_case, _clients: clients })
     }
+}
+
+/// Takes the lock file of the clients. If no other client has it, also removes the staged bytes: their writers are dead.
+fn join_clients(locks: &Dir, staging: &Dir) -> io::Result<Option<File>> {
+    let file = tree::open_lock_file(locks, CLIENTS)?;
+    match file.try_lock() {
+        Ok(()) => {
+            stage::remove_stale(staging, Duration::ZERO)?;
+        }
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    file.lock_shared()?;
+    Ok(Some(file))
 }
 
 /// Creates the root and the folders above it that are missing.

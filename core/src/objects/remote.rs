@@ -23,7 +23,7 @@ pub(super) use self::{
     stage::{RemoteStage, RemoteStaged},
 };
 use super::{
-    ListedObject, ObjectAttributes, ObjectDigest,
+    ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
     locks::{Locks, PathLock},
 };
@@ -132,6 +132,28 @@ impl Remote {
         };
         let lock = self.0.runtime.spawn(waiting).await.map_err(|_| Error::closed())?;
         lock.map(Some).ok_or_else(|| Error::file(503, "another writer holds the lock of this path"))
+    }
+
+    pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
+        if self.has_locks() {
+            return Ok(Some(MEMORY_ID.into()));
+        }
+        let Some(object) = RemoteReader::open(self, self.id_path()?).await? else { return Ok(None) };
+        Ok(Some(object.read(0..object.size).await?.into()))
+    }
+
+    pub(super) async fn write_id(&self, content: String) -> Result<()> {
+        if self.has_locks() {
+            return Ok(());
+        }
+        let (remote, path) = (self.clone(), self.id_path()?);
+        self.run(async move { remote.store().put(&path, content.into()).await.map(drop) })
+            .await
+            .map_err(CallError::into_error)
+    }
+
+    fn id_path(&self) -> Result<Path> {
+        Ok(self.0.prefix.clone().join(WORK_FOLDER).join(part(STORE_ID)?))
     }
 
     /// Starts a listing of a bucket.

@@ -5,6 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::{buckets::Buckets, statements as sql};
@@ -48,10 +49,12 @@ pub(crate) struct StorageCore {
     pub(super) buckets: Buckets,
     pub(super) inline_file_limit: u64,
     pub(super) max_file_size: u64,
+    /// The id of the object store, once it was found to be that of the database.
+    pub(super) store_id: Mutex<Option<String>>,
 }
 
 /// The lock of a path. [`PathGuard::release`] unlocks it.
-struct PathGuard {
+pub(super) struct PathGuard {
     _lock: Option<PathLock>,
     /// Name and holder of the lease of a store without locks.
     lease: Option<(String, String)>,
@@ -72,8 +75,13 @@ impl StorageCore {
         let buckets = Buckets::parse(&buckets)?;
         let objects = Objects::open(location, &runtime)?;
         buckets.declare(&service).await?;
-        let core = StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size };
+        let store_id = Mutex::default();
+        let core = StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size, store_id };
         let core = Arc::new(core);
+        core.check_store_at_open().await?;
+        if let Err(error) = core.objects.join().await {
+            tracing::warn!(%error, "the folder of the files cannot be used");
+        }
         if let Err(error) = core.settle_pending(OPEN_TIMEOUT).await {
             tracing::warn!(%error, "unfinished writes of files stay until their paths are used");
         }
@@ -110,13 +118,15 @@ impl StorageCore {
     /// other lock.
     ///
     /// # Errors
-    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`.
+    /// Those of `work`; `Unavailable` if another writer has a lock for longer than `timeout`; `Config` if the store is not
+    /// that of the database.
     pub(super) async fn with_locks<T>(
         &self,
         keys: &[&ObjectKey],
         timeout: Duration,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        self.require_store().await?;
         let mut guards = Vec::with_capacity(keys.len());
         let mut locked = Ok(());
         for key in self.objects.lock_order(keys) {
@@ -138,7 +148,7 @@ impl StorageCore {
         result
     }
 
-    async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
+    pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
         if self.objects.has_locks() {
             return Ok(PathGuard { _lock: self.objects.lock(key, timeout).await?, lease: None });
         }
@@ -161,7 +171,7 @@ impl StorageCore {
 
 impl PathGuard {
     /// Unlocks the path.
-    async fn release(self, core: &StorageCore) {
+    pub(super) async fn release(self, core: &StorageCore) {
         if let Some((name, holder)) = self.lease {
             let ended = core.service.execute(&sql::END_LEASE, vec![name.into(), holder.into()], |_| Ok(())).await;
             if let Err(error) = ended {

@@ -38,6 +38,7 @@ impl Storage {
 
     pub(super) async fn repair_files(&self) -> Result<RepairReport> {
         self.require_service()?;
+        self.core.recheck_store().await?;
         let mut report = RepairReport::default();
         loop {
             let settled = self.core.settle_pending(LOCK_TIMEOUT).await?;
@@ -138,6 +139,8 @@ impl Storage {
                 Ok(if current.as_deref() == Some(etag) { Found::OtherSize } else { Found::Same })
             }
             None => {
+                // A store that was unmounted or replaced meanwhile has no object of any file.
+                self.core.recheck_store().await?;
                 let path = key.path.clone();
                 let values = vec![key.bucket.clone().into(), path.into(), etag.to_owned().into(), true.into()];
                 let deleted = self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?;

@@ -127,6 +127,7 @@ impl Storage {
                     }
                     Ok(info)
                 };
+                this.core.require_current_store().await?;
                 this.core.with_locks(&keys, LOCK_TIMEOUT, write).await
             })
             .await

@@ -259,6 +259,18 @@ pub(super) static LIST_BUCKETS: Statement =
 
 pub(super) static FIND_BUCKET: Statement = Statement::new("SELECT access FROM townsquare.buckets WHERE name = $1");
 
+pub(super) static GET_STORE_ID: Statement = Statement::new("SELECT store_id FROM townsquare.database");
+
+/// Records the id `$1` of the object store, if it is `$2` before.
+pub(super) static SET_STORE_ID: Statement =
+    Statement::new("UPDATE townsquare.database SET store_id = $1 WHERE store_id = $2 RETURNING store_id");
+
+/// A few files whose bytes are objects, with their sizes.
+pub(super) static FIRST_OBJECTS: Statement = Statement::new(
+    "SELECT files.bucket, files.path, files.size FROM townsquare.files AS files
+     WHERE NOT files.is_inline ORDER BY files.bucket, files.path LIMIT 10",
+);
+
 /// Takes the lease `$1` for the holder `$2` until `$3`, if it is free at `$4`.
 pub(super) static TAKE_LEASE: Statement = Statement::new(
     "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)

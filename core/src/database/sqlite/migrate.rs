@@ -35,13 +35,11 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0003_auth" needs 3;
     "0004_reliability" needs 4;
     "0005_files" needs 4;
+    "0007_file_store" needs 4;
 };
 
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.
 const FIRST_WITH_MINIMUM: usize = 4;
-
-/// The version that added the key of signed URLs.
-const FIRST_WITH_URL_KEY: usize = 5;
 
 /// The version of a database and the oldest version whose library works with it.
 #[derive(Debug, Clone, Copy)]
@@ -119,20 +117,26 @@ pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
     schema_version(connection).map_err(translate)?.map_or(Ok(()), SchemaVersion::require_compatible)
 }
 
-/// The SQL that makes a copy a database of its own: it gets its own incarnation id, and its own key of signed URLs, so
-/// that those of the original are not valid on the copy. A migration adds what an older copy lacks.
-pub(super) fn change_identity(connection: &Connection) -> Result<&'static str> {
-    let found = schema_version(connection).map_err(translate)?;
-    Ok(match found {
-        Some(SchemaVersion { version: FIRST_WITH_URL_KEY.., .. }) => {
-            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16))),
-                 url_key = lower(hex(randomblob(32)))"
+/// The columns that make a copy a database of its own, each with its new value.
+const IDENTITY: [(&str, &str); 3] = [
+    ("incarnation", "lower(hex(randomblob(16)))"),
+    // The signed URLs of the original are not valid on the copy.
+    ("url_key", "lower(hex(randomblob(32)))"),
+    // The copy's files are in another object store, whose id the first client records.
+    ("store_id", "''"),
+];
+
+/// The SQL that makes a copy a database of its own. A migration adds what an older copy lacks.
+pub(super) fn change_identity(connection: &Connection) -> Result<String> {
+    let columns = "SELECT count(*) FROM pragma_table_info('townsquare_database') WHERE name = ?1";
+    let mut changes = Vec::new();
+    for (column, value) in IDENTITY {
+        let count = connection.query_row(columns, [column], |row| row.get::<_, i64>(0)).map_err(translate)?;
+        if count == 1 {
+            changes.push(format!("{column} = {value}"));
         }
-        Some(SchemaVersion { version: FIRST_WITH_MINIMUM.., .. }) => {
-            "UPDATE townsquare_database SET incarnation = lower(hex(randomblob(16)))"
-        }
-        _ => "",
-    })
+    }
+    Ok(if changes.is_empty() { String::new() } else { format!("UPDATE townsquare_database SET {}", changes.join(", ")) })
 }
 
 /// The version of a database; `None` for a new file.

@@ -238,16 +238,16 @@ fn drop_on(pool: &BlockingPool, file: Option<Arc<StageFile>>) {
 }
 
 /// Removes the staging files that are older than `older_than` and that no process has locked. Returns their number.
-pub(super) fn remove_stale(folders: &WorkFolders, older_than: Duration) -> io::Result<u32> {
+pub(super) fn remove_stale(staging: &Dir, older_than: Duration) -> io::Result<u32> {
     let newest = Clock::default().now().as_second().saturating_sub_unsigned(older_than.as_secs());
     let mut removed = 0;
-    for entry in folders.staging.entries()? {
+    for entry in staging.entries()? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
-        let Some((file, _)) = tree::open_file(&folders.staging, name)? else { continue };
-        let is_old = folders.staging.symlink_metadata(name).is_ok_and(|metadata| metadata.mtime() <= newest);
+        let Some((file, _)) = tree::open_file(staging, name)? else { continue };
+        let is_old = staging.symlink_metadata(name).is_ok_and(|metadata| metadata.mtime() <= newest);
         if is_old && !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            match folders.staging.remove_file(name) {
+            match staging.remove_file(name) {
                 Ok(()) => removed += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),

@@ -27,6 +27,7 @@ impl RandomDatabase {
             include_str!("../../../../migrations/sqlite/0003_auth.sql"),
             "CREATE TABLE townsquare_database (x)",
             include_str!("../../../../migrations/sqlite/0005_files.sql"),
+            include_str!("../../../../migrations/sqlite/0007_file_store.sql"),
         ] {
             connection.execute_batch(sql).expect("the tables");
         }
