@@ -17,11 +17,11 @@ use std::{fmt, ops::Range, path::PathBuf, time::Duration};
 use bytes::Bytes;
 use url::Url;
 
+use self::locks::Locks;
 use self::{
     folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
     remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
 };
-use self::locks::Locks;
 pub(crate) use self::{key::ObjectKey, locks::PathLock};
 use crate::{
     error::{Error, Result},
@@ -293,6 +293,13 @@ impl Objects {
         match &self.0 {
             Backend::Folder(folder) => folder.write_id(content).await,
             Backend::Remote(remote) => remote.write_id(content).await,
+        }
+    }
+
+    /// Has a folder with another id refuse every access: another folder took its place, or it was unmounted.
+    pub(crate) fn expect_id(&self, id: Option<&str>) {
+        if let Backend::Folder(folder) = &self.0 {
+            folder.expect_id(id);
         }
     }
 

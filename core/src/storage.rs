@@ -380,10 +380,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn stat(&self, bucket: &str, path: &str) -> Result<FileInfo> {
-        operation(Operation::StatFile, async {
-            self.find_row(&self.core.buckets.target(bucket, path)?).await
-        })
-        .await
+        operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await }).await
     }
 
     /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form).

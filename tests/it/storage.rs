@@ -22,4 +22,5 @@ mod signed_files;
 mod signed_urls;
 mod sizes;
 mod statuses;
+mod store_id;
 mod writers;

@@ -69,6 +69,8 @@ struct FolderInner {
 struct Opened {
     root: Option<Arc<Dir>>,
     work: Option<Arc<WorkFolders>>,
+    /// The id that the folder has, unless another folder took its place.
+    expected_id: Option<String>,
 }
 
 /// The root and the folders below `.townsquare`.
@@ -226,23 +228,19 @@ impl Folder {
     }
 
     pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
-        let read = |root: &Dir| -> io::Result<Option<Vec<u8>>> {
-            let work = root.open_dir_nofollow(WORK_FOLDER)?;
-            let Some((file, _)) = tree::open_file(&work, STORE_ID)? else { return Ok(None) };
-            let mut id = Vec::new();
-            file.take(MAX_ID).read_to_end(&mut id)?;
-            Ok(Some(id))
-        };
         self.run(move |folder| {
             // Through the path, because the folder may have been replaced or unmounted.
             folder.forget();
-            let Some(root) = folder.root(false)? else { return Ok(None) };
-            match read(&root) {
+            match Dir::open_ambient_dir(&folder.0.path, ambient_authority()).and_then(|root| read_id(&root)) {
                 Err(error) if is_missing(&error) => Ok(None),
                 id => id.map_err(failed),
             }
         })
         .await
+    }
+
+    pub(super) fn expect_id(&self, id: Option<&str>) {
+        self.0.opened.lock().expected_id = id.map(str::to_owned);
     }
 
     pub(super) async fn write_id(&self, content: String) -> Result<()> {
@@ -316,18 +314,31 @@ impl Folder {
     }
 
     fn forget(&self) {
-        *self.0.opened.lock() = Opened::default();
+        let mut opened = self.0.opened.lock();
+        (opened.root, opened.work) = (None, None);
     }
 
     /// The root. `None` if it does not exist and `creates` is false.
+    ///
+    /// # Errors
+    /// 503 if the folder has another id than it is expected to have.
     fn root(&self, creates: bool) -> Result<Option<Arc<Dir>>> {
-        if let Some(root) = &self.0.opened.lock().root {
-            return Ok(Some(Arc::clone(root)));
-        }
+        let expected_id = match &*self.0.opened.lock() {
+            Opened { root: Some(root), .. } => return Ok(Some(Arc::clone(root))),
+            Opened { expected_id, .. } => expected_id.clone(),
+        };
         let root = match Dir::open_ambient_dir(&self.0.path, ambient_authority()) {
-            Err(error) if creates && error.kind() == io::ErrorKind::NotFound => create_root(&self.0.path),
+            Err(error) if creates && expected_id.is_none() && error.kind() == io::ErrorKind::NotFound => {
+                create_root(&self.0.path)
+            }
             opened => opened,
         };
+        if let Some(expected) = expected_id {
+            let found = root.as_ref().ok().and_then(|root| read_id(root).ok().flatten());
+            if found.as_deref().map(<[u8]>::trim_ascii) != Some(expected.as_bytes()) {
+                return Err(Error::file(503, "The folder is not the one with the files of this database"));
+            }
+        }
         match root {
             Ok(root) => Ok(Some(Arc::clone(self.0.opened.lock().root.insert(Arc::new(root))))),
             Err(error) if !creates && error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -378,6 +389,15 @@ fn join_clients(locks: &Dir, staging: &Dir) -> io::Result<Option<File>> {
     }
     file.lock_shared()?;
     Ok(Some(file))
+}
+
+/// The content of the file with the id of the store.
+fn read_id(root: &Dir) -> io::Result<Option<Vec<u8>>> {
+    let work = root.open_dir_nofollow(WORK_FOLDER)?;
+    let Some((file, _)) = tree::open_file(&work, STORE_ID)? else { return Ok(None) };
+    let mut id = Vec::new();
+    file.take(MAX_ID).read_to_end(&mut id)?;
+    Ok(Some(id))
 }
 
 /// Creates the root and the folders above it that are missing.

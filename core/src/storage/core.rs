@@ -76,7 +76,8 @@ impl StorageCore {
         let objects = Objects::open(location, &runtime)?;
         buckets.declare(&service).await?;
         let store_id = Mutex::default();
-        let core = StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size, store_id };
+        let core =
+            StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size, store_id };
         let core = Arc::new(core);
         core.check_store_at_open().await?;
         if let Err(error) = core.objects.join().await {

@@ -33,10 +33,8 @@ impl Refusal {
                     None => format!("{} does not exist", file()),
                 })
             }
-            Refusal::NameTaken => Error::file(409, "A file and a folder cannot share a name").with_reason(format!(
-                "{} is the name of a folder, or a folder in it is the name of a file",
-                file()
-            )),
+            Refusal::NameTaken => Error::file(409, "A file and a folder cannot share a name")
+                .with_reason(format!("{} is the name of a folder, or a folder in it is the name of a file", file())),
             Refusal::Busy => Error::file(503, "Another writer changes the file").with_reason(file()),
         }
     }

@@ -10,12 +10,8 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use uuid::Uuid;
 
 use super::{
-    Storage,
-    buckets::Target as FileTarget,
-    handler::Refusal,
-    put::check_values,
+    Storage, buckets::Target as FileTarget, handler::Refusal, put::check_values, read::missing,
     refusal::Refusal as WriteRefusal,
-    read::missing,
 };
 use crate::{
     database::{CurrentPrincipal, Principal, Statement},

@@ -254,8 +254,7 @@ pub(super) static DELETE_STRAY_CONTENTS: Statement = Statement::new(
 pub(super) static DECLARE_BUCKET: Statement =
     Statement::new("INSERT INTO townsquare.buckets (name, access) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING");
 
-pub(super) static LIST_BUCKETS: Statement =
-    Statement::new("SELECT name, access FROM townsquare.buckets ORDER BY name");
+pub(super) static LIST_BUCKETS: Statement = Statement::new("SELECT name, access FROM townsquare.buckets ORDER BY name");
 
 pub(super) static FIND_BUCKET: Statement = Statement::new("SELECT access FROM townsquare.buckets WHERE name = $1");
 

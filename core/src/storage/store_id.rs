@@ -84,7 +84,7 @@ impl StorageCore {
         let recorded = self.recorded_id().await?;
         let found = self.objects.read_id().await?;
         if let Some(found) = found.as_ref().filter(|found| **found == recorded) {
-            *self.store_id.lock() = Some(found.clone());
+            self.accept_store(found.clone());
             return Ok(());
         }
         let files = self.first_objects().await?;
@@ -103,6 +103,7 @@ impl StorageCore {
 
     /// Records the id of the store, which gets one if it has none.
     async fn take_store_over(&self, recorded: String) -> Result<()> {
+        self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };
         let guard = self.lock(&key, LOCK_TIMEOUT).await?;
@@ -120,8 +121,13 @@ impl StorageCore {
         if !is_recorded && self.recorded_id().await? != id {
             return Err(Error::file(503, "Another client gives the database another object store"));
         }
-        *self.store_id.lock() = Some(id);
+        self.accept_store(id);
         Ok(())
+    }
+
+    fn accept_store(&self, id: String) {
+        self.objects.expect_id(Some(&id));
+        *self.store_id.lock() = Some(id);
     }
 
     /// Refuses a store with objects for a database without large files: they are of another database.

@@ -142,3 +142,17 @@ fn files_in_a_remote_store_stay_there() {
     assert!(wait(client.as_service().storage().download("assets", "images/a")).expect("read") == bytes(100_000, 1));
     wait(client.close());
 }
+
+#[test]
+fn a_backup_fails_and_names_a_file_whose_bytes_are_gone() {
+    let fixture = filled(Store::Folder(0));
+    fs::remove_file(fixture.files_folder().join("assets/images/a")).expect("removed");
+    let backup = fixture.folder.path().join("backup.db");
+    let error = wait(fixture.db.client.backup(&backup)).expect_err("a file is gone");
+    let message = "Backup failed: Storage error: The backup would lack 1 damaged files: assets/images/a (the bytes of the \
+                   file are gone)";
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Internal, message));
+    assert!(!backup.exists() && !fixture.folder.path().join("backup.db.files").exists(), "nothing is left");
+    wait(fixture.db.service.storage().repair()).expect("repaired");
+    wait(fixture.db.client.backup(&backup)).expect("a backup");
+}

@@ -1,16 +1,16 @@
 //! Copies and moves.
 
-use std::{sync::Barrier, thread};
+use std::{fs, os::unix::fs::MetadataExt, sync::Barrier, thread};
 
 use townsquare::{
-    ErrorKind,
+    Client, Error, ErrorKind,
     blocking::wait,
-    storage::{Overwrite, UploadOptions},
+    storage::{FileInfo, Overwrite, UploadOptions},
 };
 
-use townsquare_tests::fixture::hours;
+use townsquare_tests::{fixture::hours, test_database::Engine};
 
-use super::fixture::{assert_refused, bytes, on_every_store, paths, put};
+use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
 
 on_every_store! {
     fn a_copy_has_the_bytes_and_the_description_of_its_source(fixture: &Fixture) {
@@ -93,5 +93,94 @@ on_every_store! {
                 wait(fixture.db.service.storage().delete("assets", &moved.path)).expect("deleted");
             }
         }
+    }
+
+    fn of_concurrent_moves_onto_existing_files_one_wins(fixture: &Fixture) {
+        for round in 0..10 {
+            fixture.put("assets", "s", bytes(100_000, round));
+            let targets: Vec<_> = (0..3).map(|index| format!("t/{index}")).collect();
+            for target in &targets {
+                fixture.put("assets", target, bytes(70_000, 99));
+            }
+            let (won, lost) = move_at_once(fixture, &targets);
+            let [moved] = won.as_slice() else { panic!("{won:?} {lost:?}") };
+            for refused in lost {
+                assert_refused::<()>(Err(refused), ErrorKind::NotFound, 404, "Move failed: File not found");
+            }
+            for target in &targets {
+                let expected = if *target == moved.path { bytes(100_000, round) } else { bytes(70_000, 99) };
+                assert!(fixture.get("assets", target) == expected, "{target}");
+            }
+            assert_eq!(paths(&fixture.db.service, "assets"), targets);
+        }
+    }
+
+    fn of_a_move_and_a_delete_of_one_file_one_wins(fixture: &Fixture) {
+        let storage = fixture.db.service.storage();
+        for round in 0..10 {
+            fixture.put("assets", "s", bytes(100_000, round));
+            fixture.put("assets", "t", bytes(70_000, 99));
+            let start = Barrier::new(2);
+            let (moved, deleted) = thread::scope(|scope| {
+                let deleted = scope.spawn(|| {
+                    start.wait();
+                    wait(storage.delete("assets", "s"))
+                });
+                start.wait();
+                let moved = wait(storage.move_file("assets", "s", "t", Overwrite::Replace));
+                (moved, deleted.join().expect("no panic"))
+            });
+            assert_ne!(moved.is_ok(), deleted.is_ok(), "{moved:?} {deleted:?}");
+            let expected = if moved.is_ok() { bytes(100_000, round) } else { bytes(70_000, 99) };
+            assert!(fixture.get("assets", "t") == expected);
+            assert_eq!(paths(&fixture.db.service, "assets"), ["t"]);
+        }
+    }
+}
+
+/// Moves `s` to each target at the same time. Returns the moved files and the failures.
+fn move_at_once(fixture: &Fixture, targets: &[String]) -> (Vec<FileInfo>, Vec<Error>) {
+    let start = Barrier::new(targets.len());
+    let results: Vec<_> = thread::scope(|scope| {
+        let run = |target| {
+            start.wait();
+            wait(fixture.db.service.storage().move_file("assets", "s", target, Overwrite::Replace))
+        };
+        let threads: Vec<_> = targets.iter().map(|target| scope.spawn(move || run(target))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    (won.into_iter().flatten().collect(), lost.into_iter().filter_map(Result::err).collect())
+}
+
+#[test]
+fn a_move_in_a_folder_renames_and_does_not_copy_the_bytes() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
+    let inode = |path: &str| fs::metadata(fixture.files_folder().join(path)).expect("an object").ino();
+    fixture.put("assets", "a", bytes(1_000, 1));
+    fixture.put("assets", "c", bytes(1_000, 3));
+    let before = inode("assets/a");
+    let storage = fixture.db.service.storage();
+    wait(storage.move_file("assets", "a", "b/a", Overwrite::Refuse)).expect("moved");
+    assert_eq!(inode("assets/b/a"), before);
+    wait(storage.move_file("assets", "b/a", "c", Overwrite::Replace)).expect("moved");
+    assert_eq!(inode("assets/c"), before);
+    wait(storage.copy("assets", "c", "d", Overwrite::Refuse)).expect("copied");
+    assert_ne!(inode("assets/d"), before, "a program that changes one of them must not change both");
+    assert_eq!(fixture.objects(), fixture.expected_objects(&["assets/c", "assets/d"], 1_000));
+    let report = wait(storage.repair()).expect("repaired");
+    assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0));
+}
+
+#[test]
+fn a_copy_is_refused_over_a_lowered_max_file_size() {
+    for limit in [0, 1_000_000] {
+        let fixture = Fixture::on(Engine::Sqlite, Store::Folder(limit)).expect("SQLite is always there");
+        fixture.put("assets", "a", bytes(1_001, 1));
+        let client = wait(Client::open(fixture.config().max_file_size(1_000))).expect("opened").as_service();
+        let refused = wait(client.storage().copy("assets", "a", "b", Overwrite::Refuse));
+        assert_refused(refused, ErrorKind::TooLarge, 413, "Copy failed: File too large");
+        wait(client.storage().move_file("assets", "a", "b", Overwrite::Refuse)).expect("a move stores nothing new");
+        wait(client.close());
     }
 }

@@ -33,6 +33,7 @@ const MIB: usize = 1 << 20;
 fn child_process_with_a_faulty_folder() {
     match role().as_deref() {
         Some("fill") => fill_the_disk(),
+        Some("fill-database") => fill_the_disk_of_the_database(),
         Some("read-only") => write_to_a_read_only_folder(),
         _ => {}
     }
@@ -94,6 +95,29 @@ fn fill_the_disk() {
     wait(client.close());
 }
 
+/// Uploads inline files until the disk of the database is full, and checks that failure.
+fn fill_the_disk_of_the_database() {
+    let client =
+        wait(Client::open(inherited().storage_url("memory:").inline_file_limit(10 * MIB as u64))).expect("opens");
+    let client = client.as_service();
+    let mut written = 0;
+    let error = loop {
+        match put(&client, "assets", &format!("{written}"), bytes(MIB / 2, written)) {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 50, "the limit is 8 MB");
+    };
+    assert!(error.is_retryable() && error.code() == Some("53100"), "{error:?}");
+    let message = "Upload failed: Storage error: No space left on device";
+    assert_refused(Err::<(), _>(error), ErrorKind::Unavailable, 507, message);
+    for number in 0..written {
+        let found = wait(client.storage().download("assets", &number.to_string())).expect("whole");
+        assert!(found == bytes(MIB / 2, number), "{number}");
+    }
+    wait(client.close());
+}
+
 /// Makes the folder read-only, and then writable again.
 fn write_to_a_read_only_folder() {
     let client = wait(Client::open(config())).expect("opens").as_service();
@@ -128,10 +152,9 @@ fn child(before: &str, database: &Path, files: &Path, role: &str) -> Command {
     in_shell(before, &child_on(&format!("sqlite:{}", database.display()), test, role, &variables))
 }
 
-#[test]
-fn a_full_disk_is_reported_and_loses_no_file() {
-    let (folder, database) = (temp_dir(), temp_dir());
-    let mount = format!("mount -t tmpfs -o size=8m none '{}'", folder.path().display());
+/// Runs the part `role` of a child process with a full disk of 8 MB at `folder`.
+fn on_a_small_disk(folder: &Path, database: &Path, role: &str) {
+    let mount = format!("mount -t tmpfs -o size=8m none '{}'", folder.display());
     // As root, or as root in a user name space.
     let may = |flags: &&str| {
         let output = Command::new("unshare").args([*flags, "sh", "-c", &mount]).output();
@@ -140,11 +163,23 @@ fn a_full_disk_is_reported_and_loses_no_file() {
     let Some(flags) = ["-m", "-rm"].into_iter().find(may) else {
         return skip("a full disk: no file system of a few megabytes can be mounted here (unshare -m, mount -t tmpfs)");
     };
-    let part = child(&format!("{mount} || exit 9"), &database.path().join("fixture.db"), folder.path(), "fill");
+    let part = child(&format!("{mount} || exit 9"), database, folder, role);
     let mut unshare = Command::new("unshare");
     unshare.arg(flags).arg(part.get_program()).args(part.get_args());
     unshare.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
     assert_passed(name_of(&child_process_with_a_faulty_folder), &unshare.output().expect("unshare starts"));
+}
+
+#[test]
+fn a_full_disk_is_reported_and_loses_no_file() {
+    let (folder, database) = (temp_dir(), temp_dir());
+    on_a_small_disk(folder.path(), &database.path().join("fixture.db"), "fill");
+}
+
+#[test]
+fn a_full_disk_of_the_database_is_reported_as_that_of_the_files_is() {
+    let folder = temp_dir();
+    on_a_small_disk(folder.path(), &folder.path().join("fixture.db"), "fill-database");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use townsquare::{Error, ErrorKind, blocking::wait};
+use townsquare::{Error, ErrorKind, blocking::wait, storage::RequestBody};
 use townsquare_tests::{
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
@@ -107,6 +107,28 @@ on_both_engines! {
         assert_eq!((replaced.status, replaced.body.len()), (204, 0));
         assert_ne!(replaced.header("etag"), Some(etag.as_str()));
         assert_eq!(get(db, CAT, &[]).body, b"two");
+    }
+
+    fn a_put_of_another_length_than_it_says_is_refused(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        let headers = |length: &str| {
+            let (name, value) = ann.bearer();
+            vec![(name.to_owned(), value.to_owned()), ("content-length".to_owned(), length.to_owned())]
+        };
+        for length in ["3", "5", "0", "x", "+4", "-1", "4, 4", "99999999999999999999"] {
+            let whole = RequestBody::from("four");
+            let streamed = RequestBody::from_reader(&b"four"[..]);
+            for body in [whole, streamed] {
+                let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers(length), body));
+                assert_eq!(answer.expect("an answer").status, 400, "{length}");
+            }
+        }
+        assert_eq!(get(db, "/assets/x", &[]).status, 404, "a refused PUT changes nothing");
+        let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), "four"));
+        assert_eq!(answer.expect("an answer").status, 201);
+        let streamed = RequestBody::from_reader(&b"four"[..]);
+        let answer = wait(db.client.storage().handle_file("PUT", "/assets/x", &headers("4"), streamed));
+        assert_eq!(answer.expect("an answer").status, 204);
     }
 
     fn put_honours_its_conditions(db: &TestDatabase) {

@@ -1,10 +1,17 @@
 //! Files of the host: `upload_from`, `download_to` and `export_files`.
 
-use std::{fs, ops::ControlFlow};
+use std::{
+    fs,
+    ops::ControlFlow,
+    os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+};
 
-use townsquare::{ErrorKind, blocking::wait, storage::UploadOptions};
+use townsquare::{Client, ErrorKind, blocking::wait, storage::UploadOptions};
+use townsquare_tests::test_database::Engine;
 
-use super::fixture::{assert_refused, bytes, on_every_store, paths};
+use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
 
 fn keep_going(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -68,4 +75,157 @@ on_every_store! {
         let again = wait(fixture.db.service.storage().export_files(&target, keep_going));
         assert_refused(again, ErrorKind::InvalidInput, 400, "Export files failed: Invalid file or request");
     }
+
+    fn a_callback_that_breaks_stops_the_transfer_and_leaves_nothing(fixture: &Fixture) {
+        let storage = fixture.db.service.storage();
+        let (source, target) = (fixture.folder.path().join("source"), fixture.folder.path().join("target"));
+        fs::write(&source, bytes(3_000_000, 1)).expect("written");
+        fs::write(&target, "old").expect("written");
+        fixture.put("assets", "a", bytes(3_000_000, 2));
+        fixture.put("assets", "b", bytes(10, 2));
+        let stop = |_, _| ControlFlow::Break(());
+        let cancelled = |error: townsquare::Error| {
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{error:?}");
+            error.to_string()
+        };
+        let message = "Upload failed: A callback cancelled the call";
+        for path in ["a", "new"] {
+            let stopped = wait(storage.upload_from("assets", path, &source, UploadOptions::new(), stop));
+            assert_eq!(cancelled(stopped.expect_err("stopped")), message);
+        }
+        assert!(fixture.get("assets", "a") == bytes(3_000_000, 2), "the old version stays");
+        let message = "Download failed: A callback cancelled the call";
+        let stopped = wait(storage.download_to("assets", "a", &target, stop));
+        assert_eq!(cancelled(stopped.expect_err("stopped")), message);
+        assert_eq!(fs::read(&target).expect("a file"), b"old");
+        assert_no_temporary(fixture.folder.path());
+        let (exported, mut files) = (fixture.folder.path().join("exported"), 0);
+        let stopped = wait(storage.export_files(&exported, |done, _| {
+            files = done;
+            if done == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }));
+        assert_eq!(cancelled(stopped.expect_err("stopped")), "Export files failed: A callback cancelled the call");
+        assert_eq!((files, fs::read_dir(exported.join("assets")).expect("a folder").count()), (1, 1));
+        assert_eq!(paths(&fixture.db.service, "assets"), ["a", "b"]);
+    }
+}
+
+fn assert_no_temporary(folder: &Path) {
+    let left: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".townsquare-")), "{left:?}");
+}
+
+fn fixture(limit: u64) -> Fixture {
+    Fixture::on(Engine::Sqlite, Store::Folder(limit)).expect("SQLite is always there")
+}
+
+#[test]
+fn a_download_replaces_regular_files_only() {
+    for limit in [0, 1_000_000] {
+        let fixture = fixture(limit);
+        fixture.put("assets", "a", "new");
+        let folder = fixture.folder.path().join("host");
+        fs::create_dir_all(folder.join("folder/inner")).expect("created");
+        let made = Command::new("mkfifo").arg(folder.join("pipe")).status().expect("mkfifo starts");
+        assert!(made.success());
+        symlink("folder", folder.join("to-folder")).expect("linked");
+        symlink("/dev/null", folder.join("to-device")).expect("linked");
+        symlink("nothing", folder.join("to-nothing")).expect("linked");
+        let before = names_and_types(&folder);
+        for (name, why) in [
+            ("folder", "it is a folder"),
+            ("pipe", "it is a device, a pipe or a socket"),
+            ("to-folder", "it is a folder"),
+            ("to-device", "it is a device, a pipe or a socket"),
+            ("to-nothing", "it is a symbolic link to no file"),
+        ] {
+            let refused = download(&fixture, &folder.join(name));
+            let reason = std::error::Error::source(refused.as_ref().expect_err(name)).expect("a reason").to_string();
+            assert!(reason.contains(why), "{name}: {reason}");
+            assert_refused(refused, ErrorKind::InvalidInput, 400, "Download failed: Invalid file or request");
+        }
+        let refused = download(&fixture, Path::new("/dev/null"));
+        assert_refused(refused, ErrorKind::InvalidInput, 400, "Download failed: Invalid file or request");
+        assert!(fs::metadata("/dev/null").expect("a device").file_type().is_char_device());
+        assert_eq!(names_and_types(&folder), before, "nothing is left");
+    }
+}
+
+fn download(fixture: &Fixture, target: &Path) -> Result<townsquare::storage::FileInfo, townsquare::Error> {
+    wait(fixture.db.service.storage().download_to("assets", "a", target, keep_going))
+}
+
+fn names_and_types(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut found: Vec<_> = entries.map(|entry| format!("{:?} {:?}", entry.file_name(), entry.file_type())).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_download_keeps_permissions_and_the_link_to_the_file() {
+    let fixture = fixture(0);
+    fixture.put("assets", "a", "new");
+    let folder = fixture.folder.path();
+    let mode = |name: &str| fs::metadata(folder.join(name)).expect("a file").permissions().mode() & 0o7777;
+    download(&fixture, &folder.join("fresh")).expect("downloaded");
+    assert_eq!(mode("fresh"), 0o600);
+    for (name, permissions) in [("shared", 0o644), ("program", 0o755)] {
+        fs::write(folder.join(name), "old").expect("written");
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(permissions)).expect("set");
+        download(&fixture, &folder.join(name)).expect("downloaded");
+        assert_eq!((mode(name), fs::read(folder.join(name)).expect("read")), (permissions, b"new".to_vec()), "{name}");
+    }
+    fs::create_dir(folder.join("data")).expect("created");
+    fs::write(folder.join("data/real"), "old").expect("written");
+    fs::set_permissions(folder.join("data/real"), fs::Permissions::from_mode(0o640)).expect("set");
+    symlink("data/real", folder.join("latest")).expect("linked");
+    download(&fixture, &folder.join("latest")).expect("downloaded");
+    assert!(fs::symlink_metadata(folder.join("latest")).expect("a link").is_symlink(), "the link stays");
+    assert_eq!((mode("data/real"), fs::read(folder.join("data/real")).expect("read")), (0o640, b"new".to_vec()));
+    assert_no_temporary(folder);
+    assert_no_temporary(&folder.join("data"));
+}
+
+#[test]
+fn an_export_names_the_files_that_it_lacks_and_has_all_others() {
+    let fixture = fixture(10);
+    for path in ["a", "b/gone", "c/short", "z"] {
+        fixture.put("assets", path, bytes(1_000, 1));
+    }
+    fs::remove_file(fixture.files_folder().join("assets/b/gone")).expect("removed");
+    fs::write(fixture.files_folder().join("assets/c/short"), "short").expect("written");
+    let target = fixture.folder.path().join("exported");
+    let lacking = wait(fixture.db.service.storage().export_files(&target, keep_going));
+    let message = "Export files failed: Storage error: The export lacks 2 damaged files: assets/b/gone (the bytes of the file \
+                   are gone), assets/c/short (Storage error: The stored bytes are 5, but the file has 1000)";
+    assert_refused(lacking, ErrorKind::Internal, 500, message);
+    for path in ["a", "z"] {
+        assert!(fs::read(target.join("assets").join(path)).expect("exported") == bytes(1_000, 1));
+    }
+    assert!(!target.join("assets/c/short").exists());
+}
+
+#[test]
+fn an_export_and_a_backup_have_the_files_of_buckets_that_are_no_longer_declared() {
+    let fixture = fixture(10);
+    let client = wait(Client::open(fixture.config().buckets("old=private"))).expect("opened").as_service();
+    put(&client, "old", "x/large", bytes(1_000, 1)).expect("uploaded");
+    put(&client, "old", "x/small", "x").expect("uploaded");
+    wait(client.close());
+    let refused = wait(fixture.db.service.storage().stat("old", "x/large"));
+    assert_refused(refused, ErrorKind::NotFound, 404, "Get file failed: File not found");
+    let target = fixture.folder.path().join("exported");
+    let count = wait(fixture.db.service.storage().export_files(&target, keep_going)).expect("exported");
+    assert_eq!(count, 2);
+    assert!(fs::read(target.join("old/x/large")).expect("exported") == bytes(1_000, 1));
+    let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
+    wait(fixture.db.client.backup(&backup)).expect("a backup");
+    Client::restore(&backup, &data_dir).expect("restored");
+    let config = townsquare::Config::new().data_dir(&data_dir).catalog_api_key("").buckets("old=private");
+    let client = wait(Client::open(config)).expect("opened").as_service();
+    assert!(wait(client.storage().download("old", "x/large")).expect("restored") == bytes(1_000, 1));
+    wait(client.close());
+    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    assert_eq!((report.orphans_removed, report.rows_removed), (0, 0));
 }

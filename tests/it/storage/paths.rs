@@ -115,4 +115,23 @@ on_every_store! {
         }
         assert!(paths(&fixture.db.service, "assets").is_empty());
     }
+
+    fn a_prefix_that_no_path_can_have_is_refused(fixture: &Fixture) {
+        let storage = fixture.db.service.storage();
+        fixture.put("assets", "a/.b/c", "x");
+        let long = format!("a/{}", "x".repeat(256));
+        for bad in ["/", "/a", "a//", "a//b", "..", "../", "a/..", "a/../b", ".", "./", "a/./", "a\\b", "a\n", &long, "e\u{301}"] {
+            let refused = wait(storage.list("assets", ListFiles::with_prefix(bad)));
+            let is_beginning = bad == ".";
+            if is_beginning {
+                assert!(refused.expect("a name may start with a dot").is_empty());
+                continue;
+            }
+            assert_refused(refused, ErrorKind::InvalidInput, 400, "List files failed: Invalid file or request");
+        }
+        for good in ["", "a", "a/", "a/.", "a/.b", "a/.b/"] {
+            let found = wait(storage.list("assets", ListFiles::with_prefix(good))).expect("a prefix of a path");
+            assert_eq!(found.len(), 1, "{good:?}");
+        }
+    }
 }

@@ -126,6 +126,22 @@ fn bytes_that_vanished_are_missing_and_bytes_of_another_size_are_an_error() {
 }
 
 #[test]
+fn staged_bytes_of_dead_writers_are_removed_by_an_open_without_other_clients() {
+    let fixture = with_folder(Engine::Sqlite).expect("SQLite is always there");
+    fixture.put("assets", "a", bytes(1_000, 1));
+    let staging = fixture.files_folder().join(".townsquare/staging");
+    let count = || fs::read_dir(&staging).expect("a folder").count();
+    fs::write(staging.join("0".repeat(32)), "of a writer that was killed").expect("written");
+    let open = || wait(Client::open(fixture.config())).expect("opened");
+    wait(open().close());
+    assert_eq!(count(), 1, "a writer of the other client may be at work");
+    wait(fixture.db.client.close());
+    let client = open();
+    assert_eq!(count(), 0);
+    wait(client.close());
+}
+
+#[test]
 fn a_row_that_plain_sql_deletes_loses_its_object() {
     each_engine(|fixture| {
         fixture.put("assets", "a", bytes(1_000, 1));

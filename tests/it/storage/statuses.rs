@@ -1,6 +1,11 @@
 //! SPEC 7's table of statuses, word for word, with the prefixes.
 
-use townsquare::{ErrorKind, Uuid, blocking::wait, error::FILE_ERRORS, storage::UploadOptions};
+use townsquare::{
+    Error, ErrorKind, Uuid,
+    blocking::wait,
+    error::FILE_ERRORS,
+    storage::{ListFiles, Overwrite, UploadOptions},
+};
 use townsquare_tests::{
     on_both_engines,
     test_database::{Engine, TestDatabase},
@@ -33,7 +38,48 @@ on_both_engines! {
         let options = UploadOptions::new().upsert(false);
         let refused = wait(ann.storage().upload("assets", "a", "y", options));
         let message = "Upload failed: Storage error: The file already exists";
+        let cause = cause_of(&refused);
         assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
+        assert_eq!(cause, "assets/a exists");
+        let current = wait(ann.storage().stat("assets", "a")).expect("found").etag;
+        let refused = wait(ann.storage().upload("assets", "a", "y", UploadOptions::new().if_match("other")));
+        let why = cause_of(&refused);
+        let message = "Upload failed: Storage error: The file has another version than if_match";
+        assert_refused(refused, ErrorKind::Conflict, 412, message);
+        assert_eq!(why, format!("assets/a has the etag {current}"));
+        let refused = wait(ann.storage().upload("assets", "none", "y", UploadOptions::new().if_match("other")));
+        assert_eq!(cause_of(&refused), "assets/none does not exist");
+        let refused = put(&ann, "assets", "a/b", "x");
+        assert_eq!(cause_of(&refused), "assets/a/b is the name of a folder, or a folder in it is the name of a file");
+    }
+
+    fn an_ended_session_is_status_401(db: &TestDatabase) {
+        wait(db.service.auth().sign_up("ann@town.example", "correct horse")).expect("signed up");
+        let session = wait(db.service.auth().sign_in("ann@town.example", "correct horse")).expect("signed in");
+        let ann = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        put(&ann, "assets", "a", "x").expect("signed in");
+        let mut writer = wait(ann.storage().writer("assets", "b", UploadOptions::new())).expect("a writer");
+        wait(writer.write("x")).expect("written");
+        wait(db.service.auth().set_password(session.user.id, "another passphrase")).expect("ends the sessions");
+        let message = |prefix: &str| format!("{prefix} failed: Unauthorized file access");
+        let kind = ErrorKind::Unauthorized;
+        assert_refused(put(&ann, "assets", "b", "x"), kind, 401, &message("Upload"));
+        assert_refused(wait(writer.finish()), kind, 401, &message("Upload"));
+        let path = format!("{}/homebase", session.user.id);
+        let upload = ann.storage().secure_upload("private", &path, "x", session.user.id, UploadOptions::new());
+        assert_refused(wait(upload), kind, 401, &message("Upload"));
+        assert_refused(wait(ann.storage().download("assets", "a")), kind, 401, &message("Download"));
+        assert_refused(wait(ann.storage().reader("assets", "a")), kind, 401, &message("Download"));
+        assert_refused(wait(ann.storage().stat("assets", "a")), kind, 401, &message("Get file"));
+        assert_refused(wait(ann.storage().list("assets", ListFiles::new())), kind, 401, &message("List files"));
+        let copied = wait(ann.storage().copy("assets", "a", "c", Overwrite::Refuse));
+        assert_refused(copied, kind, 401, &message("Copy"));
+        let moved = wait(ann.storage().move_file("assets", "a", "c", Overwrite::Refuse));
+        assert_refused(moved, kind, 401, &message("Move"));
+        let refused = wait(ann.storage().delete("assets", "a"));
+        assert_ne!(cause_of(&refused), "", "the session ended");
+        assert_refused(refused, kind, 401, &message("Delete"));
+        wait(db.client.storage().download("assets", "a")).expect("anonymous still may");
     }
 
     fn secure_upload_is_for_the_caller_alone(db: &TestDatabase) {
@@ -51,6 +97,12 @@ on_both_engines! {
         assert_eq!(upload(&ann, id).expect("one's own").owner_id, Some(id));
         upload(&db.service, id).expect("the service");
     }
+}
+
+/// The cause of a failure.
+fn cause_of<T>(result: &Result<T, Error>) -> String {
+    let error = result.as_ref().err().expect("a failure");
+    std::error::Error::source(error).expect("a cause").to_string()
 }
 
 #[test]

@@ -136,7 +136,11 @@ pub(super) fn change_identity(connection: &Connection) -> Result<String> {
             changes.push(format!("{column} = {value}"));
         }
     }
-    Ok(if changes.is_empty() { String::new() } else { format!("UPDATE townsquare_database SET {}", changes.join(", ")) })
+    Ok(if changes.is_empty() {
+        String::new()
+    } else {
+        format!("UPDATE townsquare_database SET {}", changes.join(", "))
+    })
 }
 
 /// The version of a database; `None` for a new file.

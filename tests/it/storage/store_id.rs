@@ -1,0 +1,183 @@
+//! A database knows its object store: a wrong, empty or unmounted one costs no file.
+
+use std::fs;
+
+use townsquare::{Client, Config, Error, ErrorKind, blocking::wait};
+use townsquare_tests::{s3_server::S3Server, test_database::Engine};
+
+use super::{
+    files::own,
+    fixture::{Fixture, Store, bytes, paths, put},
+};
+
+/// A file in the work folder of the store.
+const ID: &str = ".townsquare/store";
+
+/// A database with three large files in a folder.
+fn filled(engine: Engine) -> Option<Fixture> {
+    let fixture = Fixture::on(engine, Store::Folder(0))?;
+    for path in ["a", "b/c", "d"] {
+        fixture.put("assets", path, bytes(1_000, 1));
+    }
+    Some(fixture)
+}
+
+fn each_engine(test: impl Fn(&Fixture)) {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        if let Some(fixture) = filled(engine) {
+            test(&fixture);
+        }
+    }
+}
+
+fn refused(config: Config) -> Error {
+    let error = wait(Client::open(config)).expect_err("another store");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+    assert!(error.to_string().starts_with("Open failed: Option storage_url: the object store"), "{error}");
+    error
+}
+
+/// Checks that the database has all its files, with their bytes.
+fn assert_complete(fixture: &Fixture) {
+    assert_eq!(paths(&fixture.db.service, "assets"), ["a", "b/c", "d"]);
+    for path in ["a", "b/c", "d"] {
+        assert!(fixture.get("assets", path) == bytes(1_000, 1), "{path}");
+    }
+}
+
+#[test]
+fn a_database_does_not_open_with_another_store() {
+    each_engine(|fixture| {
+        let id = fs::read_to_string(fixture.files_folder().join(ID)).expect("the store has an id");
+        let empty = fixture.folder.path().join("empty");
+        fs::create_dir(&empty).expect("created");
+        let other = filled(Engine::Sqlite).expect("SQLite is always there");
+        let s3 = S3Server::start();
+        for url in [
+            format!("file:{}", empty.display()),
+            format!("file:{}", fixture.folder.path().join("missing").display()),
+            format!("file:{}", other.files_folder().display()),
+            s3.url("objects"),
+            "memory:".to_owned(),
+        ] {
+            let error = refused(fixture.config().storage_url(url));
+            assert!(error.to_string().contains(id.trim()), "{error}");
+        }
+        assert!(fs::read_dir(&empty).expect("a folder").next().is_none(), "nothing is written into it");
+        assert_complete(fixture);
+        assert_complete(&other);
+    });
+}
+
+#[test]
+fn repair_deletes_nothing_while_the_store_is_unmounted_or_another_one() {
+    each_engine(|fixture| {
+        let (folder, away) = (fixture.files_folder(), fixture.folder.path().join("away"));
+        let repair = || wait(fixture.db.service.storage().repair());
+        let fails = |what: &str| {
+            let error = repair().expect_err(what);
+            assert_eq!(error.kind(), ErrorKind::Config, "{what}: {error:?}");
+            assert!(error.to_string().starts_with("Repair failed: Option storage_url: the object store"), "{error}");
+        };
+        fs::rename(&folder, &away).expect("unmounted");
+        fails("no folder");
+        fs::create_dir(&folder).expect("created");
+        fails("an empty folder");
+        fs::create_dir_all(folder.join("assets")).expect("created");
+        fs::write(folder.join("assets/theirs"), "of another database").expect("written");
+        fails("another folder");
+        assert!(folder.join("assets/theirs").exists());
+        let message = "The folder is not the one with the files of this database";
+        let upload = put(&fixture.db.service, "assets", "new", bytes(1_000, 2)).expect_err("another folder");
+        assert!(upload.kind() == ErrorKind::Config || upload.to_string().contains(message), "{upload:?}");
+        let download = wait(fixture.db.service.storage().download("assets", "a")).expect_err("another folder");
+        assert_eq!((download.status(), download.message()), (Some(503), format!("Storage error: {message}").as_str()));
+        let left: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["assets"], "nothing is written into it");
+        fs::remove_dir_all(&folder).expect("removed");
+        fs::rename(&away, &folder).expect("mounted");
+        let report = repair().expect("repaired");
+        assert_eq!((report.rows_removed, report.mismatched.len()), (0, 0));
+        assert_complete(fixture);
+    });
+}
+
+#[test]
+fn a_folder_that_moves_takes_its_id_along() {
+    let fixture = filled(Engine::Sqlite).expect("SQLite is always there");
+    let moved = fixture.folder.path().join("moved");
+    wait(fixture.db.client.close());
+    fs::rename(fixture.files_folder(), &moved).expect("moved");
+    refused(fixture.config());
+    let config = || fixture.config().storage_url(format!("file:{}", moved.display()));
+    let client = wait(Client::open(config())).expect("the same store").as_service();
+    assert!(wait(client.storage().download("assets", "b/c")).expect("read") == bytes(1_000, 1));
+    wait(client.close());
+    // An operator who copied the files alone gives the id by hand, as the message says.
+    let id = fs::read_to_string(moved.join(ID)).expect("an id");
+    fs::remove_dir_all(moved.join(".townsquare")).expect("removed");
+    let error = refused(config());
+    assert!(error.to_string().contains(&format!("write {} into .townsquare/store", id.trim())), "{error}");
+    fs::create_dir(moved.join(".townsquare")).expect("created");
+    fs::write(moved.join(ID), id.trim()).expect("written");
+    wait(wait(Client::open(config())).expect("the same store").close());
+}
+
+#[test]
+fn a_database_from_before_the_ids_takes_the_store_with_its_files() {
+    each_engine(|fixture| {
+        let forget = || {
+            fixture.db.raw.run(&own(fixture, "UPDATE townsquare.database SET store_id = ''"));
+            let _ = fs::remove_file(fixture.files_folder().join(ID));
+        };
+        forget();
+        let empty = fixture.folder.path().join("empty");
+        let error = refused(fixture.config().storage_url(format!("file:{}", empty.display())));
+        assert!(error.to_string().contains("has none of the files of this database"), "{error}");
+        forget();
+        wait(wait(Client::open(fixture.config())).expect("opened").close());
+        let id = fs::read_to_string(fixture.files_folder().join(ID)).expect("an id");
+        assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT store_id FROM townsquare.database")), id.trim());
+        wait(fixture.db.service.storage().repair()).expect("repaired");
+        assert_complete(fixture);
+    });
+}
+
+#[test]
+fn a_new_database_does_not_take_the_files_of_another_one() {
+    let other = filled(Engine::Sqlite).expect("SQLite is always there");
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
+    let theirs = format!("file:{}", other.files_folder().display());
+    let error = refused(fixture.config().storage_url(theirs));
+    assert!(error.to_string().contains("assets/a"), "{error}");
+    assert_complete(&other);
+}
+
+#[test]
+fn a_remote_store_is_known_by_its_id_too() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
+    fixture.put("assets", "a", bytes(1_000, 1));
+    let server = fixture.s3.as_ref().expect("an S3 store has a server");
+    wait(wait(Client::open(fixture.config())).expect("the same store").close());
+    refused(fixture.config().storage_url(server.url("another/prefix")));
+    fs::remove_file(server.folder().join("objects").join(ID)).expect("removed");
+    let error = wait(fixture.db.service.storage().repair()).expect_err("another store");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+    assert!(fixture.get("assets", "a") == bytes(1_000, 1));
+}
+
+#[test]
+fn a_store_in_memory_is_empty_at_each_open_and_repair_removes_its_rows() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::Memory(10)).expect("SQLite is always there");
+    fixture.put("assets", "large", bytes(1_000, 1));
+    fixture.put("assets", "small", "x");
+    wait(fixture.db.client.close());
+    let client = wait(Client::open(fixture.config())).expect("opened").as_service();
+    assert_eq!(wait(client.storage().repair()).expect("repaired").rows_removed, 1);
+    assert_eq!(paths(&client, "assets"), ["small"]);
+    wait(client.close());
+    let client = wait(Client::open(fixture.config().storage_url(format!("file:{}", fixture.files_folder().display()))));
+    let client = client.expect("a folder takes over").as_service();
+    put(&client, "assets", "large", bytes(1_000, 2)).expect("uploaded");
+    wait(client.close());
+}
