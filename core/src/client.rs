@@ -485,6 +485,7 @@ impl ClientCore {
     fn close(&self) {
         self.discovery.close();
         self.database.close();
+        self.storage.close();
         self.runtime.shut_down();
     }
 }

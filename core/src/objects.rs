@@ -311,6 +311,13 @@ impl Objects {
         }
     }
 
+    /// Leaves the clients of a folder.
+    pub(crate) fn leave(&self) {
+        if let Backend::Folder(folder) = &self.0 {
+            folder.forget();
+        }
+    }
+
     /// Lists the objects of a bucket in the order of the bytes of their paths.
     pub(crate) async fn list(&self, bucket: &str) -> Result<ObjectPages> {
         let inner = match &self.0 {

@@ -12,6 +12,7 @@ mod core;
 mod export;
 mod handler;
 mod host_file;
+mod list;
 mod maintenance;
 mod put;
 mod read;

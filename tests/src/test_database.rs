@@ -55,7 +55,8 @@ pub struct TestDatabase {
 
 enum Location {
     File(TempDir),
-    Database(&'static Server, String),
+    /// With the folder of large files.
+    Database(&'static Server, String, TempDir),
 }
 
 /// A temporary database that no client has opened yet.
@@ -71,7 +72,7 @@ impl EmptyDatabase {
             Engine::Sqlite => Location::File(temp_dir()),
             Engine::Postgres => {
                 let server = server()?;
-                Location::Database(server, server.new_database())
+                Location::Database(server, server.new_database(), temp_dir())
             }
         };
         Some(EmptyDatabase { engine, location: Some(location) })
@@ -123,7 +124,7 @@ impl Location {
     fn url(&self) -> String {
         match self {
             Location::File(_) => format!("sqlite:{}", self.file().display()),
-            Location::Database(server, name) => server.url(APP_ROLE, name),
+            Location::Database(server, name, _) => server.url(APP_ROLE, name),
         }
     }
 
@@ -141,8 +142,17 @@ impl Location {
         }
     }
 
+    fn config(&self, clock: &ManualClock) -> Config {
+        let config = Config::new().database_url(self.url()).catalog_api_key("").clock(clock.clock());
+        match self {
+            Location::File(folder) => config.data_dir(folder.path()),
+            // A loaded machine may take long to start a server process for each connection.
+            Location::Database(_, _, folder) => config.data_dir(folder.path()).busy_timeout(CONNECT_TIMEOUT),
+        }
+    }
+
     fn remove(&self) {
-        if let Location::Database(server, name) = self {
+        if let Location::Database(server, name, _) = self {
             server.drop_database(name);
         }
     }
@@ -162,14 +172,14 @@ impl TestDatabase {
 
     fn of(engine: Engine, location: Location, options: impl Fn(Config) -> Config) -> TestDatabase {
         let clock = ManualClock::at(start_time());
-        let client = wait(Client::open(options(config(&location.url(), &clock)))).expect("a new database opens");
+        let client = wait(Client::open(options(location.config(&clock)))).expect("a new database opens");
         let (service, raw) = (client.as_service(), location.raw());
         TestDatabase { engine, clock, client, service, raw, location }
     }
 
     /// Returns the configuration of a further client with the same clock.
     pub fn config(&self) -> Config {
-        config(&self.url(), &self.clock)
+        self.location.config(&self.clock)
     }
 
     /// Opens a further client with the same clock.
@@ -191,7 +201,7 @@ impl TestDatabase {
     /// On SQLite.
     pub fn database(&self) -> (&'static Server, &str) {
         match &self.location {
-            Location::Database(server, name) => (server, name),
+            Location::Database(server, name, _) => (server, name),
             Location::File(_) => panic!("SQLite has no server"),
         }
     }
@@ -296,12 +306,6 @@ impl Drop for TestDatabase {
         }
         self.location.remove();
     }
-}
-
-fn config(url: &str, clock: &ManualClock) -> Config {
-    let config = Config::new().database_url(url).catalog_api_key("").clock(clock.clock());
-    // A loaded machine may take long to start a server process for each connection.
-    if url.starts_with("postgres") { config.busy_timeout(CONNECT_TIMEOUT) } else { config }
 }
 
 /// Returns a patch with the four configurations that a new community requires.

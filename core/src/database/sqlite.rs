@@ -29,7 +29,12 @@ pub(crate) use self::{
     backup::{BackupCopy, BackupObject, Restore, prepare_restore},
     fork_guard::refuse_forked_child,
 };
-use self::{fork_guard::ForkGuard, reader_pool::ReaderPool, write_job::TransactionJob, writer::Writer};
+use self::{
+    fork_guard::ForkGuard,
+    reader_pool::ReaderPool,
+    write_job::TransactionJob,
+    writer::{Turns, Writer},
+};
 use super::{
     options::OpenOptions,
     principal::Principal,
@@ -63,7 +68,7 @@ impl Sqlite {
     ) -> Result<Sqlite> {
         let open = move || {
             let (connection, fork_guard) = open::open_writer(&file, folder.as_deref(), &options)?;
-            let writer = Writer::start(connection, options.busy_timeout)?;
+            let writer = Writer::start(connection, options.busy_timeout, Turns::of(&file))?;
             Ok((ReaderPool::new(file, options.busy_timeout), writer, fork_guard))
         };
         let (readers, writer, fork_guard) = pool.run(open).await??;

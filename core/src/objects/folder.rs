@@ -313,7 +313,8 @@ impl Folder {
         }
     }
 
-    fn forget(&self) {
+    /// Closes the folders. The next call opens them again.
+    pub(super) fn forget(&self) {
         let mut opened = self.0.opened.lock();
         (opened.root, opened.work) = (None, None);
     }

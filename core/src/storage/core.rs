@@ -90,6 +90,11 @@ impl StorageCore {
         Ok(core)
     }
 
+    /// Leaves the object store, so that the next client of a folder knows that it is alone.
+    pub(crate) fn close(&self) {
+        self.objects.leave();
+    }
+
     /// Runs work to completion, also if the caller drops the future.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::{
     Storage,
     buckets::{Buckets, Target},
     host_file::{self, TargetFile, check_progress},
-    maintenance::{PAGE, end_of_prefix},
+    list::{PAGE, end_of_prefix},
     rows::readable_info,
     statements as sql,
 };

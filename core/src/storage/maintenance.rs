@@ -1,23 +1,18 @@
-//! Repair, and lists of files.
+//! Repair.
 
 use std::time::Duration;
 
-use super::{
-    Storage,
-    buckets::{BucketAccess, Buckets},
-    core::LOCK_TIMEOUT,
-    statements as sql,
-};
+use super::{Storage, buckets::Buckets, core::LOCK_TIMEOUT, statements as sql};
 use crate::{
     database::Row,
     error::{Error, Result},
-    model::{FileInfo, ListFiles, RepairReport},
+    model::RepairReport,
     objects::ObjectKey,
     policy::Caller,
 };
 
-/// The files of a page.
-pub(super) const PAGE: u32 = 1_000;
+/// The rows that are read at a time.
+const PAGE: u32 = 1_000;
 
 /// Staged bytes that are younger may belong to a writer that is alive on another machine.
 const STALE: Duration = Duration::from_secs(3_600);
@@ -149,32 +144,6 @@ impl Storage {
             }
         }
     }
-
-    /// Lists files of a bucket.
-    pub(super) async fn list_files(&self, bucket: &str, files: &ListFiles) -> Result<Vec<FileInfo>> {
-        let access = self.core.buckets.access(bucket)?;
-        if !(1..=PAGE).contains(&files.limit) {
-            return Err(Error::file(400, format!("limit is 1 to {PAGE}")));
-        }
-        crate::storage_path::FilePath::check_prefix(&files.prefix)?;
-        let after = files.after.as_deref().filter(|after| *after >= files.prefix.as_str());
-        let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
-        let values = vec![
-            bucket.to_owned().into(),
-            after.unwrap_or(&files.prefix).to_owned().into(),
-            end_of_prefix(&files.prefix).into(),
-            i64::from(files.limit).into(),
-        ];
-        let read = super::rows::readable_info;
-        // A caller may have to skip the files of everybody else.
-        let rows = match (access, self.scope.caller()) {
-            (BucketAccess::Private, Caller::User(_) | Caller::Anonymous) => {
-                self.scope.scan(statement, values, read).await?
-            }
-            _ => self.scope.fetch(statement, &values, read).await?,
-        };
-        Ok(rows.into_iter().flatten().collect())
-    }
 }
 
 /// What repair found at the path of an object.
@@ -186,32 +155,4 @@ enum Found {
 
 fn object_row(row: &Row<'_>) -> Result<ObjectRow> {
     Ok((row.get(0)?, row.get::<i64>(1)?.unsigned_abs(), row.get(2)?))
-}
-
-/// A text that is greater than every path with the prefix, and not greater than any path after them.
-pub(super) fn end_of_prefix(prefix: &str) -> String {
-    let mut start: Vec<char> = prefix.chars().collect();
-    while let Some(last) = start.pop() {
-        // The order of code points is that of the bytes of UTF-8.
-        let next = if last == '\u{D7FF}' { Some('\u{E000}') } else { char::from_u32(u32::from(last) + 1) };
-        if let Some(next) = next {
-            start.push(next);
-            return start.into_iter().collect();
-        }
-    }
-    // Longer than any path.
-    "\u{10FFFF}".repeat(300)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_prefix_follows_every_path_with_it() {
-        assert_eq!(end_of_prefix("a/"), "a0");
-        assert_eq!(end_of_prefix("a\u{10FFFF}"), "b");
-        assert_eq!(end_of_prefix("\u{D7FF}"), "\u{E000}");
-        assert!(end_of_prefix("") > "\u{10FFFF}".repeat(256));
-    }
 }

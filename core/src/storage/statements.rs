@@ -193,6 +193,11 @@ pub(super) static LIST_AFTER: Statement = Statement::new(concat!(
      WHERE files.bucket = $1 AND files.path > $2 AND files.path < $3 AND {files.select} ORDER BY files.path LIMIT $4"
 ));
 
+/// The identity keys that a user has linked.
+pub(super) static LINKED_KEYS: Statement = Statement::new(
+    "SELECT identities.public_key FROM townsquare.identities AS identities WHERE identities.user_id = $1",
+);
+
 pub(super) static COUNT: Statement = Statement::new("SELECT count(*) FROM townsquare.files AS files");
 
 /// The object files of a bucket after `$2`, with their sizes.

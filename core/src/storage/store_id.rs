@@ -21,13 +21,15 @@ use crate::{
 /// How long `open` waits for a remote store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// When a database without the id of a store takes over that of the present one.
+/// What follows the check of a store for a database that has no large file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TakeOver {
-    /// If the database has large files, and the store has one of the first of them.
-    WithFiles,
-    /// Also if there is no large file yet.
-    Always,
+enum Next {
+    /// Inline files need no store, so any store is fine.
+    Open,
+    /// The objects of another database must not be removed.
+    Repair,
+    /// The database takes the store over.
+    Write,
 }
 
 impl StorageCore {
@@ -39,7 +41,7 @@ impl StorageCore {
         if self.objects.is_remote() && self.recorded_id().await?.is_empty() && self.first_objects().await?.is_empty() {
             return Ok(());
         }
-        let error = match tokio::time::timeout(OPEN_TIMEOUT, self.check_store(TakeOver::WithFiles)).await {
+        let error = match tokio::time::timeout(OPEN_TIMEOUT, self.check_store(Next::Open)).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) if error.kind() == ErrorKind::Config => return Err(error),
             Ok(Err(error)) => error,
@@ -55,7 +57,7 @@ impl StorageCore {
     /// `Config` if the store is another one.
     pub(super) async fn require_store(&self) -> Result<()> {
         let is_checked = self.store_id.lock().is_some();
-        if is_checked { Ok(()) } else { self.check_store(TakeOver::Always).await }
+        if is_checked { Ok(()) } else { self.check_store(Next::Write).await }
     }
 
     /// Does what [`require_store`](Self::require_store) does, and checks that no other client gave the database another store
@@ -67,19 +69,19 @@ impl StorageCore {
         let checked = self.store_id.lock().clone();
         match checked {
             Some(checked) if checked == self.recorded_id().await? => Ok(()),
-            _ => self.check_store(TakeOver::Always).await,
+            _ => self.check_store(Next::Write).await,
         }
     }
 
-    /// Checks the store anew.
+    /// Checks the store anew, for `repair`.
     ///
     /// # Errors
     /// `Config` if the store is another one; those of the object store.
     pub(super) async fn recheck_store(&self) -> Result<()> {
-        self.check_store(TakeOver::WithFiles).await
+        self.check_store(Next::Repair).await
     }
 
-    async fn check_store(&self, take_over: TakeOver) -> Result<()> {
+    async fn check_store(&self, next: Next) -> Result<()> {
         *self.store_id.lock() = None;
         let recorded = self.recorded_id().await?;
         let found = self.objects.read_id().await?;
@@ -91,8 +93,10 @@ impl StorageCore {
         // The bytes that a store in memory had are lost anyway.
         let is_unknown = recorded.is_empty() || recorded == MEMORY_ID;
         if files.is_empty() {
-            self.refuse_foreign_objects().await?;
-            if take_over == TakeOver::WithFiles {
+            if next != Next::Open {
+                self.refuse_foreign_objects().await?;
+            }
+            if next != Next::Write {
                 return Ok(());
             }
         } else if !is_unknown || (recorded.is_empty() && !self.has_any(&files).await?) {

@@ -1,6 +1,6 @@
 //! Bytes that name themselves, and child processes on the parent's database and folder.
 
-use std::{process::Command, time::Duration};
+use std::process::Command;
 
 use townsquare::Config;
 use townsquare_tests::test_database::inherited;
@@ -8,8 +8,6 @@ use townsquare_tests::test_database::inherited;
 use super::fixture::Fixture;
 
 const FOLDER: &str = "TOWNSQUARE_TEST_FILES_FOLDER";
-/// SQLite does not order the writers of several processes, so one of many may wait for long.
-const PATIENT: Duration = Duration::from_secs(120);
 const LIMIT: &str = "TOWNSQUARE_TEST_INLINE_LIMIT";
 
 /// Bytes of this size that begin with `id` and depend on it everywhere. The size is at least 8.
@@ -46,9 +44,5 @@ pub(super) fn child_of(fixture: &Fixture, test: &str, role: &str) -> Command {
 pub(super) fn inherited_store() -> Config {
     let variable = |name| std::env::var(name).expect("the parent process sets the variable");
     let limit = variable(LIMIT).parse().expect("a number");
-    inherited()
-        .storage_url(format!("file:{}", variable(FOLDER)))
-        .inline_file_limit(limit)
-        .max_file_size(1 << 40)
-        .busy_timeout(PATIENT)
+    inherited().storage_url(format!("file:{}", variable(FOLDER))).inline_file_limit(limit).max_file_size(1 << 40)
 }

@@ -148,9 +148,19 @@ fn a_new_database_does_not_take_the_files_of_another_one() {
     let other = filled(Engine::Sqlite).expect("SQLite is always there");
     let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
     let theirs = format!("file:{}", other.files_folder().display());
-    let error = refused(fixture.config().storage_url(theirs));
-    assert!(error.to_string().contains("assets/a"), "{error}");
+    let config = fixture.config().storage_url(theirs).inline_file_limit(10);
+    let client = wait(Client::open(config)).expect("small files need no store").as_service();
+    put(&client, "assets", "small", "x").expect("uploaded");
+    let repaired = wait(client.storage().repair()).map(drop);
+    for refused in [repaired, put(&client, "assets", "large", bytes(1_000, 2)).map(drop)] {
+        let error = refused.expect_err("the store of another database");
+        assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+        assert!(error.message().contains("assets/a: it belongs to another database"), "{error}");
+    }
+    assert_eq!(paths(&client, "assets"), ["small"]);
+    wait(client.close());
     assert_complete(&other);
+    assert_eq!(other.objects(), other.expected_objects(&["assets/a", "assets/b/c", "assets/d"], 1_000));
 }
 
 #[test]

@@ -8,7 +8,10 @@
 //!
 //! The write connection belongs to the thread that holds its lock, the *leader*. A blocking caller that finds the
 //! writer idle leads for its own job and commits on its own thread, together with the jobs that arrive meanwhile: that
-//! saves two thread hops. All other jobs wait in the queue for the writer thread.
+//! saves two thread hops. All other jobs wait in the queue for the writer thread. The writers of several processes take
+//! [turns](turns).
+
+mod turns;
 
 use std::{
     collections::VecDeque,
@@ -23,6 +26,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
+pub(super) use self::turns::Turns;
 use super::{errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
@@ -39,6 +43,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait for another process's lock between two checks whether the writer is closed.
 const LOCK_WAIT: Duration = Duration::from_millis(50);
+
+/// The same for a writer who has the turn: the others wait for it to get the lock.
+const LOCK_WAIT_IN_TURN: Duration = Duration::from_millis(2);
 
 /// A unit of work for the writer.
 pub(super) trait Job: Send {
@@ -70,6 +77,7 @@ struct WriterShared {
     /// groups cost fewer flushes.
     last_group: AtomicUsize,
     page_cache: PageCacheState,
+    turns: Turns,
 }
 
 struct JobQueue {
@@ -124,7 +132,7 @@ enum Wakeup {
 
 impl Writer {
     /// Starts the writer thread. A job waits at most `busy_timeout` for another process's lock.
-    pub(super) fn start(connection: WriteConnection, busy_timeout: Duration) -> Result<Writer> {
+    pub(super) fn start(connection: WriteConnection, busy_timeout: Duration, turns: Turns) -> Result<Writer> {
         let shared = Arc::new(WriterShared {
             queue: JobQueue { state: Mutex::default(), changed: Condvar::new() },
             connection: Mutex::new(Some(connection)),
@@ -132,6 +140,7 @@ impl Writer {
             clock: Clock::default(),
             last_group: AtomicUsize::new(0),
             page_cache: PageCacheState::default(),
+            turns,
         });
         let of_thread = Arc::clone(&shared);
         let thread = threads::spawn("townsquare-write", move || of_thread.run_thread())?;
@@ -267,9 +276,9 @@ impl WriterShared {
     }
 
     /// Leads for `job` and commits it on this thread. Returns the job if another thread leads, if jobs wait, or if
-    /// another process holds the lock: such a job goes to the queue.
+    /// another process holds or awaits the lock: such a job goes to the queue.
     fn lead(&self, job: QueuedJob) -> Option<QueuedJob> {
-        if self.last_group.load(Ordering::Relaxed) > 1 {
+        if self.last_group.load(Ordering::Relaxed) > 1 || self.turns.is_awaited() {
             return Some(job);
         }
         let Some(mut guard) = self.connection.try_lock() else { return Some(job) };
@@ -311,9 +320,17 @@ impl WriterShared {
 
     /// Begins a transaction. Waits for another process's lock until `deadline`, or until the writer is closed.
     fn begin_before(&self, connection: &WriteConnection, deadline: Moment) -> Result<()> {
+        if !self.turns.is_awaited() {
+            match connection.begin(Duration::ZERO) {
+                Err(error) if is_busy(&error) => {}
+                result => return result,
+            }
+        }
+        let turn = self.turns.take(deadline, || self.queue.is_closed());
+        let wait = if turn.is_some() { LOCK_WAIT_IN_TURN } else { LOCK_WAIT };
         loop {
             let remaining = deadline.since(self.clock.moment());
-            match connection.begin(remaining.min(LOCK_WAIT)) {
+            match connection.begin(remaining.min(wait)) {
                 Err(error) if is_busy(&error) && self.queue.is_closed() => return Err(Error::closed()),
                 Err(error) if is_busy(&error) && !remaining.is_zero() => {}
                 result => return result,

@@ -50,7 +50,14 @@ impl Fixture {
         let connection = rusqlite::Connection::open(folder.join("test.db")).expect("a new database");
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").expect("a table");
         let connection = WriteConnection::new(Connection(connection));
-        Fixture { folder, writer: Writer::start(connection, busy_timeout).expect("a thread") }
+        let turns = Turns::of(&folder.join("test.db"));
+        Fixture { folder, writer: Writer::start(connection, busy_timeout, turns).expect("a thread") }
+    }
+
+    /// A further writer of the database, as another process has it.
+    fn second_writer(&self, busy_timeout: Duration) -> Writer {
+        let connection = WriteConnection::new(Connection(self.connect()));
+        Writer::start(connection, busy_timeout, Turns::of(&self.folder.join("test.db"))).expect("a thread")
     }
 
     fn connect(&self) -> rusqlite::Connection {
@@ -128,6 +135,42 @@ fn a_blocking_caller_commits_on_its_own_thread_and_an_async_caller_does_not() {
     answer_of(&fixture.submit(run)).expect("committed");
     assert_ne!(threads.recv().expect("it ran"), thread::current().id());
     assert_eq!(fixture.count(), 2);
+}
+
+#[test]
+fn a_writer_without_pause_lets_another_process_have_its_turn() {
+    let (fixture, is_over) = (Fixture::new("turns", 30 * SECOND), AtomicBool::new(false));
+    let other = fixture.second_writer(2 * SECOND);
+    let (busy, answers) = thread::scope(|scope| {
+        let busy: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut count = 0;
+                    while !is_over.load(Ordering::SeqCst) {
+                        answer_of(&fixture.submit(insert)).expect("committed");
+                        count += 1;
+                    }
+                    count
+                })
+            })
+            .collect();
+        let answers: Vec<_> = (0..40)
+            .map(|_| {
+                let (answered, receiver) = channel();
+                let job = TestJob { run: insert, answered, panics_when_answered: false, is_abandoned: Arc::default() };
+                other.submit(Box::new(job)).expect("open");
+                answer_of(&receiver)
+            })
+            .collect();
+        is_over.store(true, Ordering::SeqCst);
+        let counts = busy.into_iter().map(|thread| thread.join().expect("no panic"));
+        (counts.sum::<i64>(), answers)
+    });
+    assert_eq!(fixture.count(), busy + 40);
+    for answer in answers {
+        answer.expect("the other process is not locked out");
+    }
+    other.close();
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! Lists of files, in the order of their paths.
+//!
+//! Invariant: a list costs what its rows cost, however many files of other users the bucket has. In a private bucket a user
+//! sees the files below few first segments, so the list reads each of them as a range of paths.
+
+use super::{Storage, buckets::BucketAccess, rows::readable_info, statements as sql};
+use crate::{
+    error::{Error, Result},
+    model::{FileInfo, ListFiles},
+    policy::Caller,
+    storage_path::FilePath,
+};
+
+/// The most files of a page.
+pub(super) const PAGE: u32 = 1_000;
+
+/// The paths from the first text to before the second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PathRange(String, String);
+
+impl Storage {
+    pub(super) async fn list_files(&self, bucket: &str, files: &ListFiles) -> Result<Vec<FileInfo>> {
+        let access = self.core.buckets.access(bucket)?;
+        if !(1..=PAGE).contains(&files.limit) {
+            return Err(Error::file(400, format!("limit is 1 to {PAGE}")));
+        }
+        FilePath::check_prefix(&files.prefix)?;
+        let all = PathRange(files.prefix.clone(), end_of_prefix(&files.prefix));
+        let ranges = match (access, self.scope.caller()) {
+            (BucketAccess::Private, Caller::User(_) | Caller::Anonymous) => all.inside(&self.own_segments().await?),
+            _ => vec![all],
+        };
+        let mut found = Vec::new();
+        for range in ranges {
+            let rest = i64::from(files.limit) - found.len() as i64;
+            if rest == 0 {
+                break;
+            }
+            found.extend(self.list_range(bucket, range, files.after.as_deref(), rest).await?);
+        }
+        Ok(found)
+    }
+
+    /// The first segments of the caller's private files, in order: the user's id and the linked keys.
+    async fn own_segments(&self) -> Result<Vec<String>> {
+        let Some(id) = self.scope.caller().id() else { return Ok(Vec::new()) };
+        let read = |row: &crate::database::Row<'_>| row.get::<String>(0);
+        // The policy decides which rows the caller sees. The segments are only where to look for them.
+        let mut segments = self.core.service.fetch(&sql::LINKED_KEYS, &[id.into()], read).await?;
+        segments.push(id.to_string());
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    async fn list_range(
+        &self,
+        bucket: &str,
+        PathRange(start, end): PathRange,
+        after: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<FileInfo>> {
+        let after = after.filter(|after| *after >= start.as_str());
+        let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
+        let values = [bucket.into(), after.unwrap_or(&start).into(), end.as_str().into(), limit.into()];
+        Ok(self.scope.fetch(statement, &values, readable_info).await?.into_iter().flatten().collect())
+    }
+}
+
+impl PathRange {
+    /// The parts of the range below these first segments, which are in order. If there are none, one empty range: the
+    /// statement with it still checks the session.
+    fn inside(&self, segments: &[String]) -> Vec<PathRange> {
+        let part = |segment: &String| {
+            // `0` follows `/`.
+            let (start, end) = (std::cmp::max(&self.0, segment).clone(), self.1.clone().min(format!("{segment}0")));
+            (start < end).then_some(PathRange(start, end))
+        };
+        let parts: Vec<PathRange> = segments.iter().filter_map(part).collect();
+        if parts.is_empty() { vec![PathRange(self.0.clone(), self.0.clone())] } else { parts }
+    }
+}
+
+/// A text that is greater than every path with the prefix, and not greater than any path after them.
+pub(super) fn end_of_prefix(prefix: &str) -> String {
+    let mut start: Vec<char> = prefix.chars().collect();
+    while let Some(last) = start.pop() {
+        // The order of code points is that of the bytes of UTF-8.
+        let next = if last == '\u{D7FF}' { Some('\u{E000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            start.push(next);
+            return start.into_iter().collect();
+        }
+    }
+    // Longer than any path.
+    "\u{10FFFF}".repeat(300)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_follows_every_path_with_it() {
+        assert_eq!(end_of_prefix("a/"), "a0");
+        assert_eq!(end_of_prefix("a\u{10FFFF}"), "b");
+        assert_eq!(end_of_prefix("\u{D7FF}"), "\u{E000}");
+        assert!(end_of_prefix("") > "\u{10FFFF}".repeat(256));
+    }
+
+    #[test]
+    fn a_user_looks_below_the_own_segments_only() {
+        let range = |start: &str, end: &str| PathRange(start.to_owned(), end.to_owned());
+        let own = ["b".to_owned(), "d".to_owned()];
+        let all = range("", &end_of_prefix(""));
+        assert_eq!(all.inside(&own), [range("b", "b0"), range("d", "d0")]);
+        assert_eq!(range("b/x", "b/y").inside(&own), [range("b/x", "b/y")]);
+        assert_eq!(range("c", "e").inside(&own), [range("d", "d0")]);
+        assert_eq!(range("c", "d").inside(&own), [range("c", "c")]);
+        assert_eq!(all.inside(&[]), [range("", "")]);
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[test]
+    fn a_list_seeks_to_its_range() {
+        for statement in [&sql::LIST_FROM, &sql::LIST_AFTER] {
+            let plan = crate::database::query_plan(statement).join("\n");
+            assert!(plan.contains("bucket=? AND path>? AND path<?"), "{plan}");
+            assert!(!plan.contains("SCAN files") && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
+        let plan = crate::database::query_plan(&sql::LINKED_KEYS).join("\n");
+        assert!(!plan.contains("SCAN"), "{plan}");
+        let plan = crate::database::query_plan(&sql::FIRST_OBJECTS).join("\n");
+        assert!(plan.contains("townsquare_files_objects"), "{plan}");
+    }
+}
