@@ -37,7 +37,13 @@ pub(crate) struct CatalogHeader {
     orders: BTreeMap<Box<str>, Vec<u32>>,
     /// The apps of each fetched network, as record numbers.
     pub(crate) members: BTreeMap<Box<str>, Vec<u32>>,
+    /// When apps that left the catalog were first seen, by id: an app that comes back is not new.
+    #[serde(default)]
+    departed: BTreeMap<Box<str>, Timestamp>,
 }
+
+/// How many apps that left the catalog are remembered. The first seen ones are forgotten first.
+const MAX_DEPARTED: usize = 10_000;
 
 #[derive(Clone)]
 pub(crate) struct CatalogData {
@@ -59,6 +65,7 @@ impl CatalogData {
                 ranked: list.records.len(),
                 orders: BTreeMap::new(),
                 members: BTreeMap::new(),
+                departed: BTreeMap::new(),
             },
             records: list.records,
         }
@@ -94,6 +101,44 @@ impl CatalogData {
                 ListKey::Network(network) => self.header.members.insert(network, order),
             };
         }
+    }
+
+    /// Takes over from an earlier catalog when each app was first seen.
+    pub(crate) fn inherit_first_seen(&mut self, earlier: &CatalogData) {
+        let mut known: HashMap<&str, Timestamp> =
+            earlier.header.departed.iter().map(|(id, seen)| (&**id, *seen)).collect();
+        known.extend(earlier.records.iter().map(|record| (record.id(), record.first_seen())));
+        for (id, seen) in &self.header.departed {
+            known.entry(id).and_modify(|known| *known = (*known).min(*seen)).or_insert(*seen);
+        }
+        for record in &mut self.records {
+            if let Some(seen) = known.remove(record.id()) {
+                record.seen_at(seen);
+            }
+        }
+        let mut departed: Vec<(&str, Timestamp)> = known.into_iter().collect();
+        departed.sort_unstable_by_key(|(id, seen)| (std::cmp::Reverse(*seen), *id));
+        departed.truncate(MAX_DEPARTED);
+        self.header.departed = departed.into_iter().map(|(id, seen)| (id.into(), seen)).collect();
+    }
+
+    /// Whether two catalogs have the same apps with the same texts in the same default order, and no list that both have
+    /// differs.
+    pub(crate) fn is_same_content(&self, other: &CatalogData) -> bool {
+        let (own, others) = (&self.header, &other.header);
+        let is_same_list = |(key, order): (&Box<str>, &Vec<u32>), lists: &BTreeMap<Box<str>, Vec<u32>>| {
+            lists.get(key).is_none_or(|known| {
+                known.len() == order.len()
+                    && order
+                        .iter()
+                        .zip(known)
+                        .all(|(one, two)| self.records[*one as usize].id() == other.records[*two as usize].id())
+            })
+        };
+        own.ranked == others.ranked
+            && self.records.iter().zip(&other.records).take(own.ranked).all(|(one, two)| one.is_same_content(two))
+            && own.orders.iter().all(|list| is_same_list(list, &others.orders))
+            && own.members.iter().all(|list| is_same_list(list, &others.members))
     }
 
     /// The fetched order of a timeframe other than the default.

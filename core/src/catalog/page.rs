@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
 
 use self::lenient::{Object, Scalar};
+pub(crate) use self::row::app_id;
 use super::MiniAppRecord;
 use crate::error::{Error, Result};
 

@@ -12,7 +12,7 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 
 use crate::{
-    catalog::{ListKey, MiniApps, Selection, Snapshot, Timeframe, canonical_network},
+    catalog::{ListKey, Selection, Snapshot, Timeframe, canonical_network},
     clock::Moment,
     error::{Error, Result},
 };
@@ -25,7 +25,7 @@ pub(super) struct CatalogCache {
 
 /// A snapshot, the time until which it is fresh, and the further lists that were read from it.
 pub(super) struct CachedCatalog {
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: Arc<Snapshot>,
     pub(super) fresh_until: Moment,
     /// The further lists that were read since the snapshot was installed: the next refresh fetches these again.
     read_lists: Mutex<Vec<ListKey>>,
@@ -70,19 +70,7 @@ impl CatalogCache {
 
 impl CachedCatalog {
     pub(super) fn new(snapshot: Snapshot, fresh_until: Moment) -> CachedCatalog {
-        CachedCatalog { snapshot, fresh_until, read_lists: Mutex::default() }
-    }
-
-    /// Answers [`Discovery::get_trending_mini_apps`](super::Discovery::get_trending_mini_apps).
-    pub(super) fn get_trending_mini_apps(&self, timeframe: Timeframe, selection: &Selection) -> Result<MiniApps> {
-        let filter = self.snapshot.filter(selection)?;
-        Ok(self.snapshot.trending(timeframe, &filter, selection.limit as usize))
-    }
-
-    /// Answers [`Discovery::search_mini_apps`](super::Discovery::search_mini_apps).
-    pub(super) fn search_mini_apps(&self, query: &str, selection: &Selection) -> Result<MiniApps> {
-        let filter = self.snapshot.filter(selection)?;
-        Ok(self.snapshot.search(query, &filter, selection.limit as usize))
+        CachedCatalog { snapshot: Arc::new(snapshot), fresh_until, read_lists: Mutex::default() }
     }
 
     /// Records which further lists a read uses.

@@ -25,6 +25,7 @@ use super::{
     backoff::Backoff,
     cache::{CachedCatalog, CatalogCache},
     collapse::refuse_collapse,
+    listeners::CatalogListeners,
     store::{CatalogStore, Lease, StoredCatalog},
 };
 use crate::{
@@ -33,6 +34,7 @@ use crate::{
     clock::{Clock, Moment},
     database::Scope,
     error::{Error, ErrorKind, Result},
+    threads::BlockingPool,
     upstream::Upstream,
 };
 
@@ -50,6 +52,9 @@ pub(super) struct Refresher {
     clock: Clock,
     runtime: Handle,
     state: Mutex<RefreshState>,
+    listeners: CatalogListeners,
+    /// Whether the running refresh has changed the catalog.
+    has_changed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -118,6 +123,7 @@ impl Refresher {
         database: Scope,
         clock: Clock,
         runtime: Handle,
+        callbacks: BlockingPool,
     ) -> Result<Refresher> {
         let catalog_thread = Arc::new(CatalogThread::default());
         let store = CatalogStore::new(database, upstream.name(), clock.clone(), Arc::clone(&catalog_thread));
@@ -129,8 +135,25 @@ impl Refresher {
             Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, clock.moment()))
         };
         let cache = Arc::new(CatalogCache::new(empty));
-        let state = Mutex::default();
-        Ok(Refresher { cache, upstream, store, catalog_thread, interval, lease, clock, runtime, state })
+        let (state, listeners, has_changed) =
+            (Mutex::default(), CatalogListeners::new(callbacks), AtomicBool::new(false));
+        Ok(Refresher {
+            cache,
+            upstream,
+            store,
+            catalog_thread,
+            interval,
+            lease,
+            clock,
+            runtime,
+            state,
+            listeners,
+            has_changed,
+        })
+    }
+
+    pub(super) fn listeners(&self) -> &CatalogListeners {
+        &self.listeners
     }
 
     pub(super) fn cache(&self) -> Arc<CatalogCache> {
@@ -251,6 +274,7 @@ impl Refresher {
         self.cache.close();
         self.state.lock().running = None;
         self.cache.clear();
+        self.listeners.clear();
         self.catalog_thread.close();
     }
 }
@@ -281,6 +305,11 @@ impl Refresher {
         });
         let result = work.await.unwrap_or_else(|error| Err(join_error(error)));
         self.finish(&request.lists, &result);
+        if self.has_changed.swap(false, Ordering::AcqRel)
+            && let Ok(stats) = self.stats()
+        {
+            self.listeners.post(&stats);
+        }
         // Sent after `running` is `None`: a woken caller may start the next refresh.
         outcome.send_replace(Some(result));
     }
@@ -409,6 +438,7 @@ impl Refresher {
             self.refuse_collapsed_lists(&further, after)?;
         }
         data.add_lists(further);
+        self.inherit_first_seen(&mut data).await;
         let fresh_until = started.after(self.interval);
         let catalog = self.install(data, self.upstream.source(), fresh_until).await?;
         self.save(catalog.snapshot.data(), lease).await;
@@ -424,6 +454,7 @@ impl Refresher {
         let further = self.fetch_each(missing).await?;
         self.refuse_collapsed_lists(&further, data.header.ranked)?;
         data.add_lists(further);
+        data.inherit_first_seen(current.snapshot.data());
         let catalog = self.install(data, current.snapshot.source(), current.fresh_until).await?;
         catalog.inherit_reads(&current);
         self.save(catalog.snapshot.data(), None).await;
@@ -475,8 +506,25 @@ impl Refresher {
         Ok(())
     }
 
+    /// Takes over when each app was first seen, from the catalog in use and from a stored one that is newer.
+    async fn inherit_first_seen(&self, data: &mut CatalogData) {
+        let current = self.cache.current();
+        if let Some(current) = &current {
+            data.inherit_first_seen(current.snapshot.data());
+        }
+        let known_at = current.map(|current| current.snapshot.data().header.fetched_at);
+        let stored = self.store.find().await.ok().flatten();
+        if stored.is_some_and(|stored| known_at.is_none_or(|known_at| stored.fetched_at > known_at))
+            && let Ok(Some(stored)) = self.store.load().await
+        {
+            data.inherit_first_seen(&stored);
+        }
+    }
+
     /// Builds a snapshot and puts it into use.
     async fn install(&self, data: CatalogData, source: CatalogSource, until: Moment) -> Result<Arc<CachedCatalog>> {
+        let is_same = self.cache.current().is_some_and(|current| current.snapshot.data().is_same_content(&data));
+        self.has_changed.fetch_or(!is_same, Ordering::AcqRel);
         let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await??;
         self.cache.install(CachedCatalog::new(snapshot, until))
     }
