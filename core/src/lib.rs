@@ -110,6 +110,8 @@ mod large_buffer;
 mod model;
 
 mod catalog;
+#[cfg_attr(not(test), allow(dead_code, reason = "the change feed will use it"))]
+mod change_filter;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
 mod http_file;

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 #[cfg(test)]
-pub(crate) use decide::{RelatedRows, RowImage};
+pub(crate) use decide::RelatedRows;
+pub(crate) use decide::RowImage;
 pub(crate) use predicate::{Predicate, SqlContext, quoted};
 
 /// The party that a statement acts for.
