@@ -4,6 +4,8 @@
 //! call the library, block and panic. After [`Subscription::unsubscribe`] returns, the callback is not running, never
 //! runs again, and has been dropped.
 
+mod pull_queue;
+
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,6 +15,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
+pub(crate) use self::pull_queue::{EventSource, OnClose, PullQueue, Pulled};
 use crate::{error::ErrorKind, threads::BlockingPool};
 
 type Callback<E> = Box<dyn FnMut(E) + Send>;
