@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use super::columns::ColumnType;
+use crate::model::ColumnType;
 
 /// A value that a column is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,18 @@ impl Scalar {
             },
             ColumnType::Integer => text.parse().ok().map(Scalar::Integer),
             ColumnType::Timestamp => text.parse().ok().map(Scalar::Timestamp),
-            ColumnType::Json => None,
+            ColumnType::Json | ColumnType::Texts => None,
+        }
+    }
+
+    /// The value as a row image has it: a text as itself, anything else as JSON. `None` for a time, which a row image may write
+    /// in another way.
+    pub(super) fn image_text(&self) -> Option<String> {
+        match self {
+            Scalar::Text(text) => Some(text.clone()),
+            Scalar::Boolean(boolean) => Some(boolean.to_string()),
+            Scalar::Integer(integer) => Some(integer.to_string()),
+            Scalar::Timestamp(_) => None,
         }
     }
 
@@ -44,5 +55,18 @@ impl Scalar {
             Scalar::Integer(integer) => value.as_i64().map(|value| value.cmp(integer)),
             Scalar::Timestamp(time) => value.as_str()?.parse::<Timestamp>().ok().map(|value| value.cmp(time)),
         }
+    }
+}
+
+/// What a value of the type is, in messages.
+pub(super) const fn type_name(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Uuid => "a uuid",
+        ColumnType::Text => "text",
+        ColumnType::Boolean => "true or false",
+        ColumnType::Integer => "an integer",
+        ColumnType::Timestamp => "a time of RFC 3339 with an offset",
+        ColumnType::Json => "JSON",
+        ColumnType::Texts => "a list of texts",
     }
 }
