@@ -13,7 +13,7 @@ use std::{fmt, sync::Arc};
 pub use self::{
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
-    stream::ChangeStream,
+    stream::{ChangeStream, StreamCloser},
 };
 use crate::error::{Error, ErrorKind, Operation, Result, operation};
 pub use crate::{
