@@ -44,6 +44,7 @@ macro_rules! area {
 
 mod auth;
 mod discovery;
+mod realtime;
 mod storage;
 mod tables;
 mod wait;
@@ -54,6 +55,7 @@ mod services {
         auth::Auth,
         communities::Communities,
         discovery::Discovery,
+        realtime::Realtime,
         spaces::{Fidgets, Spaces},
         storage::Storage,
     };
@@ -62,6 +64,7 @@ mod services {
 pub use self::{
     auth::Auth,
     discovery::Discovery,
+    realtime::{ChangeStream, Realtime},
     storage::{FileReader, FileWriter, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
     wait::{wait, wait_while},

@@ -25,6 +25,7 @@ use crate::{
     discovery::Discovery,
     error::{Error, ErrorKind, Operation, Result, operation},
     objects::ObjectsLocation,
+    realtime::Realtime,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{BearerResolver, Storage, StorageCore, StorageOptions},
@@ -64,6 +65,7 @@ struct CallerServices {
     spaces: Spaces,
     fidgets: Fidgets,
     storage: Storage,
+    realtime: Realtime,
     discovery: Discovery,
     /// True for handles of `as_user` and `as_service`.
     is_derived: bool,
@@ -167,6 +169,7 @@ impl Client {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
+            realtime: Realtime::skeleton(),
             storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
@@ -292,6 +295,23 @@ impl Client {
     /// ```
     pub fn storage(&self) -> &Storage {
         &self.0.storage
+    }
+
+    /// Changes of rows, as they are committed.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// use townsquare::realtime::ChangeRequest;
+    ///
+    /// let mut changes = client.realtime().changes(ChangeRequest::table("spaces")).await?;
+    /// while let Some(change) = changes.next().await {
+    ///     println!("{}", change?.event_type);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn realtime(&self) -> &Realtime {
+        &self.0.realtime
     }
 
     /// The mini app directory.

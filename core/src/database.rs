@@ -4,6 +4,7 @@
 //! which checks the session of a user and applies the policies that a [`Statement`] names. A write that returned `Ok`
 //! is committed.
 
+pub(crate) mod change_log;
 mod options;
 #[cfg(feature = "postgres")]
 mod postgres;

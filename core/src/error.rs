@@ -224,6 +224,12 @@ operations! {
     HandleFile, "handle_file", "Handle file";
     ExportFiles, "export_files", "Export files";
     Repair, "repair", "Repair";
+    Subscribe, "subscribe", "Subscribe";
+    Changes, "changes", "Open changes";
+    LiveQuery, "live", "Open live query";
+    FeedCursor, "cursor", "Get cursor";
+    HandleEvents, "handle_events", "Handle events";
+    RealtimeStats, "realtime_stats", "Get realtime stats";
     Backup, "backup", "Backup";
     Restore, "restore", "Restore";
 }
@@ -329,6 +335,11 @@ impl Error {
 
     pub(crate) fn closed() -> Error {
         Error::new(ErrorKind::Closed, "The client is closed")
+    }
+
+    /// The error for a cursor after which the change feed no longer has every change.
+    pub(crate) fn cursor_expired(message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(ErrorKind::CursorExpired, message)
     }
 
     /// The error for a missing row and for a hidden row. The message is the same, so that it reveals no hidden row.

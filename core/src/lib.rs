@@ -58,6 +58,7 @@
 //! | sign up, sign in, manage sessions | [`Client::auth`], module [`auth`] |
 //! | read and change spaces and fidgets | [`Client::spaces`], [`Client::fidgets`], module [`spaces`] |
 //! | read and write files | [`Client::storage`], module [`storage`] |
+//! | follow changes of rows as they are committed | [`Client::realtime`], module [`realtime`] |
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | handle errors | [`Error`], module [`error`] |
 #![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
@@ -110,6 +111,7 @@ mod large_buffer;
 mod model;
 
 mod catalog;
+mod change_filter;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
 mod http_file;
@@ -133,6 +135,7 @@ mod upstream;
 pub mod auth;
 pub mod communities;
 pub mod discovery;
+pub mod realtime;
 pub mod spaces;
 pub mod storage;
 

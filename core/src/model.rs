@@ -7,18 +7,22 @@
 mod record;
 
 mod change;
+mod column_type;
 mod community;
 mod file;
+mod row_change;
 mod space;
 mod user;
 
 pub use change::Change;
+pub(crate) use column_type::{ColumnType, TypedColumn};
 pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
 pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
+pub use row_change::{EventType, RealtimeStats, RowChange};
 pub(crate) use space::CursorTime;
 pub use space::{
     Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,

@@ -3,8 +3,9 @@
 //! Invariant: each policy is written once, in [`rule`]. The conditions in statements, PostgreSQL's row-level security
 //! policies and the decision on a row in memory are all generated from it. No policy applies to the service.
 
-#[cfg_attr(not(test), allow(dead_code, reason = "the change feed will use it; tests compare it with the SQL"))]
+mod columns;
 mod decide;
+mod feed;
 mod predicate;
 
 use std::fmt;
@@ -13,8 +14,11 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
+pub(crate) use columns::Column;
 #[cfg(test)]
-pub(crate) use decide::{RelatedRows, RowImage};
+pub(crate) use decide::RelatedRows;
+pub(crate) use decide::RowImage;
+pub(crate) use feed::may_see;
 pub(crate) use predicate::{Predicate, SqlContext, quoted};
 
 /// The party that a statement acts for.
@@ -86,6 +90,11 @@ impl Table {
             Table::Fidgets => "fidgets",
             Table::Files => "files",
         }
+    }
+
+    /// The table with this name in SPEC 2.
+    pub(crate) fn from_name(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
     /// The PostgreSQL schema.

@@ -235,6 +235,12 @@ options! {
     max_file_size: u64(1..=1099511627776) = 52428800;
     /// Further buckets as NAME=public or NAME=private, separated by commas.
     buckets: text = "";
+    /// Time for which the change feed keeps a change, for subscriptions that go on from a cursor.
+    change_retention: seconds = 604800;
+    /// Number of changes that the change feed keeps.
+    change_retention_rows: u64(100..=1000000000) = 1000000;
+    /// Time between two heartbeats of server-sent events.
+    event_heartbeat: seconds = 15;
     /// Whether public spaces show the e-mail addresses of their owners.
     expose_owner_email: flag = true;
 }

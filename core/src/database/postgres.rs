@@ -4,6 +4,7 @@
 //! connection error or a dropped future, is closed. The database itself enforces the policies (`policies`). Any
 //! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
+mod change_log;
 mod connection_principal;
 mod dialect;
 mod errors;

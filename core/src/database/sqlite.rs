@@ -5,6 +5,7 @@
 //! hop costs twice as much as the read.
 
 mod backup;
+mod change_log;
 mod connection;
 mod dialect;
 mod errors;

@@ -5,6 +5,7 @@
 
 use std::ops::RangeFrom;
 
+use super::column_type::ColumnType;
 use crate::error::Result;
 
 /// The columns of a record, for the templates of `database::Statement`.
@@ -22,6 +23,7 @@ pub(crate) struct RecordColumn {
     pub(crate) is_new: bool,
     /// Whether the `patch` struct has it.
     pub(crate) is_patch: bool,
+    pub(crate) column_type: ColumnType,
 }
 
 /// Reads a column of a row as `T`. `Option<T>` reads NULL as `None`; any other type refuses NULL.
@@ -100,6 +102,7 @@ macro_rules! record {
                     name: record!(@name $field $($column)?),
                     is_new: record!(@is_given $($new)?),
                     is_patch: record!(@is_given $($patch)?),
+                    column_type: <$type as $crate::model::TypedColumn>::COLUMN_TYPE,
                 },)*],
             };
         }

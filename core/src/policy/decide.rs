@@ -3,6 +3,8 @@
 //! Invariant: the result equals that of the predicate's SQL on the same rows; a test compares both. As in SQL, a
 //! comparison with a missing value is not true.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
@@ -14,7 +16,7 @@ pub(crate) type RowImage = Map<String, Json>;
 /// Access to the rows that a policy relates a row to.
 pub(crate) trait RelatedRows {
     /// The rows of `table` whose `column` holds `value`.
-    fn related(&self, table: Table, column: &str, value: &str) -> Vec<RowImage>;
+    fn related(&self, table: Table, column: &str, value: &str) -> Vec<Cow<'_, RowImage>>;
     /// Whether the user has linked the identity key.
     fn holds_key(&self, user: Uuid, key: &str) -> bool;
 }
@@ -25,7 +27,9 @@ impl Predicate {
         match self {
             Predicate::Everyone => true,
             Predicate::Nobody => false,
-            Predicate::CallerIs(column) => user.is_some_and(|user| text(row, column) == Some(&user.to_string())),
+            Predicate::CallerIs(column) => {
+                user.is_some_and(|user| text(row, column).is_some_and(|text| is_id(text, user)))
+            }
             Predicate::IsTrue(column) => row.get(*column) == Some(&Json::Bool(true)),
             Predicate::CallerHoldsKey(column) => user.is_some_and(|user| {
                 let keys = row.get(*column).and_then(Json::as_array).into_iter().flatten();
@@ -35,7 +39,9 @@ impl Predicate {
                 rows.related(*table, key, value).iter().any(|related| predicate.allows(related, user, rows))
             }),
             Predicate::TextIs(column, constant) => text(row, column) == Some(constant),
-            Predicate::CallerIsText(column) => user.is_some_and(|user| text(row, column) == Some(&user.to_string())),
+            Predicate::CallerIsText(column) => {
+                user.is_some_and(|user| text(row, column).is_some_and(|text| is_id(text, user)))
+            }
             Predicate::CallerLinked(column) => {
                 user.is_some_and(|user| text(row, column).is_some_and(|key| rows.holds_key(user, key)))
             }
@@ -43,6 +49,11 @@ impl Predicate {
             Predicate::AnyOf(predicates) => predicates.iter().any(|predicate| predicate.allows(row, user, rows)),
         }
     }
+}
+
+/// Whether `text` is the user's id.
+pub(super) fn is_id(text: &str, user: Uuid) -> bool {
+    text == user.hyphenated().encode_lower(&mut Uuid::encode_buffer())
 }
 
 fn text<'a>(row: &'a RowImage, column: &str) -> Option<&'a str> {

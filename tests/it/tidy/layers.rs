@@ -11,15 +11,27 @@ use super::{
 /// The modules of core/src by row.
 const ROWS: &[&[&str]] = &[
     &["error", "model", "clock", "large_buffer"],
-    &["config", "policy", "validate", "signed_json", "signed_file", "storage_path", "http_file", "tls", "catalog"],
+    &[
+        "config",
+        "policy",
+        "validate",
+        "signed_json",
+        "signed_file",
+        "storage_path",
+        "http_file",
+        "tls",
+        "catalog",
+        "change_filter",
+    ],
     &["threads", "callbacks", "catalog_thread", "database", "objects", "upstream"],
-    &["discovery", "communities", "spaces", "storage", "auth"],
+    &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
 ];
 
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
+    ("change_filter", "policy", "a filter is on the columns of a table with policies"),
     ("large_buffer", "error", "an allocation that fails is an Error"),
     ("callbacks", "threads", "callbacks run on a pool"),
     ("catalog_thread", "threads", "every thread is started by `threads`"),

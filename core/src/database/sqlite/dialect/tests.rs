@@ -1,6 +1,8 @@
 //! Compares the two forms of each policy that need no server, on random rows: its SQL in SQLite, and its evaluation on
 //! rows in memory. (Integration tests cover PostgreSQL's row-level security policies.)
 
+use std::borrow::Cow;
+
 use rusqlite::{Connection, params, types::ValueRef};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
@@ -157,8 +159,9 @@ impl RandomDatabase {
 }
 
 impl RelatedRows for RandomDatabase {
-    fn related(&self, table: Table, column: &str, value: &str) -> Vec<RowImage> {
-        self.rows(table, &format!("{} = ?1", quoted(column)), Some(value))
+    fn related(&self, table: Table, column: &str, value: &str) -> Vec<Cow<'_, RowImage>> {
+        let rows = self.rows(table, &format!("{} = ?1", quoted(column)), Some(value));
+        rows.into_iter().map(Cow::Owned).collect()
     }
 
     fn holds_key(&self, user: Uuid, key: &str) -> bool {

@@ -1,0 +1,294 @@
+//! The queue of one subscription: pulls events from a source and calls the callback with each of them. It stores none.
+//!
+//! Invariant: the thread that owns the [`Parts`] is the only one that pulls from the source and that calls the callback and
+//! `on_close`. So calls of one subscription never overlap. After the last call of the callback `on_close` is called, and then
+//! the callback is dropped, each exactly once.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Weak},
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::{Subscription, inside};
+use crate::{
+    error::{Error, ErrorKind},
+    threads::BlockingPool,
+};
+
+/// After how many calls a subscription lets others have its thread.
+const CALLS_IN_TURN: u32 = 64;
+
+/// Where a queue gets its events from.
+pub(crate) trait EventSource<E>: Send + Sync {
+    /// Returns the next event. Called on the thread that delivers, by one thread at a time and under no lock. It may block, for
+    /// example to read from the database.
+    fn pull(&self) -> Pulled<E>;
+
+    /// Called once when the program has ended the subscription, or the client was closed: the source needs to keep nothing
+    /// for it any more. Called under no lock, perhaps while another thread is in `pull`.
+    fn unsubscribed(&self) {}
+}
+
+/// What a source has.
+pub(crate) enum Pulled<E> {
+    Event(E),
+    /// Nothing now. The source's owner calls [`PullQueue::wake`] or [`PullQueue::run_here`] when that changes.
+    Empty,
+    /// Nothing any more, and why: `None` if the client was closed.
+    #[allow(dead_code, reason = "the change feed ends subscriptions that fall too far behind")]
+    Ended(Option<Error>),
+}
+
+/// Is told why a subscription ended: `None` when it was unsubscribed or the client closed.
+pub(crate) type OnClose = Box<dyn FnOnce(Option<Error>) + Send>;
+
+/// The queue of one subscription. Clones are the same queue.
+pub(crate) struct PullQueue<E: Send + 'static>(Arc<QueueShared<E>>);
+
+struct QueueShared<E: Send + 'static> {
+    state: Mutex<QueueState<E>>,
+    source: Arc<dyn EventSource<E>>,
+    /// Notified when the subscription has finished.
+    finished: Condvar,
+    pool: BlockingPool,
+}
+
+struct QueueState<E> {
+    /// `None` while a thread owns them, and after the subscription has finished.
+    parts: Option<Parts<E>>,
+    delivery: Delivery,
+    /// Why the subscription ends, once it was told to: `None` inside for `unsubscribe` and for a closed client.
+    end: Option<Option<Error>>,
+    is_finished: bool,
+}
+
+/// Whether events are being delivered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Idle,
+    /// A job of the pool will deliver.
+    Scheduled,
+    /// A thread delivers; `true` if the queue was woken since the thread last asked the source.
+    Running(bool),
+}
+
+/// What only one thread at a time may use.
+struct Parts<E> {
+    callback: Box<dyn FnMut(E) + Send>,
+    on_close: Option<OnClose>,
+}
+
+impl<E: Send + 'static> PullQueue<E> {
+    /// Makes a queue. It pulls at the first call of [`wake`](PullQueue::wake) or [`run_here`](PullQueue::run_here). `on_close`
+    /// is called once, after the last call of `callback`.
+    pub(crate) fn new(
+        pool: BlockingPool,
+        source: Arc<dyn EventSource<E>>,
+        callback: impl FnMut(E) + Send + 'static,
+        on_close: Option<OnClose>,
+    ) -> PullQueue<E> {
+        let parts = Parts { callback: Box::new(callback), on_close };
+        let state = QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, is_finished: false };
+        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), source, finished: Condvar::new(), pool }))
+    }
+
+    /// Makes a thread of the pool ask the source, unless one is about to. Does not block. Does nothing after the end.
+    pub(crate) fn wake(&self) {
+        let mut state = self.0.state.lock();
+        match state.delivery {
+            Delivery::Running(_) => state.delivery = Delivery::Running(true),
+            Delivery::Idle if state.end.is_none() => QueueShared::schedule(&self.0, &mut state),
+            Delivery::Idle | Delivery::Scheduled => {}
+        }
+    }
+
+    /// As [`wake`](PullQueue::wake), but the calling thread asks the source and runs the callback if no other thread does.
+    /// The caller holds no lock and can wait as long as the callback runs.
+    #[allow(dead_code, reason = "the change feed saves a change of threads by it")]
+    pub(crate) fn run_here(&self) {
+        self.0.deliver();
+    }
+
+    /// Ends the subscription without waiting: no further call starts. A thread of the pool finishes it.
+    pub(crate) fn end(&self, reason: Option<Error>) {
+        let mut state = self.0.state.lock();
+        state.end.get_or_insert(reason);
+        if let Some(parts) = state.parts.take() {
+            QueueShared::finish_on_pool(&self.0, state, parts);
+        }
+    }
+
+    /// Ends the subscription without waiting for a call that runs. Otherwise the calling thread finishes it, or, inside a
+    /// callback, a thread of the pool. The caller holds no lock.
+    pub(crate) fn close(&self) {
+        QueueShared::close(&self.0);
+    }
+
+    /// Whether the subscription was told to end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    /// Makes the handle by which the program ends the subscription.
+    pub(crate) fn subscription(&self) -> Subscription {
+        Subscription(Arc::downgrade(&self.0) as Weak<dyn Unsubscribe>)
+    }
+}
+
+impl<E: Send + 'static> Clone for PullQueue<E> {
+    fn clone(&self) -> PullQueue<E> {
+        PullQueue(Arc::clone(&self.0))
+    }
+}
+
+impl<E: Send + 'static> QueueShared<E> {
+    fn has_ended(&self) -> bool {
+        self.state.lock().end.is_some()
+    }
+
+    /// Schedules a delivery on the pool.
+    fn schedule(this: &Arc<Self>, state: &mut MutexGuard<'_, QueueState<E>>) {
+        state.delivery = Delivery::Scheduled;
+        let shared = Arc::clone(this);
+        if let Err(error) = this.pool.submit(move || shared.deliver()) {
+            // The next wake tries again.
+            state.delivery = Delivery::Idle;
+            if error.kind() != ErrorKind::Closed {
+                tracing::error!(%error, "an event waits, because its callback has no thread");
+            }
+        }
+    }
+
+    /// Calls the callback with each event until the source has nothing or the subscription ends. Does nothing if another
+    /// thread does so.
+    fn deliver(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        let Some(mut parts) = state.parts.take() else {
+            if let Delivery::Running(woken) = &mut state.delivery {
+                *woken = true;
+            }
+            return;
+        };
+        let mut calls: u32 = 0;
+        let reason = loop {
+            if let Some(reason) = state.end.clone() {
+                break reason;
+            }
+            state.delivery = Delivery::Running(false);
+            drop(state);
+            let pulled = catch_unwind(AssertUnwindSafe(|| self.source.pull())).unwrap_or_else(|_| {
+                Pulled::Ended(Some(Error::new(ErrorKind::Internal, "the feed of the subscription panicked")))
+            });
+            // The subscription may have ended while the source was asked.
+            if let Pulled::Event(event) = pulled {
+                if !self.has_ended() {
+                    inside::run("a callback, whose subscription goes on,", || (parts.callback)(event));
+                }
+                calls = calls.wrapping_add(1);
+                // If others wait for a thread, this subscription goes to the end of the line.
+                let shares_thread = calls.is_multiple_of(CALLS_IN_TURN) && self.pool.is_busy();
+                state = self.state.lock();
+                if shares_thread && state.end.is_none() {
+                    state.parts = Some(parts);
+                    QueueShared::schedule(self, &mut state);
+                    return;
+                }
+                continue;
+            }
+            state = self.state.lock();
+            match pulled {
+                Pulled::Ended(reason) => drop(state.end.get_or_insert(reason)),
+                _ if state.end.is_none() && state.delivery == Delivery::Running(false) => {
+                    state.parts = Some(parts);
+                    state.delivery = Delivery::Idle;
+                    return;
+                }
+                _ => {}
+            }
+        };
+        drop(state);
+        self.finish(parts, reason);
+    }
+
+    fn close(this: &Arc<Self>) {
+        let mut state = this.state.lock();
+        if state.end.is_none() {
+            state.end = Some(None);
+            MutexGuard::unlocked(&mut state, || this.source.unsubscribed());
+        }
+        let reason = state.end.clone().flatten();
+        match state.parts.take() {
+            Some(parts) if inside::is_inside() => QueueShared::finish_on_pool(this, state, parts),
+            Some(parts) => {
+                drop(state);
+                this.finish(parts, reason);
+            }
+            // The thread that delivers finishes it.
+            None => {}
+        }
+    }
+
+    /// Takes the subscription apart after its last call. Code of the program runs, so the caller holds no lock.
+    fn finish(&self, parts: Parts<E>, reason: Option<Error>) {
+        let Parts { callback, on_close } = parts;
+        if let Some(on_close) = on_close {
+            inside::run("the callback on_close", || on_close(reason));
+        }
+        inside::run("dropping a callback", || drop(callback));
+        self.state.lock().is_finished = true;
+        self.finished.notify_all();
+    }
+
+    /// Finishes the subscription on a thread of the pool; on this thread if the pool takes no job, or drops it.
+    fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: Parts<E>) {
+        drop(state);
+        let job = FinishJob { shared: Arc::clone(this), parts: Some(parts) };
+        // The pool drops a job that it refuses, which finishes the subscription too.
+        if let Err(error) = this.pool.submit(move || drop(job)) {
+            tracing::debug!(%error, "a subscription was finished on the thread that ended it");
+        }
+    }
+}
+
+/// Finishes a subscription when it is dropped.
+struct FinishJob<E: Send + 'static> {
+    shared: Arc<QueueShared<E>>,
+    parts: Option<Parts<E>>,
+}
+
+impl<E: Send + 'static> Drop for FinishJob<E> {
+    fn drop(&mut self) {
+        if let Some(parts) = self.parts.take() {
+            let reason = self.shared.state.lock().end.clone().flatten();
+            self.shared.finish(parts, reason);
+        }
+    }
+}
+
+impl<E: Send + 'static> Drop for QueueShared<E> {
+    fn drop(&mut self) {
+        // The last handle was dropped without an end.
+        let state = self.state.get_mut();
+        if let Some(parts) = state.parts.take() {
+            let reason = state.end.take().flatten();
+            self.finish(parts, reason);
+        }
+    }
+}
+
+/// A queue of any source, as [`Subscription`] needs it.
+pub(super) trait Unsubscribe: Send + Sync {
+    fn unsubscribe(self: Arc<Self>);
+}
+
+impl<E: Send + 'static> Unsubscribe for QueueShared<E> {
+    fn unsubscribe(self: Arc<Self>) {
+        QueueShared::close(&self);
+        // To wait inside a callback could be to wait for the callback itself.
+        if !inside::is_inside() {
+            self.finished.wait_while(&mut self.state.lock(), |state| !state.is_finished);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The changes of rows that the change feed delivers, and the feed's figures (SPEC 6, DESIGN 5).
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+
+/// What happened to a row, as a subscription sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EventType {
+    /// The row came into the subscription's view: it was created, or changed so that it fits now.
+    Insert,
+    /// The row changed and was in the view before and after.
+    Update,
+    /// The row left the view: it was deleted, or changed so that it no longer fits.
+    Delete,
+}
+
+impl EventType {
+    /// Every event type.
+    pub const ALL: [EventType; 3] = [EventType::Insert, EventType::Update, EventType::Delete];
+
+    /// The name in SPEC 6: `INSERT`, `UPDATE`, `DELETE`.
+    ///
+    /// ```
+    /// assert_eq!(townsquare::realtime::EventType::Insert.as_str(), "INSERT");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EventType::Insert => "INSERT",
+            EventType::Update => "UPDATE",
+            EventType::Delete => "DELETE",
+        }
+    }
+}
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for EventType {
+    type Err = Error;
+
+    /// Reads a name in any case.
+    ///
+    /// # Errors
+    /// `InvalidInput` for any other text.
+    fn from_str(text: &str) -> Result<EventType, Error> {
+        let known = EventType::ALL.into_iter().find(|event| event.as_str().eq_ignore_ascii_case(text));
+        known.ok_or_else(|| {
+            let shortened: String = text.chars().take(60).collect();
+            Error::invalid_input(format!("The event {shortened:?} is none of INSERT, UPDATE, DELETE and *"))
+        })
+    }
+}
+
+impl Serialize for EventType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A change of one row, as the subscription's caller may see it (SPEC 6).
+///
+/// `new` and `old` map the table's columns to JSON values: uuids and times as text (times in RFC 3339, UTC, with six
+/// decimal places), booleans and numbers as such, JSON columns as the JSON that they hold. `new` is `None` for a deleted
+/// row. `old` is `None` for an inserted one; for a row that left the view it has the key only. Clones share the values.
+///
+/// It serialises to an object with the keys `schema`, `table`, `eventType`, `new`, `old`, `commit_timestamp` and `cursor`.
+///
+/// ```
+/// use townsquare::realtime::{EventType, RowChange};
+///
+/// fn show(change: &RowChange) {
+///     match (change.event_type, &change.new) {
+///         (EventType::Delete, _) => println!("gone: {:?}", change.old),
+///         (_, Some(row)) => println!("{}: {}", change.table, row["name"]),
+///         _ => {}
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RowChange {
+    /// The schema of SPEC 6: `public`.
+    pub schema: &'static str,
+    /// The table: one of SPEC 2's six, or `files`.
+    pub table: &'static str,
+    /// What happened.
+    pub event_type: EventType,
+    /// The row after the change.
+    pub new: Option<Arc<Map<String, Value>>>,
+    /// The row before the change.
+    pub old: Option<Arc<Map<String, Value>>>,
+    /// When the change was made.
+    pub commit_timestamp: Timestamp,
+    /// The position after this change: a subscription `since` it goes on with the next change.
+    pub cursor: Arc<str>,
+}
+
+impl Serialize for RowChange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("RowChange", 7)?;
+        fields.serialize_field("schema", self.schema)?;
+        fields.serialize_field("table", self.table)?;
+        fields.serialize_field("eventType", &self.event_type)?;
+        fields.serialize_field("new", &self.new.as_deref())?;
+        fields.serialize_field("old", &self.old.as_deref())?;
+        fields.serialize_field("commit_timestamp", &format_args!("{:.6}", self.commit_timestamp))?;
+        fields.serialize_field("cursor", &*self.cursor)?;
+        fields.end()
+    }
+}
+
+/// The figures of the change feed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RealtimeStats {
+    /// The subscriptions, streams and live queries of this client.
+    pub subscriptions: u64,
+    /// The changes that the feed keeps for subscriptions `since` a cursor.
+    pub retained: u64,
+    /// The time of the oldest of these changes.
+    pub oldest: Option<Timestamp>,
+    /// How far the feed is behind the last commit, in seconds; on PostgreSQL also because a transaction stays open.
+    pub lag_seconds: f64,
+}

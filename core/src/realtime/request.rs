@@ -1,0 +1,105 @@
+//! What a subscription or a live query is to deliver.
+
+use std::fmt;
+
+use crate::{callbacks::OnClose, error::Error, model::EventType};
+
+/// The changes that a subscription or a stream gets: a table, and optionally an event, a filter and a cursor.
+///
+/// ```
+/// use townsquare::realtime::{ChangeRequest, EventType};
+///
+/// let renamed = ChangeRequest::table("spaces").event(EventType::Update).filter("is_public=is.true");
+/// ```
+#[must_use]
+pub struct ChangeRequest {
+    pub(super) schema: String,
+    pub(super) table: String,
+    pub(super) event: Option<EventType>,
+    pub(super) filter: String,
+    pub(super) since: Option<String>,
+    pub(super) on_close: Option<OnClose>,
+}
+
+impl ChangeRequest {
+    /// Every change of a table: one of SPEC 2's six, or `files`.
+    pub fn table(table: impl Into<String>) -> ChangeRequest {
+        ChangeRequest {
+            schema: "public".to_owned(),
+            table: table.into(),
+            event: None,
+            filter: String::new(),
+            since: None,
+            on_close: None,
+        }
+    }
+
+    /// Only the changes that are delivered as this event. Without it, every event (SPEC 6's `*`).
+    pub fn event(mut self, event: EventType) -> ChangeRequest {
+        self.event = Some(event);
+        self
+    }
+
+    /// Only rows that fulfil the filter: conditions `column=op.value`, joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`,
+    /// `gt`, `gte`, `in`, `like`, `ilike` and `is`.
+    pub fn filter(mut self, filter: impl Into<String>) -> ChangeRequest {
+        self.filter = filter.into();
+        self
+    }
+
+    /// Begins after a cursor: first the changes since then, then those to come, with no gap and no repeat.
+    pub fn since(mut self, cursor: impl Into<String>) -> ChangeRequest {
+        self.since = Some(cursor.into());
+        self
+    }
+
+    /// The schema of the table: `public`, the default and the only one.
+    pub fn schema(mut self, schema: impl Into<String>) -> ChangeRequest {
+        self.schema = schema.into();
+        self
+    }
+
+    /// Calls `on_close` once, after the last call of the subscription's callback: with `None` when the subscription was
+    /// unsubscribed or the client closed, else with the reason why it ended. A stream tells its end by itself.
+    pub fn on_close(mut self, on_close: impl FnOnce(Option<Error>) + Send + 'static) -> ChangeRequest {
+        self.on_close = Some(Box::new(on_close));
+        self
+    }
+}
+
+impl fmt::Debug for ChangeRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("ChangeRequest");
+        out.field("table", &self.table)
+            .field("event", &self.event)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The rows that a live query returns and follows: a table, and optionally a filter.
+///
+/// ```
+/// use townsquare::realtime::LiveRequest;
+///
+/// let clocks = LiveRequest::table("fidgets").filter("type=eq.clock");
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct LiveRequest {
+    pub(super) table: String,
+    pub(super) filter: String,
+}
+
+impl LiveRequest {
+    /// Every row of a table: one of SPEC 2's six, or `files`.
+    pub fn table(table: impl Into<String>) -> LiveRequest {
+        LiveRequest { table: table.into(), filter: String::new() }
+    }
+
+    /// Only rows that fulfil the filter; see [`ChangeRequest::filter`].
+    pub fn filter(mut self, filter: impl Into<String>) -> LiveRequest {
+        self.filter = filter.into();
+        self
+    }
+}
