@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use self::cursor::parse_cursor;
-pub(in crate::database) use self::image::read_image;
+pub(in crate::database) use self::image::{read_context, read_image};
 pub(crate) use self::{cursor::cursor_text, snapshot::Snapshot};
 use super::{Database, Engine};
 use crate::{
@@ -90,7 +90,10 @@ pub(crate) struct CurrentRow {
 pub(crate) struct LogPage {
     /// At most as many entries as asked for.
     pub(crate) entries: Vec<LogEntry>,
-    /// True if the log has nothing after `entries` yet.
+    /// The key up to which the log was read. It can be after the last of `entries`, because an entry that cannot be read is
+    /// left out.
+    pub(crate) end: EntryKey,
+    /// True if the log has nothing after `end` yet.
     pub(crate) is_last: bool,
 }
 
@@ -118,6 +121,33 @@ pub(crate) struct LogBounds {
     pub(crate) pruned: EntryKey,
     /// No entry after this key exists yet.
     pub(crate) end: EntryKey,
+}
+
+impl EntryKind {
+    pub(crate) const ALL: [EntryKind; 6] = [
+        EntryKind::Insert,
+        EntryKind::Update,
+        EntryKind::Delete,
+        EntryKind::Visibility,
+        EntryKind::SessionStarted,
+        EntryKind::SessionEnded,
+    ];
+
+    /// The name in the log.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            EntryKind::Insert => "insert",
+            EntryKind::Update => "update",
+            EntryKind::Delete => "delete",
+            EntryKind::Visibility => "visibility",
+            EntryKind::SessionStarted => "session_started",
+            EntryKind::SessionEnded => "session_ended",
+        }
+    }
+
+    pub(in crate::database) fn from_name(name: &str) -> Option<EntryKind> {
+        EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// What is told of each commit. It must return at once.
