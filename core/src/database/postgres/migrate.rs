@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0003_auth" needs 3;
     "0004_reliability" needs 4;
     "0005_files" needs 4;
+    "0006_realtime" needs 4;
     "0007_file_store" needs 4;
 };
 

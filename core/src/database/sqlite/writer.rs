@@ -27,7 +27,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 pub(super) use self::turns::Turns;
-use super::{errors::is_busy, write_connection::WriteConnection};
+use super::{commit_watch::CommitListener, errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
@@ -78,6 +78,8 @@ struct WriterShared {
     last_group: AtomicUsize,
     page_cache: PageCacheState,
     turns: Turns,
+    /// Told of each commit, before the jobs are answered.
+    commit_listener: CommitListener,
 }
 
 struct JobQueue {
@@ -141,6 +143,7 @@ impl Writer {
             last_group: AtomicUsize::new(0),
             page_cache: PageCacheState::default(),
             turns,
+            commit_listener: CommitListener::default(),
         });
         let of_thread = Arc::clone(&shared);
         let thread = threads::spawn("townsquare-write", move || of_thread.run_thread())?;
@@ -156,6 +159,11 @@ impl Writer {
         let job = QueuedJob { job, deadline: self.shared.clock.moment().after(self.shared.busy_timeout) };
         let not_led = if blocking_caller::is_current() { self.shared.lead(job) } else { Some(job) };
         not_led.map_or(Ok(()), |job| self.shared.queue.push(job))
+    }
+
+    /// Where to register who is told of each commit.
+    pub(super) fn commit_listener(&self) -> CommitListener {
+        Arc::clone(&self.shared.commit_listener)
     }
 
     /// Finishes the queued jobs, ends the thread, checkpoints the WAL and closes the connection. A job that waits for
@@ -369,6 +377,8 @@ impl WriterShared {
         let committed = connection.commit();
         if committed.is_err() {
             connection.roll_back();
+        } else if let Some(tell) = self.commit_listener.load().as_deref() {
+            tell();
         }
         answer_all(group, &committed);
         connection.release_forgotten_pages();
