@@ -106,6 +106,11 @@ impl Table {
         }
     }
 
+    /// Whether the table is one of SPEC 2.
+    pub(crate) const fn is_public(self) -> bool {
+        !matches!(self, Table::Files)
+    }
+
     /// The error of a new row that the table's insert policy refuses.
     pub(crate) fn insert_refused(self) -> Error {
         Error::new_row_violates(self.name())

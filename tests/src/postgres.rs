@@ -16,16 +16,17 @@ use std::{
 };
 
 use tempfile::TempDir;
+use townsquare::Uuid;
 
 use crate::{raw_sql::RawConnection, skip::skip, temp_dir, wait::wait_until};
 
 /// The environment variable that passes the server to child processes, as `port:folder of the socket`.
 pub const VARIABLE: &str = "TOWNSQUARE_TEST_POSTGRES";
 
-/// The role that owns the test databases; it may also `SET ROLE` to the library's restricted role.
+/// The role that owns the test databases. It may create roles, such as those of the library's callers.
 pub const APP_ROLE: &str = "app";
 
-/// A role that may own a database but may not `SET ROLE`.
+/// A role that may own a database but may not create roles.
 pub const OWNER_ROLE: &str = "owner_only";
 
 /// Runs the server and stops it when standard input ends.
@@ -140,9 +141,22 @@ impl Server {
         name
     }
 
-    /// Drops a database and its connections.
+    /// Drops a database, its connections and the role of its callers.
     pub fn drop_database(&self, name: &str) {
+        let callers = format!("SELECT 'townsquare_caller_' || oid FROM pg_database WHERE datname = '{name}'");
+        let callers = self.administrator("postgres").rows(&callers);
         self.run_when_unused(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        for callers in callers.iter().flatten().flatten() {
+            self.administrator("postgres").run(&format!("DROP ROLE IF EXISTS {callers}"));
+        }
+    }
+
+    /// Returns the server's log.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.sockets.join("log")).expect("a log")).into_owned()
     }
 
     /// Runs a statement that fails while another connection uses its database: the server waits for five seconds only.
@@ -154,6 +168,23 @@ impl Server {
             Err(error) => panic!("{sql}: {error}"),
         });
     }
+}
+
+/// Returns the name of the role of the callers of a connection's database.
+pub fn callers_role(raw: &RawConnection) -> String {
+    raw.value("SELECT 'townsquare_caller_' || oid FROM pg_database WHERE datname = current_database()")
+}
+
+/// Inserts a session of the user and returns the hash of its access token. `service` is a connection of the service.
+pub fn insert_session(service: &RawConnection, user: Uuid) -> String {
+    let hash = format!("session of {user}");
+    service.run(&format!(
+        "INSERT INTO townsquare.sessions
+             (access_hash, id, user_id, refresh_hash, created_at, access_expires_at, refresh_expires_at)
+         VALUES ('{hash}', gen_random_uuid(), '{user}', '{hash}', now(), 'infinity', 'infinity')
+         ON CONFLICT DO NOTHING"
+    ));
+    hash
 }
 
 /// Makes a command that runs a program of PostgreSQL.
@@ -226,10 +257,8 @@ fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<
     let url = server.url("postgres", "postgres");
     wait_until("PostgreSQL accepts connections", || RawConnection::postgres(&url).is_ok());
     let administrator = server.administrator("postgres");
-    administrator.run(&format!("CREATE ROLE {APP_ROLE} LOGIN"));
+    administrator.run(&format!("CREATE ROLE {APP_ROLE} LOGIN CREATEROLE"));
     administrator.run(&format!("CREATE ROLE {OWNER_ROLE} LOGIN"));
-    administrator.run("CREATE ROLE townsquare_caller NOLOGIN");
-    administrator.run(&format!("GRANT townsquare_caller TO {APP_ROLE}"));
     server
 }
 

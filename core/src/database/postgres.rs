@@ -9,9 +9,11 @@ mod commit_watch;
 mod connection_principal;
 mod dialect;
 mod errors;
+mod foreign_policies;
 mod in_runtime;
 mod migrate;
 mod policies;
+mod policy_scripts;
 mod pool;
 pub(super) mod query;
 mod role_mode;
@@ -67,8 +69,9 @@ impl Postgres {
         let connect = connect.application_name("townsquare").statement_cache_capacity(MAX_STATEMENTS);
         let mut pool = Pool::new(connect, options.busy_timeout, runtime.clone());
         let runtimes = RuntimeSelector::new(runtime).await?;
-        let role_mode = InRuntime::new(runtimes.clone(), setup::run(&pool, &options.clock)).await?;
-        pool.set_role_mode(role_mode);
+        let set_up = setup::run(&pool, &options.clock, options.busy_timeout);
+        let roles = InRuntime::new(runtimes.clone(), set_up).await?;
+        pool.set_roles(roles);
         Ok(Postgres { pool, runtimes })
     }
 
@@ -164,11 +167,11 @@ impl Postgres {
         // The session is checked in the same round trip as BEGIN: a transaction without a statement needs a valid
         // session, too.
         let begin = match principal {
-            Principal::User(_) => "BEGIN; SELECT townsquare.admitted()",
-            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => "BEGIN",
+            Principal::User(user) => format!("BEGIN; SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
+            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => "BEGIN".to_owned(),
         };
         let mut connection = self.pool.acquire(principal).await?;
-        match execute_batch(&mut connection, begin).await {
+        match execute_batch(&mut connection, &begin).await {
             Ok(()) => Ok(connection),
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 if execute_batch(&mut connection, "ROLLBACK").await.is_ok() {
@@ -180,7 +183,7 @@ impl Postgres {
             Err(_) if connection.was_idle() => {
                 drop(connection);
                 connection = self.pool.acquire_new(principal).await?;
-                execute_batch(&mut connection, begin).await?;
+                execute_batch(&mut connection, &begin).await?;
                 Ok(connection)
             }
             Err(error) => Err(error),

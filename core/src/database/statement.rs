@@ -42,8 +42,10 @@ pub(crate) struct Statement {
 pub(super) trait Dialect {
     /// The prefix of the library's own tables.
     const OWN_TABLES: &'static str;
-    /// The condition that the caller's session is valid; `None` where the engine checks the session by itself.
-    const SESSION_CHECK: Option<&'static str>;
+    /// A public table after FROM, JOIN, INTO or UPDATE.
+    fn table(name: &str) -> String;
+    /// The condition that the session is one of the caller; `None` where the engine checks the session by itself.
+    fn session_check(caller: &str) -> Option<String>;
     /// The parameter `$n`.
     fn parameter(number: usize) -> String;
     /// `time`, or one microsecond after the column `old` if `time` is not later than it.
@@ -165,7 +167,27 @@ fn render<D: Dialect>(template: &str, caller: Option<&str>) -> String {
         sql.push_str(&D::parameter(number));
         sql.push_str(rest);
     }
-    replace_braces(&sql, |inside| render_braces::<D>(inside, caller)).replace("townsquare.", D::OWN_TABLES)
+    let sql = replace_braces(&sql, |inside| render_braces::<D>(inside, caller));
+    with_tables::<D>(&sql).replace("townsquare.", D::OWN_TABLES)
+}
+
+/// Writes each public table that is read or changed as the engine names it.
+fn with_tables<D: Dialect>(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len());
+    let mut before = "";
+    for word in sql.split_inclusive(char::is_whitespace) {
+        let name = word.trim_end().trim_end_matches([')', ',', ';']);
+        let is_table = matches!(before, "FROM" | "JOIN" | "INTO" | "UPDATE")
+            && Table::ALL.into_iter().any(|table| table.is_public() && quoted(table.name()) == name);
+        if is_table {
+            out.push_str(&D::table(name));
+            out.push_str(&word[name.len()..]);
+        } else {
+            out.push_str(word);
+        }
+        before = word.trim_end();
+    }
+    out
 }
 
 fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
@@ -183,7 +205,7 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
         (Some((table, action)), Some(caller)) => {
             let condition =
                 rule(table, action).sql(table, SqlContext { caller, holds_key: D::holds_key, linked: D::linked });
-            match (D::SESSION_CHECK, action) {
+            match (D::session_check(caller), action) {
                 (None, _) => condition,
                 // The values of a new row are constants. With AND, a planner that evaluates the policy to false would
                 // skip the session check.
@@ -220,7 +242,12 @@ mod tests {
     struct TestDialect;
     impl Dialect for TestDialect {
         const OWN_TABLES: &'static str = "own_";
-        const SESSION_CHECK: Option<&'static str> = Some("session()");
+        fn table(name: &str) -> String {
+            format!("main.{name}")
+        }
+        fn session_check(caller: &str) -> Option<String> {
+            Some(format!("session({caller})"))
+        }
         fn parameter(number: usize) -> String {
             format!("?{number}")
         }
@@ -257,22 +284,34 @@ mod tests {
     #[test]
     fn a_policy_is_true_for_the_service_and_binds_other_callers_after_the_values() {
         let delete = "DELETE FROM spaces WHERE id = $1 AND {spaces.delete}";
-        assert_eq!(service(delete), ("DELETE FROM spaces WHERE id = ?1 AND TRUE".to_owned(), false));
-        let sql = "DELETE FROM spaces WHERE id = ?1 AND (session() AND spaces.owner_id = ?2)";
+        assert_eq!(service(delete), ("DELETE FROM main.spaces WHERE id = ?1 AND TRUE".to_owned(), false));
+        let sql = "DELETE FROM main.spaces WHERE id = ?1 AND (session(?2) AND spaces.owner_id = ?2)";
         assert_eq!(user(delete), (sql.to_owned(), true));
     }
 
     #[test]
-    fn a_policy_that_allows_every_row_checks_the_session_and_binds_no_caller() {
+    fn a_policy_that_allows_every_row_checks_the_session_of_the_caller() {
         let (sql, binds_caller) = user("SELECT id FROM community_domains WHERE {community_domains.select}");
-        assert_eq!(sql, "SELECT id FROM community_domains WHERE (session() AND TRUE)");
-        assert!(!binds_caller);
+        assert_eq!(sql, "SELECT id FROM main.community_domains WHERE (session(?1) AND TRUE)");
+        assert!(binds_caller);
+    }
+
+    #[test]
+    fn a_public_table_is_named_as_the_engine_names_it() {
+        let (sql, _) = service(
+            "INSERT INTO \"spaceRegistrations\" SELECT 1 FROM users JOIN spaces ON spaces.id = (SELECT x FROM users) \
+             ON CONFLICT DO UPDATE SET users = 1",
+        );
+        let expected = "INSERT INTO main.\"spaceRegistrations\" SELECT 1 FROM main.users JOIN main.spaces ON \
+            spaces.id = (SELECT x FROM main.users) ON CONFLICT DO UPDATE SET users = 1";
+        assert_eq!(sql, expected);
+        assert_eq!(service("UPDATE users SET files = 1").0, "UPDATE main.users SET files = 1");
     }
 
     #[test]
     fn an_insert_checks_the_session_before_the_policy() {
         let (sql, _) = user("INSERT INTO spaces SELECT $1 WHERE {spaces.insert}");
-        assert_eq!(sql, "INSERT INTO spaces SELECT ?1 WHERE CASE WHEN session() THEN spaces.owner_id = ?2 END");
+        assert_eq!(sql, "INSERT INTO main.spaces SELECT ?1 WHERE CASE WHEN session(?2) THEN spaces.owner_id = ?2 END");
     }
 
     #[test]
@@ -314,6 +353,6 @@ mod tests {
     #[test]
     fn the_caller_is_bound_after_the_values_of_a_column_list() {
         let (sql, _) = user("SELECT {fidgets.new $2} WHERE {spaces.delete}");
-        assert!(sql.ends_with("?5 AS position WHERE (session() AND spaces.owner_id = ?6)"), "{sql}");
+        assert!(sql.ends_with("?5 AS position WHERE (session(?6) AND spaces.owner_id = ?6)"), "{sql}");
     }
 }

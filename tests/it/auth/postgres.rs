@@ -1,8 +1,10 @@
 //! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the
 //! library's callers.
 
+mod foreign_rules;
 mod random_rows;
 mod roles;
+mod service;
 
 use townsquare::{
     Uuid,
@@ -14,6 +16,7 @@ use townsquare::{
 };
 use townsquare_tests::{
     on_engine,
+    postgres::{callers_role, insert_session},
     raw_sql::RawConnection,
     test_database::{TestDatabase, required},
 };
@@ -24,10 +27,12 @@ use super::users::sign_up;
 const TABLES: [&str; 6] =
     ["community_configs", "community_domains", "\"spaceRegistrations\"", "users", "spaces", "fidgets"];
 
-/// Connects with the restricted role for this caller; the anonymous caller is `anonymous`.
+/// Connects with the role of the callers and a session of this user, or `anonymous`.
 fn connect_as(db: &TestDatabase, who: &str) -> RawConnection {
     let raw = RawConnection::postgres(&db.url()).expect("the server runs");
-    raw.run(&format!("SET ROLE townsquare_caller; SELECT set_config('townsquare.caller', '{who}', false)"));
+    let session = who.parse().map(|user| insert_session(&db.raw, user)).unwrap_or_default();
+    let callers = callers_role(&raw);
+    raw.run(&format!("SET ROLE {callers}; SELECT set_config('townsquare.session', '{session}', false)"));
     raw
 }
 
@@ -216,24 +221,38 @@ on_engine! { Postgres in postgres;
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
 
-    fn a_restricted_role_cannot_become_the_service(db: &TestDatabase) {
+    fn no_setting_of_a_member_of_the_role_names_a_caller(db: &TestDatabase) {
+        let TwoUsers { ann, of_ann, .. } = two_users(db);
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        raw.run(&format!("SET ROLE {}", callers_role(&raw)));
+        for who in [&ann.to_string(), "", "user", "service", "anonymous", "postgres", "vouched"] {
+            for setting in ["caller", "session", "caller_id", "user_id"] {
+                raw.run(&format!("SELECT set_config('townsquare.{setting}', '{who}', false)"));
+                assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0, "townsquare.{setting} = {who:?}");
+                assert_changes(&raw, "DELETE FROM spaces", 0);
+            }
+            raw.run("RESET townsquare.caller; RESET townsquare.session");
+            assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0);
+        }
+        raw.run(&format!("SELECT set_config('townsquare.session', '{}', false)", insert_session(&db.raw, ann)));
+        assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]], "the session does");
+    }
+
+    fn an_ended_session_names_no_caller(db: &TestDatabase) {
         let TwoUsers { ann, .. } = two_users(db);
         let raw = connect_as(db, &ann.to_string());
-        for who in ["", "service", "anonymous", "postgres", "townsfolk", "                                    "] {
-            raw.run(&format!("SELECT set_config('townsquare.caller', '{who}', false)"));
-            let found = raw.try_rows("SELECT 1 FROM spaces");
-            assert!(found.as_ref().is_err() || found.as_ref().is_ok_and(Vec::is_empty), "{who:?}: {found:?}");
-        }
-        raw.run("RESET townsquare.caller");
-        assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0, "what was never told is nobody");
+        assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 1);
+        db.raw.run("DELETE FROM townsquare.sessions");
+        assert_eq!(raw.rows("SELECT 1 FROM spaces").len(), 0);
     }
 
     fn policies_bind_the_owner_of_the_tables(db: &TestDatabase) {
         let TwoUsers { ann, of_ann, .. } = two_users(db);
         let raw = RawConnection::postgres(&db.url()).expect("the server runs");
-        raw.run(&format!("SELECT set_config('townsquare.caller', '{ann}', false)"));
+        let session = insert_session(&db.raw, ann);
+        raw.run(&format!("SELECT set_config('townsquare.caller', 'user', false), set_config('townsquare.session', '{session}', false)"));
         assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]]);
-        raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
+        raw.run("SELECT set_config('townsquare.session', '', false)");
         for table in ["spaces", "fidgets", "users"] {
             assert_eq!(raw.rows(&format!("SELECT 1 FROM {table}")).len(), 0, "{table}");
             assert_changes(&raw, &format!("DELETE FROM {table}"), 0);

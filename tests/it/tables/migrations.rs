@@ -109,7 +109,7 @@ on_both_engines! {
             db.raw.run("DROP FUNCTION get_active_community_config");
             db.raw.run("DROP TABLE townsquare.policies");
             for function in ["file_left_store()", "lock_space_files()", "delete_space_files()", "delete_user_files()",
-                "path_lock(TEXT, TEXT)", "caller_id()", "is_service()", "admitted()", "holds_key(UUID, TEXT[])"] {
+                "path_lock(TEXT, TEXT)", "caller_id()", "is_service()", "admitted(UUID)", "holds_key(UUID, TEXT[])", "protect_columns()"] {
                 db.raw.run(&format!("DROP FUNCTION townsquare.{function}"));
             }
         }
@@ -145,7 +145,7 @@ on_both_engines! {
         let migrations = migrations_table(db);
         db.raw.run(&format!(
             "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
-             VALUES (6, '0006_future', '2030-01-01 00:00:00Z', 4);
+             VALUES (998, '0998_future', '2030-01-01 00:00:00Z', 4);
              CREATE TABLE from_the_future (x INTEGER)"
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
@@ -162,11 +162,11 @@ on_both_engines! {
         let migrations = migrations_table(db);
         db.raw.run(&format!(
             "INSERT INTO {migrations} (version, name, applied_at, minimum_version)
-             VALUES (6, '0006_future', '2030-01-01 00:00:00Z', 4), (7, '0007_future', '2030-01-01 00:00:00Z', 6)"
+             VALUES (998, '0998_future', '2030-01-01 00:00:00Z', 4), (999, '0999_future', '2030-01-01 00:00:00Z', 998)"
         ));
         let before = db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
         let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
-        assert!(error.message().contains("version 7") && error.message().contains("version 6"), "{error}");
+        assert!(error.message().contains("version 999") && error.message().contains("version 998"), "{error}");
         assert!(!error.is_retryable());
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
     }

@@ -75,7 +75,7 @@ on_engine! { Postgres in postgres;
         let space: Space = wait(spaces.create_space(NewSpace::named("x"))).expect("created");
         proxy.cut("renamed", Cut::AfterAnswer);
         assert_unknown(wait(spaces.update_space(space.id, SpacePatch::new().name("renamed"))), "Update space");
-        proxy.cut("DELETE FROM spaces", Cut::AfterAnswer);
+        proxy.cut("DELETE FROM public.spaces", Cut::AfterAnswer);
         // The statement is prepared in a message of its own, which is the one that is lost here.
         assert_unknown(wait(spaces.delete_space(space.id)), "Delete space");
         assert_eq!(count(db, "renamed"), 1);

@@ -1,33 +1,60 @@
 //! Which principal a connection is set to: its role, and the settings that the policies read.
 //!
 //! Invariant: a statement runs only on a connection that is set to its principal. A connection remembers its principal,
-//! so the next statement of the same principal costs no round trip. Statements bind the caller's id as well, so they
-//! return no other caller's rows even if a proxy hands them to another server connection.
+//! so the next statement of the same principal costs no round trip. Statements bind the caller's id as well: on a
+//! connection with another user's session they fail.
 
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
+use sqlx::PgConnection;
 
 use super::{
     errors::translate,
-    role_mode::{RESTRICTED_ROLE, RoleMode},
+    role_mode::{RoleMode, Roles},
 };
-use crate::{
-    database::principal::{Credential, Principal},
-    error::Result,
-};
+use crate::{database::principal::Principal, error::Result};
 
 /// The principal that a connection is set to.
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub(super) enum ConnectionPrincipal {
+    /// A new connection: the settings are those of the login role.
+    Unset,
     Service,
+    /// The service, in statements that bind a user.
+    Vouched,
     Anonymous,
     /// The hash of the session's access token.
     User(String),
 }
 
+/// How long a connection keeps its principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    Session,
+    Transaction,
+}
+
+/// Sets role, caller, session and search path in one round trip. The hash of the session is a parameter, because the text
+/// of a statement stands in logs and in `pg_stat_activity`.
+macro_rules! set_principal {
+    ($is_local:literal) => {
+        concat!(
+            "SELECT set_config('role', $1, ",
+            $is_local,
+            "), set_config('townsquare.caller', $2, ",
+            $is_local,
+            "), set_config('townsquare.session', $3, ",
+            $is_local,
+            "), set_config('search_path', 'pg_catalog, public', ",
+            $is_local,
+            ")"
+        )
+    };
+}
+
 impl ConnectionPrincipal {
     pub(super) fn is(&self, principal: &Principal) -> bool {
         match (self, principal) {
-            (ConnectionPrincipal::Service, Principal::Service | Principal::Vouched(_))
+            (ConnectionPrincipal::Service, Principal::Service)
+            | (ConnectionPrincipal::Vouched, Principal::Vouched(_))
             | (ConnectionPrincipal::Anonymous, Principal::Anonymous) => true,
             (ConnectionPrincipal::User(hash), Principal::User(credential)) => *hash == credential.access_hash,
             _ => false,
@@ -38,7 +65,8 @@ impl ConnectionPrincipal {
 impl From<&Principal> for ConnectionPrincipal {
     fn from(principal: &Principal) -> ConnectionPrincipal {
         match principal {
-            Principal::Service | Principal::Vouched(_) => ConnectionPrincipal::Service,
+            Principal::Service => ConnectionPrincipal::Service,
+            Principal::Vouched(_) => ConnectionPrincipal::Vouched,
             Principal::Anonymous => ConnectionPrincipal::Anonymous,
             Principal::User(credential) => ConnectionPrincipal::User(credential.access_hash.clone()),
         }
@@ -49,26 +77,23 @@ impl From<&Principal> for ConnectionPrincipal {
 pub(super) async fn set(
     connection: &mut PgConnection,
     principal: &Principal,
-    role_mode: RoleMode,
+    roles: &Roles,
+    lifetime: Lifetime,
 ) -> Result<ConnectionPrincipal> {
-    let role = match (principal, role_mode) {
-        (_, RoleMode::LoginOnly) => String::new(),
-        (Principal::Service | Principal::Vouched(_), RoleMode::Restricted) => "RESET ROLE; ".to_owned(),
-        (_, RoleMode::Restricted) => format!("SET ROLE {RESTRICTED_ROLE}; "),
-    };
     let (caller, session) = match principal {
+        Principal::Service => ("", ""),
         // No session proves a vouched user to the database. Each statement binds the user, and its policies hold for them.
-        Principal::Service | Principal::Vouched(_) => (String::new(), ""),
-        Principal::Anonymous => ("anonymous".to_owned(), ""),
-        Principal::User(Credential { user_id, access_hash, .. }) => {
-            (user_id.hyphenated().to_string(), access_hash.as_str())
-        }
+        Principal::Vouched(_) => ("", "vouched"),
+        Principal::Anonymous => ("anonymous", ""),
+        Principal::User(credential) => ("user", credential.access_hash.as_str()),
     };
-    // Safe to format: `caller` is a constant or a uuid, and `session` is a hash in hex.
-    let sql = format!(
-        "{role}SELECT set_config('townsquare.caller', '{caller}', false), \
-         set_config('townsquare.session', '{session}', false)"
-    );
-    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map_err(translate)?;
+    let role = if caller.is_empty() || roles.mode == RoleMode::LoginOnly { "none" } else { &roles.callers };
+    let sql = match lifetime {
+        Lifetime::Session => set_principal!("false"),
+        Lifetime::Transaction => set_principal!("true"),
+    };
+    let query = sqlx::query(sql).bind(role).bind(caller).bind(session);
+    let query = query.persistent(lifetime == Lifetime::Session);
+    query.execute(connection).await.map_err(translate)?;
     Ok(principal.into())
 }

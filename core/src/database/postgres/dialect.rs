@@ -6,9 +6,15 @@ pub(super) struct Postgresql;
 
 impl Dialect for Postgresql {
     const OWN_TABLES: &'static str = "townsquare.";
+    fn table(name: &str) -> String {
+        format!("public.{name}")
+    }
+
     // The check names no column, so the server evaluates it once, before it reads a row: an ended session is an error
     // also where no row matches.
-    const SESSION_CHECK: Option<&'static str> = Some("townsquare.admitted()");
+    fn session_check(caller: &str) -> Option<String> {
+        Some(format!("townsquare.admitted({caller})"))
+    }
 
     fn parameter(number: usize) -> String {
         format!("${number}")

@@ -24,7 +24,7 @@ struct Migration {
 }
 
 macro_rules! migrations {
-    ($($name:literal needs $minimum_version:literal;)*) => {
+    ($($name:literal needs $minimum_version:expr;)*) => {
         &[$(Migration {
             name: $name,
             sql: include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
@@ -41,7 +41,11 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0005_files" needs 4;
     "0006_realtime" needs 4;
     "0007_file_store" needs 4;
+    "0009_roles" needs ITSELF;
 };
+
+/// The minimum version of a migration that no older library works with.
+const ITSELF: usize = usize::MAX;
 
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.
 const FIRST_WITH_MINIMUM: usize = 4;
@@ -71,14 +75,18 @@ pub(super) async fn state(connection: &mut PgConnection) -> Result<SchemaState> 
     })
 }
 
-/// Takes the advisory lock and applies the missing migrations, in the transaction of the caller. Returns the state after
+/// Takes the advisory lock of migrations until the transaction of the caller ends.
+pub(super) async fn lock(connection: &mut PgConnection) -> Result<()> {
+    let lock = AssertSqlSafe(format!("SELECT pg_advisory_xact_lock({LOCK})"));
+    connection.execute(lock).await.map(drop).map_err(translate)
+}
+
+/// Applies the missing migrations, in the transaction of the caller, which holds the [`lock`]. Returns the state after
 /// it: another process, also one of a newer library, may have migrated the database while this one waited for the lock.
 ///
 /// # Errors
 /// `Config` if the login role lacks a right, or if the database needs a newer version of the library.
 pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<SchemaState> {
-    let lock = AssertSqlSafe(format!("SELECT pg_advisory_xact_lock({LOCK})"));
-    connection.execute(lock).await.map_err(translate)?;
     let applied = applied(connection).await?;
     if applied == 0 {
         let create = "CREATE SCHEMA townsquare; CREATE TABLE townsquare.migrations (
@@ -96,7 +104,7 @@ pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Resul
         sqlx::query_with(insert, arguments).execute(&mut *connection).await.map_err(translate)?;
         if version >= FIRST_WITH_MINIMUM {
             let update = "UPDATE townsquare.migrations SET minimum_version = $2 WHERE version = $1";
-            let update = sqlx::query(update).bind(version as i64).bind(migration.minimum_version as i64);
+            let update = sqlx::query(update).bind(version as i64).bind(migration.minimum_version.min(version) as i64);
             update.execute(&mut *connection).await.map_err(translate)?;
         }
     }

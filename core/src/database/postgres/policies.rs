@@ -1,152 +1,134 @@
-//! PostgreSQL's row-level security policies, generated from the rules of `policy` and forced on every public table.
+//! The access rules of a database: row-level security policies, the functions that they call, and grants.
 //!
-//! Invariant: an opened database enforces the rules of this library by itself, also for statements of other programs.
-//! Policies that another program has changed are created again at the next open.
+//! Invariant: an opened database enforces the rules of this library by itself, also for statements of other programs. The
+//! rules consist of parts (`policy_scripts.rs`). The database records for each part the script that created it and a hash of
+//! what the system catalogs say about it; `open` creates a part again if either differs, and touches no other part or table.
 
-use std::fmt::Write;
-
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 use super::{
-    dialect::Postgresql,
     errors::{cannot_set_up, translate},
-    role_mode::{RESTRICTED_ROLE, RoleMode},
+    foreign_policies,
+    policy_scripts::{Part, SCHEMA, parts},
+    role_mode::Roles,
 };
-use crate::{
-    database::statement::Dialect as _,
-    error::Result,
-    policy::{Action, Predicate, SqlContext, Table, quoted, rule, updatable},
-};
+use crate::error::{Error, Result};
 
-/// The user id that policies compare with, from the connection's settings; NULL for an anonymous caller.
-const CALLER: &str = "(SELECT townsquare.caller_id())";
+/// The part whose script is empty: the functions of migrations, which `open` cannot create again.
+const MIGRATED: &str = "functions of migrations";
 
-const CONTEXT: SqlContext<'static> =
-    SqlContext { caller: CALLER, holds_key: Postgresql::holds_key, linked: Postgresql::linked };
+/// What the system catalogs say about each part: its flags, policies, rights of PUBLIC and of the callers (`$1`), triggers
+/// and functions. The rights of other roles are none of the library's business.
+const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1),
+ found (name, state) AS (
+    SELECT quote_ident(schema.nspname) || '.' || quote_ident(class.relname), concat_ws(';',
+        class.relkind, class.relowner::regrole, class.relrowsecurity, class.relforcerowsecurity,
+        (SELECT string_agg(concat_ws(',', polname, polcmd, polpermissive, polroles, polqual, polwithcheck), ';'
+            ORDER BY polname) FROM pg_catalog.pg_policy WHERE polrelid = class.oid),
+        (SELECT string_agg(concat_ws(',', grantee, privilege_type, is_grantable), ';' ORDER BY grantee, privilege_type)
+            FROM aclexplode(class.relacl) WHERE grantee IN (SELECT role FROM grantees)),
+        (SELECT string_agg(concat_ws(',', attname, grantee, privilege_type), ';' ORDER BY attname, grantee, privilege_type)
+            FROM pg_catalog.pg_attribute, aclexplode(attacl)
+            WHERE attrelid = class.oid AND grantee IN (SELECT role FROM grantees)),
+        (SELECT string_agg(concat_ws(',', tgenabled, tgfoid, encode(tgargs, 'hex')), ';')
+            FROM pg_catalog.pg_trigger WHERE tgrelid = class.oid AND tgname = 'townsquare_protect_columns'))
+    FROM pg_catalog.pg_class AS class JOIN pg_catalog.pg_namespace AS schema ON schema.oid = class.relnamespace
+    WHERE schema.nspname IN ('public', 'townsquare') AND class.relkind IN ('r', 'p', 'v', 'm', 'f')
+  UNION ALL
+    SELECT CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'protect_columns',
+            'get_active_community_config') THEN 'functions' ELSE 'functions of migrations' END,
+        string_agg(concat_ws(',', procedure.oid::regprocedure, proowner = nspowner, prosecdef, provolatile, proconfig,
+            prosrc, CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key') THEN
+                (SELECT string_agg(concat_ws(',', grantee, privilege_type), ';' ORDER BY grantee)
+                FROM aclexplode(proacl) WHERE grantee IN (SELECT role FROM grantees)) END), ';'
+            ORDER BY procedure.oid::regprocedure::text)
+    FROM pg_catalog.pg_proc AS procedure, pg_catalog.pg_namespace AS own
+    WHERE own.nspname = 'townsquare' AND prokind IN ('f', 'p') AND (pronamespace = own.oid
+        OR procedure.oid = to_regprocedure('public.get_active_community_config(character varying)'))
+    GROUP BY 1
+  UNION ALL
+    SELECT 'schema', concat_ws(';',
+        (SELECT string_agg(concat_ws(',', grantee, privilege_type), ';' ORDER BY grantee, privilege_type)
+            FROM aclexplode(schema.nspacl) WHERE grantee IN (SELECT role FROM grantees)),
+        (SELECT string_agg(concat_ws(',', relname, grantee, privilege_type), ';'
+                ORDER BY relname, grantee, privilege_type)
+            FROM pg_catalog.pg_class, aclexplode(relacl)
+            WHERE relnamespace = schema.oid AND grantee IN (SELECT role FROM grantees)
+            AND relname NOT IN ('files', 'file_contents', 'file_intents')))
+    FROM pg_catalog.pg_namespace AS schema WHERE nspname = 'townsquare'
+ ),
+ current (name, script) AS (
+    SELECT wanted.name, wanted.script || encode(sha256(convert_to(COALESCE(found.state, ''), 'UTF8')), 'hex')
+    FROM unnest($2::text[], $3::text[]) AS wanted (name, script) LEFT JOIN found ON found.name = wanted.name
+ )";
 
-/// A hash of the policies in the system catalogs. It changes if another program changes a policy.
-const CATALOG_HASH: &str = "(SELECT encode(sha256(convert_to(COALESCE(string_agg(concat_ws(',', class.relname,
-        class.relrowsecurity, class.relforcerowsecurity, policy.polname, policy.polcmd, policy.polpermissive,
-        policy.polroles, policy.polqual, policy.polwithcheck), ';' ORDER BY class.relname, policy.polname), ''),
-        'UTF8')), 'hex')
-    FROM pg_catalog.pg_class AS class LEFT JOIN pg_catalog.pg_policy AS policy ON policy.polrelid = class.oid
-    WHERE class.relnamespace IN ('public'::regnamespace, 'townsquare'::regnamespace) AND class.relkind = 'r')";
-
-/// Creates the policies and grants of this library's rules, in the transaction of the caller.
-pub(super) async fn apply(connection: &mut PgConnection, role_mode: RoleMode) -> Result<()> {
-    let sql = script(role_mode);
-    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.clone()))).await.map_err(cannot_set_up)?;
-    let update = format!("UPDATE townsquare.policies SET script = $1::text || {CATALOG_HASH}");
-    sqlx::query(AssertSqlSafe(update)).bind(sql).execute(&mut *connection).await.map(drop).map_err(translate)
-}
-
-/// True if the database has the policies of this library's rules, unchanged since `apply` created them, and the grants
-/// that `role_mode` needs. The grants of [`RoleMode::Restricted`] satisfy both modes.
-pub(super) async fn are_current(connection: &mut PgConnection, role_mode: RoleMode) -> Result<bool> {
-    let compare =
-        format!("SELECT script IN ($1::text || {CATALOG_HASH}, $2::text || {CATALOG_HASH}) FROM townsquare.policies");
-    let query = sqlx::query(AssertSqlSafe(compare)).bind(script(role_mode)).bind(script(RoleMode::Restricted));
-    query.fetch_one(connection).await.map_err(translate)?.try_get(0).map_err(translate)
-}
-
-/// The SQL that creates all policies and grants. It replaces those of an older version.
-fn script(role_mode: RoleMode) -> String {
-    // The policy conditions name tables without a schema.
-    let mut sql = String::from("SET LOCAL search_path = public;\n");
-    for table in Table::ALL {
-        write_policies(&mut sql, table);
-    }
-    write_file_policies(&mut sql);
-    if role_mode == RoleMode::Restricted {
-        let _ = writeln!(sql, "GRANT USAGE ON SCHEMA public, townsquare TO {RESTRICTED_ROLE};");
-        for table in Table::ALL {
-            write_grants(&mut sql, table);
-        }
-        for name in ["townsquare.file_contents", "townsquare.file_intents"] {
-            let _ = writeln!(sql, "REVOKE ALL ON {name} FROM {RESTRICTED_ROLE};");
-            let _ = writeln!(sql, "GRANT select, insert, update, delete ON {name} TO {RESTRICTED_ROLE};");
-        }
-    }
-    sql
-}
-
-fn write_policies(sql: &mut String, table: Table) {
-    let name = format!("{}.{}", table.schema(), quoted(table.name()));
-    write_service_policy(sql, &name);
-    for action in Action::ALL {
-        let predicate = rule(table, action);
-        let condition = predicate.sql(table, CONTEXT);
-        write_policy(sql, &name, action, (*predicate != Predicate::Nobody).then_some(condition));
-    }
-}
-
-/// Writes the policies of the tables that belong to files: whoever may select or change a file may select or change its
-/// content and its intent.
-fn write_file_policies(sql: &mut String) {
-    write_service_policy(sql, "townsquare.file_contents");
-    write_service_policy(sql, "townsquare.file_intents");
-    for action in Action::ALL {
-        let predicate = rule(Table::Files, action);
-        let of_content = format!(
-            "EXISTS (SELECT 1 FROM townsquare.files AS files
-                WHERE files.bucket = file_contents.bucket AND files.path = file_contents.path AND {})",
-            predicate.sql(Table::Files, CONTEXT)
-        );
-        write_policy(sql, "townsquare.file_contents", action, Some(of_content));
-        let of_intent = predicate.sql_of_row("file_intents", CONTEXT);
-        write_policy(sql, "townsquare.file_intents", action, Some(of_intent));
-    }
-}
-
-/// Turns row-level security on, with a policy for the service.
-fn write_service_policy(sql: &mut String, name: &str) {
-    let _ = writeln!(
-        sql,
-        "ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;
-         ALTER TABLE {name} FORCE ROW LEVEL SECURITY;
-         DROP POLICY IF EXISTS townsquare_service ON {name};
-         CREATE POLICY townsquare_service ON {name} TO CURRENT_USER USING ((SELECT townsquare.is_service()));"
+/// The names of the parts that differ from this library's rules.
+pub(super) async fn outdated(connection: &mut PgConnection, roles: &Roles) -> Result<Vec<String>> {
+    let sql = format!(
+        "{STATE} SELECT current.name FROM current LEFT JOIN townsquare.policies AS known ON known.name = current.name
+         WHERE known.script IS DISTINCT FROM current.script"
     );
+    let rows = with_parts(connection, sql, roles, &wanted(roles)).await?;
+    rows.iter().map(|row| row.try_get(0).map_err(translate)).collect()
 }
 
-/// Replaces a policy; `None` removes it.
-fn write_policy(sql: &mut String, name: &str, action: Action, condition: Option<String>) {
-    let policy = format!("townsquare_{action}");
-    let _ = writeln!(sql, "DROP POLICY IF EXISTS {policy} ON {name};");
-    if let Some(condition) = condition {
-        let clause = if action == Action::Insert { "WITH CHECK" } else { "USING" };
-        let _ = writeln!(sql, "CREATE POLICY {policy} ON {name} FOR {action} {clause} ({condition});");
+/// Checks the functions of migrations, before migrations of this transaction may change them.
+///
+/// # Errors
+/// `Config` if another program has replaced one.
+pub(super) async fn check_functions(connection: &mut PgConnection, roles: &Roles) -> Result<()> {
+    let exists =
+        "SELECT to_regclass('townsquare.policies') IS NOT NULL AND EXISTS (SELECT 1 FROM pg_catalog.pg_attribute
+        WHERE attrelid = to_regclass('townsquare.policies') AND attname = 'name')";
+    let exists: bool = connection.fetch_one(exists).await.map_err(translate)?.try_get(0).map_err(translate)?;
+    let sql = format!(
+        "{STATE} SELECT 1 FROM current JOIN townsquare.policies AS known ON known.name = current.name
+         WHERE known.script <> current.script"
+    );
+    if exists && !with_parts(connection, sql, roles, &[migrated()]).await?.is_empty() {
+        return Err(Error::config(
+            "Option database_url: a function of the schema townsquare was changed by another program; restore the \
+             schema townsquare from a backup",
+        ));
     }
+    Ok(())
 }
 
-fn write_grants(sql: &mut String, table: Table) {
-    let name = format!("{}.{}", table.schema(), quoted(table.name()));
-    let _ = writeln!(sql, "REVOKE ALL ON {name} FROM {RESTRICTED_ROLE};");
-    for action in Action::ALL.into_iter().filter(|action| *rule(table, *action) != Predicate::Nobody) {
-        let columns = match (action, updatable(table)) {
-            (Action::Update, Some(columns)) => format!(" ({})", columns.join(", ")),
-            _ => String::new(),
-        };
-        let _ = writeln!(sql, "GRANT {action}{columns} ON {name} TO {RESTRICTED_ROLE};");
+/// Creates the parts of the rules that are outdated, in the transaction of the caller.
+///
+/// # Errors
+/// `Config` if policies or grants of other programs would change what callers see, and if the login role lacks a right.
+pub(super) async fn apply(connection: &mut PgConnection, roles: &Roles) -> Result<()> {
+    let outdated = outdated(connection, roles).await?;
+    let tables_with_others = foreign_policies::check(connection, roles).await?;
+    // The part of the schema revokes rights that the parts of tables grant.
+    let is_outdated = |part: &Part| outdated.iter().any(|name| *name == part.name || name == SCHEMA);
+    for part in parts(roles, &tables_with_others).into_iter().filter(is_outdated) {
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(part.script))).await.map_err(cannot_set_up)?;
     }
+    let record = format!(
+        "{STATE} INSERT INTO townsquare.policies (name, script) SELECT name, script FROM current
+         ON CONFLICT (name) DO UPDATE SET script = excluded.script WHERE policies.script <> excluded.script"
+    );
+    with_parts(connection, record, roles, &wanted(roles)).await.map(drop)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The parts to compare. Their scripts are those for tables without policies of other programs: a hash says whether a
+/// table has some.
+fn wanted(roles: &Roles) -> Vec<Part> {
+    let mut wanted = parts(roles, &[]);
+    wanted.push(migrated());
+    wanted
+}
 
-    #[test]
-    fn each_rule_becomes_a_policy_and_an_action_without_a_rule_is_not_granted() {
-        let sql = script(RoleMode::Restricted);
-        for needed in [
-            "CREATE POLICY townsquare_select ON public.spaces FOR select USING \
-             ((spaces.owner_id = (SELECT townsquare.caller_id()) OR spaces.is_public IS TRUE));",
-            "GRANT update (navigation_config, updated_at) ON public.community_configs TO townsquare_caller;",
-            "ALTER TABLE public.\"spaceRegistrations\" FORCE ROW LEVEL SECURITY;",
-        ] {
-            assert!(sql.contains(needed), "{needed}\n{sql}");
-        }
-        assert!(!sql.contains("GRANT insert ON public.users"));
-        assert!(!script(RoleMode::LoginOnly).contains(RESTRICTED_ROLE));
-    }
+fn migrated() -> Part {
+    Part { name: MIGRATED.to_owned(), script: String::new() }
+}
+
+/// Runs a statement that begins with [`STATE`] for these parts.
+async fn with_parts(connection: &mut PgConnection, sql: String, roles: &Roles, parts: &[Part]) -> Result<Vec<PgRow>> {
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    let scripts: Vec<&str> = parts.iter().map(|part| part.script.as_str()).collect();
+    let query = sqlx::query(AssertSqlSafe(sql)).bind(&roles.callers).bind(names).bind(scripts);
+    query.persistent(false).fetch_all(connection).await.map_err(translate)
 }

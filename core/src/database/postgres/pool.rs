@@ -20,9 +20,9 @@ use tokio::{
 };
 
 use super::{
-    connection_principal::{self, ConnectionPrincipal},
+    connection_principal::{self, ConnectionPrincipal, Lifetime},
     errors::translate,
-    role_mode::RoleMode,
+    role_mode::Roles,
 };
 use crate::{
     database::principal::Principal,
@@ -33,7 +33,7 @@ pub(super) struct Pool {
     connect: PgConnectOptions,
     /// How long a call waits for a free connection, and for a new one.
     timeout: Duration,
-    role_mode: RoleMode,
+    roles: Roles,
     /// Runs the timers: the caller's runtime may have none.
     timer_runtime: Handle,
     permits: Arc<Semaphore>,
@@ -68,7 +68,7 @@ impl Pool {
         Pool {
             connect,
             timeout,
-            role_mode: RoleMode::LoginOnly,
+            roles: Roles::unknown(),
             timer_runtime,
             permits: Arc::new(Semaphore::new(Pool::SIZE)),
             idle: Arc::new(Mutex::new(Some(Vec::new()))),
@@ -85,9 +85,15 @@ impl Pool {
         self.timeout
     }
 
-    /// Sets the role mode of the connections. A new pool assumes [`RoleMode::LoginOnly`].
-    pub(super) fn set_role_mode(&mut self, role_mode: RoleMode) {
-        self.role_mode = role_mode;
+    /// Sets the roles of the connections. A new pool assumes [`Roles::unknown`].
+    pub(super) fn set_roles(&mut self, roles: Roles) {
+        self.roles = roles;
+    }
+
+    /// Opens a connection that is set to no principal.
+    pub(super) async fn acquire_unset(&self) -> Result<PooledConnection> {
+        let permit = self.permit().await?;
+        self.connect(permit).await
     }
 
     /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
@@ -108,7 +114,7 @@ impl Pool {
         };
         let Some(open) = idle else { return self.connect_for(principal, permit).await };
         let mut connection = self.pooled(open, true, permit);
-        match connection.set_principal(principal, self.role_mode).await {
+        match connection.set_principal(principal, &self.roles).await {
             Ok(()) => Ok(connection),
             // The server may have closed the connection while it was idle. A new one shows whether the server is up.
             Err(_) => {
@@ -129,7 +135,7 @@ impl Pool {
 
     async fn connect_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
         let mut connection = self.connect(permit).await?;
-        connection.set_principal(principal, self.role_mode).await?;
+        connection.set_principal(principal, &self.roles).await?;
         Ok(connection)
     }
 
@@ -154,9 +160,8 @@ impl Pool {
         match self.with_timeout(self.connect.connect()).await {
             Ok(connection) => {
                 let (connection, runtime) = (connection.map_err(translate)?, Handle::current().id());
-                // A new connection has the login role and no settings, which is what the service needs.
                 Ok(self.pooled(
-                    OpenConnection { connection, runtime, principal: ConnectionPrincipal::Service },
+                    OpenConnection { connection, runtime, principal: ConnectionPrincipal::Unset },
                     false,
                     permit,
                 ))
@@ -206,10 +211,11 @@ impl PooledConnection {
     }
 
     /// Sets the connection to `principal`. After an error the connection must not be used.
-    async fn set_principal(&mut self, principal: &Principal, role_mode: RoleMode) -> Result<()> {
+    async fn set_principal(&mut self, principal: &Principal, roles: &Roles) -> Result<()> {
         let open = self.open.as_mut().expect(NOT_RELEASED);
         if !open.principal.is(principal) {
-            open.principal = connection_principal::set(&mut open.connection, principal, role_mode).await?;
+            open.principal =
+                connection_principal::set(&mut open.connection, principal, roles, Lifetime::Session).await?;
         }
         Ok(())
     }

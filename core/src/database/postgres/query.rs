@@ -1,7 +1,7 @@
 //! Runs statements on a PostgreSQL connection.
 
 use sqlx::{
-    Executor as _, PgConnection,
+    AssertSqlSafe, Executor as _, PgConnection,
     postgres::{PgArguments, PgRow},
 };
 
@@ -60,9 +60,9 @@ pub(in crate::database) async fn lock_path(
     query.fetch_all(connection).await.map(drop).map_err(translate)
 }
 
-/// Runs SQL without parameters, in one round trip. `sql` may hold several statements.
-pub(super) async fn execute_batch(connection: &mut PgConnection, sql: &'static str) -> Result<()> {
-    connection.execute(sql).await.map(drop).map_err(translate)
+/// Runs SQL without parameters, in one round trip. `sql` may hold several statements, and nothing from outside.
+pub(super) async fn execute_batch(connection: &mut PgConnection, sql: &str) -> Result<()> {
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.map(drop).map_err(translate)
 }
 
 /// The SQL of a statement for `caller`, and its arguments.

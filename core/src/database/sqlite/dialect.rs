@@ -6,8 +6,15 @@ pub(super) struct SqliteDialect;
 
 impl Dialect for SqliteDialect {
     const OWN_TABLES: &'static str = "townsquare_";
+
+    fn table(name: &str) -> String {
+        name.to_owned()
+    }
+
     // `Connection` checks the session in a statement of its own.
-    const SESSION_CHECK: Option<&'static str> = None;
+    fn session_check(_: &str) -> Option<String> {
+        None
+    }
 
     fn parameter(number: usize) -> String {
         format!("?{number}")

@@ -8,36 +8,36 @@ use townsquare::{
 use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
-    postgres::{OWNER_ROLE, Server, server},
+    postgres::{OWNER_ROLE, Server, callers_role, insert_session, server},
     raw_sql::RawConnection,
     test_database::TestDatabase,
 };
 
 use crate::auth::users::PASSWORD;
 
-fn config(url: &str) -> Config {
+pub(super) fn config(url: &str) -> Config {
     Config::new().database_url(url).catalog_api_key("")
 }
 
 /// A temporary database that a role owns.
-struct OwnedDatabase {
+pub(super) struct OwnedDatabase {
     server: &'static Server,
     role: String,
     database: String,
 }
 
 impl OwnedDatabase {
-    fn owned_by(server: &'static Server, role: &str) -> OwnedDatabase {
+    pub(super) fn owned_by(server: &'static Server, role: &str) -> OwnedDatabase {
         let database = server.new_database();
         server.administrator("postgres").run(&format!("ALTER DATABASE {database} OWNER TO {role}"));
         OwnedDatabase { server, role: role.to_owned(), database }
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         self.server.url(&self.role, &self.database)
     }
 
-    fn raw(&self) -> RawConnection {
+    pub(super) fn raw(&self) -> RawConnection {
         RawConnection::postgres(&self.url()).expect("the server runs")
     }
 }
@@ -49,7 +49,7 @@ impl Drop for OwnedDatabase {
 }
 
 /// Signs up a user and creates a private space.
-fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
+pub(super) fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
     let (address, service) = (format!("{name}@town.example"), client.as_service());
     wait(service.auth().sign_up(&address, PASSWORD)).expect("signed up");
     let session = wait(service.auth().sign_in(&address, PASSWORD)).expect("a session to hand out");
@@ -59,7 +59,7 @@ fn user_with_space(client: &Client, name: &str) -> (Client, Space) {
 }
 
 /// Checks that two users and an anonymous caller see and change only their own rows.
-fn assert_policies_apply(client: &Client) -> (Space, Space) {
+pub(super) fn assert_policies_apply(client: &Client) -> (Space, Space) {
     let ((ann, of_ann), (bob, of_bob)) = (user_with_space(client, "ann"), user_with_space(client, "bob"));
     for (who, own, other) in [(&ann, &of_ann, &of_bob), (&bob, &of_bob, &of_ann)] {
         assert_eq!(wait(who.spaces().get_space(own.id)).expect("one's own"), *own);
@@ -81,12 +81,15 @@ fn policies_bind_a_role_that_only_owns_its_database() {
     let client = wait(Client::open(config(&owned.url()))).expect("opens");
     let (of_ann, _) = assert_policies_apply(&client);
     let raw = owned.raw();
-    assert_eq!(raw.value("SELECT pg_has_role(current_user, 'townsquare_caller', 'MEMBER')"), "f");
-    raw.run(&format!("SELECT set_config('townsquare.caller', '{}', false)", of_ann.owner_id.expect("owned")));
+    assert_eq!(raw.count(&format!("pg_roles WHERE rolname = '{}'", callers_role(&raw))), 0, "one role for all");
+    let session = insert_session(&raw, of_ann.owner_id.expect("owned"));
+    raw.run(&format!(
+        "SELECT set_config('townsquare.caller', 'user', false), set_config('townsquare.session', '{session}', false)"
+    ));
     assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.id.to_string())]]);
     let gift = raw.try_rows(&format!("UPDATE spaces SET owner_id = '{}'", Uuid::nil()));
     assert!(gift.expect_err("a gift").contains("violates row-level security policy"));
-    raw.run("SELECT set_config('townsquare.caller', 'anonymous', false)");
+    raw.run("SELECT set_config('townsquare.session', '', false)");
     assert_eq!(raw.rows("SELECT id FROM spaces").len(), 0);
     assert!(raw.try_rows("INSERT INTO users (email) VALUES ('x')").is_err());
     wait(client.close());
@@ -113,7 +116,9 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
     assert!(error.to_string().starts_with(sentence), "{error}");
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'townsquare')";
     assert_eq!(owned.raw().value(tables), "0", "and nothing was made");
-    administrator.run(&format!("GRANT townsquare_caller TO {role}"));
+    let callers = callers_role(&owned.raw());
+    assert!(error.message().contains(&format!("CREATE ROLE {callers} NOLOGIN; GRANT {callers} TO")), "{error}");
+    administrator.run(&format!("CREATE ROLE {callers} NOLOGIN; GRANT {callers} TO {role}"));
     let client = wait(Client::open(config(&owned.url()))).expect("now it can");
     assert_policies_apply(&client);
     wait(client.close());
@@ -122,17 +127,19 @@ fn a_role_that_bypasses_row_security_and_cannot_set_role_is_refused() {
 }
 
 /// Changes to the policies by plain SQL.
-const BY_HAND: [&str; 5] = [
+const BY_HAND: [&str; 7] = [
     "DROP POLICY townsquare_select ON spaces",
     "ALTER POLICY townsquare_select ON spaces USING (true)",
     "ALTER POLICY townsquare_insert ON spaces WITH CHECK (true)",
     "ALTER TABLE spaces DISABLE ROW LEVEL SECURITY",
     "ALTER TABLE spaces NO FORCE ROW LEVEL SECURITY",
+    "DROP POLICY townsquare_service ON fidgets",
+    "ALTER POLICY townsquare_select ON spaces TO PUBLIC",
 ];
 
 fn policies(db: &TestDatabase) -> Vec<Vec<Option<String>>> {
     db.raw.rows(
-        "SELECT relname::text, relrowsecurity::text, relforcerowsecurity::text, polname::text, polcmd::text,
+        "SELECT relname::text, relrowsecurity::text, relforcerowsecurity::text, polname::text, polcmd::text, polroles::text,
              pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)
          FROM pg_class JOIN pg_policy ON polrelid = pg_class.oid ORDER BY relname, polname",
     )

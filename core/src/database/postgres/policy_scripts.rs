@@ -1,0 +1,212 @@
+//! The scripts that create the access rules, generated from the rules of `policy`.
+//!
+//! Invariant: a script can run again, and then replaces what it created. Every policy names the roles that it applies to:
+//! the service and the callers. Policies for other roles belong to other programs.
+
+use std::fmt::Write;
+
+use super::{dialect::Postgresql, role_mode::Roles};
+use crate::{
+    database::statement::Dialect as _,
+    policy::{Action, Predicate, SqlContext, Table, quoted, rule, updatable},
+};
+
+/// A part of the access rules.
+pub(super) struct Part {
+    /// The qualified name of a table, [`SCHEMA`], or `functions`.
+    pub(super) name: String,
+    pub(super) script: String,
+}
+
+/// The name of the part that grants the schema.
+pub(super) const SCHEMA: &str = "schema";
+
+/// The functions that policies call.
+const FUNCTIONS: &str = include_str!("functions.sql");
+
+/// The user id that policies compare with; NULL for an anonymous caller.
+const CALLER: &str = "(SELECT townsquare.caller_id())";
+
+const CONTEXT: SqlContext<'static> =
+    SqlContext { caller: CALLER, holds_key: Postgresql::holds_key, linked: Postgresql::linked };
+
+/// The condition that a connection of the service role works for the service.
+const IS_SERVICE: &str = "(SELECT townsquare.is_service())";
+
+/// All parts, in the order in which they are created. `tables_with_others` names the tables that have permissive policies of
+/// other programs for our roles: there, restrictive policies keep them from showing callers more rows.
+pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
+    let mut parts = vec![
+        Part { name: SCHEMA.to_owned(), script: schema_script(roles) },
+        Part { name: "functions".to_owned(), script: functions_script(roles) },
+    ];
+    for table in Table::ALL {
+        let name = table_name(table);
+        let conditions = Action::ALL.map(|action| (action, condition(table, action)));
+        let mut script = TableScript::new(roles, &name, &conditions, tables_with_others);
+        script.write_grants(|action| match (action, updatable(table)) {
+            (Action::Update, Some(columns)) => format!(" ({})", columns.join(", ")),
+            _ => String::new(),
+        });
+        if table == Table::CommunityConfigs {
+            script.write_column_trigger();
+        }
+        parts.push(Part { script: script.sql, name });
+    }
+    // Whoever may select or change a file may select or change its content and its intent.
+    let of_content = |action| {
+        format!(
+            "EXISTS (SELECT 1 FROM townsquare.files AS files
+                WHERE files.bucket = file_contents.bucket AND files.path = file_contents.path AND {})",
+            rule(Table::Files, action).sql(Table::Files, CONTEXT)
+        )
+    };
+    let of_intent = |action| rule(Table::Files, action).sql_of_row("file_intents", CONTEXT);
+    let contents = Action::ALL.map(|action| (action, Some(of_content(action))));
+    let intents = Action::ALL.map(|action| (action, Some(of_intent(action))));
+    for (name, conditions) in [("townsquare.file_contents", contents), ("townsquare.file_intents", intents)] {
+        let mut script = TableScript::new(roles, name, &conditions, tables_with_others);
+        script.write_grants(|_| String::new());
+        parts.push(Part { name: name.to_owned(), script: script.sql });
+    }
+    parts
+}
+
+/// The qualified name of a table with policies.
+pub(super) fn table_name(table: Table) -> String {
+    format!("{}.{}", table.schema(), quoted(table.name()))
+}
+
+/// The condition of a rule; `None` if no caller may perform the action.
+fn condition(table: Table, action: Action) -> Option<String> {
+    let predicate = rule(table, action);
+    (*predicate != Predicate::Nobody).then(|| predicate.sql(table, CONTEXT))
+}
+
+fn schema_script(roles: &Roles) -> String {
+    let mut sql =
+        "REVOKE ALL ON SCHEMA townsquare FROM PUBLIC; REVOKE ALL ON ALL TABLES IN SCHEMA townsquare FROM PUBLIC;"
+            .to_owned();
+    if roles.has_callers {
+        let callers = &roles.callers;
+        let _ = write!(
+            sql,
+            "REVOKE ALL ON SCHEMA townsquare FROM {callers}; REVOKE ALL ON ALL TABLES IN SCHEMA townsquare FROM {callers};
+             GRANT USAGE ON SCHEMA public, townsquare TO {callers};"
+        );
+    }
+    sql
+}
+
+fn functions_script(roles: &Roles) -> String {
+    let names = "FUNCTION townsquare.caller_id(), townsquare.is_service(), townsquare.admitted(UUID),
+        townsquare.holds_key(UUID, TEXT[])";
+    format!("{FUNCTIONS}REVOKE ALL ON {names} FROM PUBLIC; GRANT EXECUTE ON {names} TO {};", roles.of_policies())
+}
+
+/// The script of one table.
+struct TableScript<'a> {
+    sql: String,
+    roles: &'a Roles,
+    name: &'a str,
+    conditions: &'a [(Action, Option<String>); 4],
+}
+
+impl<'a> TableScript<'a> {
+    /// Turns row-level security on and replaces the policies.
+    fn new(
+        roles: &'a Roles,
+        name: &'a str,
+        conditions: &'a [(Action, Option<String>); 4],
+        tables_with_others: &[String],
+    ) -> TableScript<'a> {
+        let service = &roles.service;
+        // The conditions name tables without a schema.
+        let sql = format!(
+            "SET LOCAL search_path = public, pg_temp;
+             ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;
+             ALTER TABLE {name} FORCE ROW LEVEL SECURITY;
+             DROP POLICY IF EXISTS townsquare_service ON {name};
+             CREATE POLICY townsquare_service ON {name} TO {service} USING ({IS_SERVICE});\n"
+        );
+        let mut script = TableScript { sql, roles, name, conditions };
+        let has_others = tables_with_others.iter().any(|table| table == name);
+        for (action, condition) in conditions {
+            let to = roles.of_policies();
+            script.write_policy("", *action, condition.as_deref().map(|condition| (condition, "PERMISSIVE", &*to)));
+            let condition = condition.as_deref().unwrap_or("FALSE");
+            // The service may be a member of the callers' role, and then is bound by policies for that role.
+            let callers = &roles.callers;
+            let twin = format!("(SELECT current_user <> '{callers}' AND townsquare.is_service()) OR {condition}");
+            script.write_policy("only_", *action, has_others.then_some((&*twin, "RESTRICTIVE", &*to)));
+        }
+        script
+    }
+
+    /// Replaces a policy of this condition, kind and roles; `None` removes it.
+    fn write_policy(&mut self, prefix: &str, action: Action, policy: Option<(&str, &str, &str)>) {
+        let name = self.name;
+        let _ = writeln!(self.sql, "DROP POLICY IF EXISTS townsquare_{prefix}{action} ON {name};");
+        if let Some((condition, kind, roles)) = policy {
+            let clause = if action == Action::Insert { "WITH CHECK" } else { "USING" };
+            let _ = writeln!(
+                self.sql,
+                "CREATE POLICY townsquare_{prefix}{action} ON {name} AS {kind} FOR {action} TO {roles} {clause} ({condition});"
+            );
+        }
+    }
+
+    /// Grants the actions to the callers. `columns` limits an action to columns.
+    fn write_grants(&mut self, columns: impl Fn(Action) -> String) {
+        if !self.roles.has_callers {
+            return;
+        }
+        let (name, callers) = (self.name, &self.roles.callers);
+        let _ = writeln!(self.sql, "REVOKE ALL ON {name} FROM {callers};");
+        for (action, _) in self.conditions.iter().filter(|(_, condition)| condition.is_some()) {
+            let _ = writeln!(self.sql, "GRANT {action}{} ON {name} TO {callers};", columns(*action));
+        }
+    }
+
+    /// Replaces the trigger that limits the columns that callers change.
+    fn write_column_trigger(&mut self) {
+        let (name, callers) = (self.name, &self.roles.callers);
+        let _ = writeln!(
+            self.sql,
+            "DROP TRIGGER IF EXISTS townsquare_protect_columns ON {name};
+             CREATE TRIGGER townsquare_protect_columns BEFORE UPDATE ON {name}
+                FOR EACH ROW EXECUTE FUNCTION townsquare.protect_columns('{callers}');"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(roles: &Roles, others: &[String]) -> String {
+        parts(roles, others).into_iter().map(|part| part.script).collect()
+    }
+
+    #[test]
+    fn each_rule_becomes_a_policy_and_an_action_without_a_rule_is_not_granted() {
+        let roles = Roles { service: "app".into(), callers: "callers_7".into(), has_callers: true, ..Roles::unknown() };
+        let sql = all(&roles, &[]);
+        for needed in [
+            "CREATE POLICY townsquare_select ON public.spaces AS PERMISSIVE FOR select TO app, callers_7 USING \
+             ((spaces.owner_id = (SELECT townsquare.caller_id()) OR spaces.is_public IS TRUE));",
+            "GRANT update (navigation_config, updated_at) ON public.community_configs TO callers_7;",
+            "ALTER TABLE public.\"spaceRegistrations\" FORCE ROW LEVEL SECURITY;",
+        ] {
+            assert!(sql.contains(needed), "{needed}\n{sql}");
+        }
+        assert!(!sql.contains("GRANT insert ON public.users") && !sql.contains("RESTRICTIVE"));
+        let sql = all(&Roles { has_callers: false, ..roles.clone() }, &[]);
+        assert!(!sql.contains("TO callers_7"), "{sql}");
+        let sql = all(&roles, &["public.users".to_owned()]);
+        assert!(sql.contains(
+            "townsquare_only_insert ON public.users AS RESTRICTIVE FOR insert TO callers_7 WITH CHECK (FALSE)"
+        ));
+        assert!(!sql.contains("townsquare_only_insert ON public.spaces AS"));
+    }
+}
