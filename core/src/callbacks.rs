@@ -6,15 +6,16 @@
 
 mod bounded_events;
 mod inside;
+mod listener;
 mod pull_queue;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Weak;
 
-use self::pull_queue::Unsubscribe;
+use self::{bounded_events::BoundedEvents, pull_queue::Unsubscribe};
 pub(crate) use self::{
-    bounded_events::BoundedEvents,
+    listener::Listener,
     pull_queue::{EventSource, OnClose, PullQueue, Pulled},
 };
 

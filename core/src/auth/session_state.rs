@@ -12,13 +12,12 @@ use tokio::task::AbortHandle;
 
 use super::{
     accounts::Accounts,
-    auth_listener::AuthListener,
     session_file::{SessionFile, SessionFileLock, StoredSession, StoredTokens},
     session_store::TokenPair,
     token,
 };
 use crate::{
-    callbacks::Subscription,
+    callbacks::{Listener, Subscription},
     database::{Credential, CurrentPrincipal, Principal, session_ended},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, SignOutScope, User},
@@ -37,7 +36,7 @@ pub(crate) struct SessionState {
 #[derive(Default)]
 struct CurrentSession {
     session: Option<Session>,
-    listeners: Vec<AuthListener>,
+    listeners: Vec<Listener<(AuthEvent, Option<Session>)>>,
     /// Refreshes the session before its access token expires.
     refresh_timer: Option<AbortHandle>,
 }
@@ -178,14 +177,14 @@ impl SessionState {
         &self,
         callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
     ) -> Subscription {
-        let listener = AuthListener::new(self.accounts.callbacks().clone(), callback);
+        let listener = Listener::new(self.accounts.callbacks().clone(), callback);
         let subscription = listener.subscription();
         let mut current = self.current.lock();
         // `close` marks the handle as closed before it drops the listeners under this lock.
         if self.principal.is_closed() {
             return subscription;
         }
-        listener.notify(AuthEvent::InitialSession, current.session.clone());
+        listener.notify((AuthEvent::InitialSession, current.session.clone()));
         current.listeners.retain(|listener| !listener.has_ended());
         current.listeners.push(listener);
         subscription
@@ -476,7 +475,7 @@ impl CurrentSession {
     fn notify(&mut self, event: AuthEvent) {
         self.listeners.retain(|listener| !listener.has_ended());
         for listener in &self.listeners {
-            listener.notify(event, self.session.clone());
+            listener.notify((event, self.session.clone()));
         }
     }
 }

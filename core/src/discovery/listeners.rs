@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 
 use crate::{
-    callbacks::{CallbackQueue, Subscription},
+    callbacks::{Listener, Subscription},
     catalog::DiscoveryStats,
     database::CurrentPrincipal,
     threads::BlockingPool,
@@ -12,11 +12,11 @@ use crate::{
 /// The callbacks of [`Discovery::on_catalog_change`](super::Discovery::on_catalog_change).
 pub(super) struct CatalogListeners {
     pool: BlockingPool,
-    listeners: Mutex<Vec<Listener>>,
+    listeners: Mutex<Vec<CatalogListener>>,
 }
 
-struct Listener {
-    queue: CallbackQueue<DiscoveryStats>,
+struct CatalogListener {
+    listener: Listener<DiscoveryStats>,
     /// The handle that subscribed; `None` for the client's own.
     handle: Option<CurrentPrincipal>,
 }
@@ -31,9 +31,9 @@ impl CatalogListeners {
         handle: Option<CurrentPrincipal>,
         callback: impl FnMut(DiscoveryStats) + Send + 'static,
     ) -> Subscription {
-        let queue = CallbackQueue::new(self.pool.clone(), callback);
-        let subscription = queue.subscription();
-        self.listeners.lock().push(Listener { queue, handle });
+        let listener = Listener::new(self.pool.clone(), callback);
+        let subscription = listener.subscription();
+        self.listeners.lock().push(CatalogListener { listener, handle });
         subscription
     }
 
@@ -41,13 +41,13 @@ impl CatalogListeners {
     pub(super) fn post(&self, stats: &DiscoveryStats) {
         let mut ended = Vec::new();
         let mut listeners = self.listeners.lock();
-        for listener in std::mem::take(&mut *listeners) {
-            let is_closed = listener.handle.as_ref().is_some_and(|handle| handle.check_open().is_err());
-            if is_closed || listener.queue.is_unsubscribed() {
-                ended.push(listener);
+        for entry in std::mem::take(&mut *listeners) {
+            let is_closed = entry.handle.as_ref().is_some_and(|handle| handle.check_open().is_err());
+            if is_closed || entry.listener.has_ended() {
+                ended.push(entry);
             } else {
-                listener.queue.post(stats.clone());
-                listeners.push(listener);
+                entry.listener.notify(stats.clone());
+                listeners.push(entry);
             }
         }
         // Dropped after the lock was released: dropping a callback runs code of the program.
