@@ -152,7 +152,7 @@ fn names_that_differ_in_case_alone_are_refused_in_a_folder_that_ignores_case() {
     for other in ["images/Cat", "Images/cat", "IMAGES/bird"] {
         let refused = put(other, 1_000).expect_err("another spelling");
         assert_eq!((refused.kind(), refused.status()), (ErrorKind::AlreadyExists, Some(409)), "{refused:?}");
-        assert!(refused.message().contains("this folder ignores case, and contains"), "{refused}");
+        assert!(refused.message().contains("This folder ignores case, and contains"), "{refused}");
     }
     let moved = wait(fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse));
     assert_eq!(moved.expect_err("another spelling").status(), Some(409));
