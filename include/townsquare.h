@@ -1303,6 +1303,7 @@ tsq_status tsq_client_as_user(const tsq_client *client,
 /// every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
+/// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
 /// `TSQ_CLOSED`.
 tsq_status tsq_client_backup(const tsq_client *client,
                              tsq_str target,
@@ -2367,8 +2368,12 @@ tsq_status tsq_storage_rotate_url_key(const tsq_client *client, tsq_error **err)
 /// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
 /// are not of the row's size. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
+/// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
+/// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the
+/// database's files are in, by the id in its `.townsquare/store`.
+///
 /// Borrows `client`; returns owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every
-/// other caller, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+/// other caller, `TSQ_CONFIG` for another object store, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
 tsq_status tsq_storage_repair(const tsq_client *client,
                               tsq_repair_report **out,
                               tsq_error **err);
@@ -2401,10 +2406,13 @@ tsq_status tsq_storage_upload_stream(const tsq_client *client,
                                      tsq_error **err);
 
 /// Writes a file to `target` on the host, in bounded memory. `target` is whole and durable when the call returns; after a
-/// failure it is as before. Calls `progress` (may be NULL) with the bytes that were written and the size; it may cancel.
+/// failure it is as before. A new file is for its owner only; an existing file keeps its permissions; of a symbolic link,
+/// the file that it names is replaced. Calls `progress` (may be NULL) with the bytes that were written and the size; it may
+/// cancel.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_INVALID_INPUT` (status 400) when `target` cannot
-/// be written, `TSQ_CANCELLED`, and like `tsq_storage_download`.
+/// be written, or is a folder, a device, a pipe, or a symbolic link to such or to nothing; `TSQ_CANCELLED`; and like
+/// `tsq_storage_download`.
 tsq_status tsq_storage_download_to(const tsq_client *client,
                                    tsq_str bucket,
                                    tsq_str path,
@@ -2425,12 +2433,13 @@ tsq_status tsq_storage_download_stream(const tsq_client *client,
                                        tsq_file_info **out,
                                        tsq_error **err);
 
-/// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools, and their number to `out`. For the
-/// service. Calls `progress` (may be NULL) with the files that were written and the number of all; it may cancel, which
+/// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools, and their number to `out`: the files
+/// of every bucket that was ever declared. For the service. Calls `progress` (may be NULL) with the files that were written and the number of all; it may cancel, which
 /// leaves the files that were written.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller; `TSQ_INVALID_INPUT` (status 400)
-/// when `target` is not a new or empty folder or cannot be written; `TSQ_CANCELLED`, `TSQ_CLOSED`.
+/// when `target` is not a new or empty folder or cannot be written; `TSQ_INTERNAL` (status 500) when the bytes of files are
+/// gone or of another size: the message names them, and all others are exported; `TSQ_CANCELLED`, `TSQ_CLOSED`.
 tsq_status tsq_storage_export_files(const tsq_client *client,
                                     tsq_str target,
                                     tsq_progress_callback progress,

@@ -340,6 +340,8 @@ impl Client {
     ///
     /// # Errors
     /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
+    /// `Internal`, naming the files, if the bytes of files are gone or of another size: there is no backup then. Upload or
+    /// delete such files, or call [`repair`](crate::storage::Storage::repair).
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {

@@ -181,7 +181,7 @@ impl Objects {
         match (&self.0, staged.inner) {
             (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,
             (Backend::Remote(remote), StagedInner::Remote(staged)) => remote.install(staged, key).await,
-            _ => Err(Error::file(500, "the bytes are staged in another store")),
+            _ => Err(Error::file(500, "The bytes are staged in another store")),
         }
     }
 

@@ -131,6 +131,7 @@ pub unsafe extern "C" fn tsq_client_as_user(
 /// every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
+/// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
 /// `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_client_backup(

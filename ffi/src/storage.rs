@@ -341,8 +341,12 @@ pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, e
 /// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
 /// are not of the row's size. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
+/// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
+/// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the
+/// database's files are in, by the id in its `.townsquare/store`.
+///
 /// Borrows `client`; returns owned in `out`, which may be NULL. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every
-/// other caller, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+/// other caller, `TSQ_CONFIG` for another object store, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_repair(
     client: *const tsq_client,

@@ -92,10 +92,13 @@ pub unsafe extern "C" fn tsq_storage_upload_stream(
 }
 
 /// Writes a file to `target` on the host, in bounded memory. `target` is whole and durable when the call returns; after a
-/// failure it is as before. Calls `progress` (may be NULL) with the bytes that were written and the size; it may cancel.
+/// failure it is as before. A new file is for its owner only; an existing file keeps its permissions; of a symbolic link,
+/// the file that it names is replaced. Calls `progress` (may be NULL) with the bytes that were written and the size; it may
+/// cancel.
 ///
 /// Borrows all; returns owned in `out`, which may be NULL. Fails with `TSQ_INVALID_INPUT` (status 400) when `target` cannot
-/// be written, `TSQ_CANCELLED`, and like `tsq_storage_download`.
+/// be written, or is a folder, a device, a pipe, or a symbolic link to such or to nothing; `TSQ_CANCELLED`; and like
+/// `tsq_storage_download`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_download_to(
     client: *const tsq_client,
@@ -145,12 +148,13 @@ pub unsafe extern "C" fn tsq_storage_download_stream(
     }
 }
 
-/// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools, and their number to `out`. For the
-/// service. Calls `progress` (may be NULL) with the files that were written and the number of all; it may cancel, which
+/// Writes every file to `TARGET/BUCKET/PATH` on the host, for people and other tools, and their number to `out`: the files
+/// of every bucket that was ever declared. For the service. Calls `progress` (may be NULL) with the files that were written and the number of all; it may cancel, which
 /// leaves the files that were written.
 ///
 /// Borrows all. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller; `TSQ_INVALID_INPUT` (status 400)
-/// when `target` is not a new or empty folder or cannot be written; `TSQ_CANCELLED`, `TSQ_CLOSED`.
+/// when `target` is not a new or empty folder or cannot be written; `TSQ_INTERNAL` (status 500) when the bytes of files are
+/// gone or of another size: the message names them, and all others are exported; `TSQ_CANCELLED`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_export_files(
     client: *const tsq_client,

@@ -157,6 +157,7 @@ class Client:
 
         Raises:
             InvalidInputError: `target` or `<target>.files` exists, or the database is PostgreSQL: use its own tools.
+            Error: The bytes of files are gone or of another size. The message names them, and there is no backup.
         """
 
     @staticmethod

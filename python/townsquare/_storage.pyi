@@ -102,11 +102,15 @@ class Storage:
     def download_to(self, bucket: str, path: str, target: _Path, *, progress: Optional[_Progress] = None) -> FileInfo:
         """Writes a file to `target` on the host, streamed. `target` is there, whole, when the call returns; else it is as before.
 
+        A new file is for its owner only; an existing file keeps its permissions. If `target` is a symbolic link, the file that it
+        names is replaced and the link stays.
+
         Args:
             progress: Called as `progress(done, total)` with the bytes that were written and the size. An exception in it ends
                 the download, leaves `target` as it was, and is raised. With `AsyncClient` a library thread calls it.
 
-        Errors are those of `download`. `InvalidInputError` also if `target` cannot be written.
+        Errors are those of `download`. `InvalidInputError` also if `target` cannot be written, or is a folder, a device, a pipe,
+        or a symbolic link to such or to nothing.
         """
 
     def delete(self, bucket: str, path: str) -> None:
@@ -240,6 +244,8 @@ class Storage:
     def export_files(self, target: _Path, *, progress: Optional[_Progress] = None) -> int:
         """Writes every file to `TARGET/BUCKET/PATH` on the host and returns how many. For the service.
 
+        Takes the files of every bucket that was ever declared.
+
         Args:
             target: A folder that is empty or does not exist.
             progress: Called as `progress(done, total)` with numbers of files. An exception in it ends the export and is raised.
@@ -247,13 +253,19 @@ class Storage:
         Raises:
             AuthError: The caller is not the service.
             InvalidInputError: `target` has files, or cannot be written (400).
+            Error: The bytes of files are gone or of another size (500). The message names them; all others are exported.
         """
 
     def repair(self) -> RepairReport:
         """Finishes what a crash left unfinished, removes what belongs to no file, and reports what it found. For the service.
 
+        Bytes that a killed writer staged are removed by the next `open`, if the store is a folder that no other client uses; else
+        by `repair` when they are an hour old. Nothing is removed while the object store is not the one that the database's files
+        are in, by the id in its `.townsquare/store`.
+
         Raises:
             AuthError: The caller is not the service.
+            ConfigError: The object store is not the one with the files of this database.
         """
 
 @final

@@ -160,6 +160,8 @@ static void a_list_has_pages(void) {
                  "List files failed: Invalid file or request");
     REFUSED_FILE(tsq_storage_list(anonymous, TSQ_STR("assets"), absent, 1001, absent, &list, &err), TSQ_INVALID_INPUT, 400, list,
                  "List files failed: Invalid file or request");
+    REFUSED_FILE(tsq_storage_list(anonymous, TSQ_STR("assets"), TSQ_STR("a//"), 10, absent, &list, &err), TSQ_INVALID_INPUT, 400, list,
+                 "List files failed: Invalid file or request");
     REFUSED_FILE(tsq_storage_list(anonymous, TSQ_STR("elsewhere"), absent, 10, absent, &list, &err), TSQ_NOT_FOUND, 404, list,
                  "List files failed: File not found");
     CHECK(tsq_file_list_len(NULL) == 0 && tsq_file_list_at(NULL, 0) == NULL);

@@ -33,7 +33,8 @@ static inline int refused_file(tsq_status got, tsq_status expected, unsigned htt
         check(refused_file(status_, expected, http, out, sentence), #call, __FILE__, __LINE__); \
     } while (0)
 
-/* A client whose data is in FOLDER/name. `options` are pairs of names and values, ended by NULL. */
+/* A client whose data is in FOLDER/name; that of `town` is where the environment says, if it does. `options` are pairs of names
+ * and values, ended by NULL. */
 static inline tsq_client *open_with(const char *name, const char *const *options) {
     char text[4096];
     tsq_client *client = NULL;
@@ -41,6 +42,10 @@ static inline tsq_client *open_with(const char *name, const char *const *options
     snprintf(text, sizeof text, "%s/%s", folder, name);
     WORKS(tsq_config_set(config, TSQ_STR("data_dir"), tsq_str_from(text), &err));
     WORKS(tsq_config_set(config, TSQ_STR("catalog_api_key"), TSQ_STR(""), &err));
+    if (strcmp(name, "town") == 0 && getenv("TSQ_TEST_DATABASE_URL") != NULL) {
+        WORKS(tsq_config_set(config, TSQ_STR("database_url"), tsq_str_from(getenv("TSQ_TEST_DATABASE_URL")), &err));
+        WORKS(tsq_config_set(config, TSQ_STR("storage_url"), tsq_str_from(getenv("TSQ_TEST_STORAGE_URL")), &err));
+    }
     for (; options != NULL && *options != NULL; options += 2) {
         WORKS(tsq_config_set(config, tsq_str_from(options[0]), tsq_str_from(options[1]), &err));
     }

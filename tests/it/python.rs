@@ -13,7 +13,15 @@ use std::{
     process::Command,
 };
 
-use townsquare_tests::{paths::workspace, skip::skip};
+use townsquare_tests::{
+    paths::workspace,
+    postgres::{self, APP_ROLE},
+    s3_server::S3Server,
+    skip::skip,
+};
+
+/// The databases on PostgreSQL that the suite may use up.
+const DATABASES: usize = 40;
 
 /// The file name that Python imports. The crate's features select the stable ABI, `abi3`.
 const MODULE: &str = if cfg!(windows) { "_native.pyd" } else { "_native.abi3.so" };
@@ -151,7 +159,12 @@ impl VirtualEnv {
     fn check(&self, site: &Path) {
         let cache = site.with_extension("mypy");
         let tests = workspace().join("tests/python");
+        let remote = RemoteServices::start();
         let within = |mut command: Command| {
+            if let Some(remote) = &remote {
+                command.env("TOWNSQUARE_TEST_DATABASE_URLS", &remote.databases);
+                command.env("TOWNSQUARE_TEST_STORAGE_URL", remote.storage.url("PREFIX"));
+            }
             run(command
                 .current_dir(&tests)
                 .env("PYTHONPATH", site)
@@ -161,6 +174,22 @@ impl VirtualEnv {
         within(self.python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]));
         within(self.python(&["-m", "mypy", "--strict", "--no-error-summary", "."]));
         within(self.python(&["-m", "mypy.stubtest", "townsquare"]));
+    }
+}
+
+/// Empty databases on PostgreSQL, and an S3 server, for the tests of files.
+struct RemoteServices {
+    /// Their URLs, separated by spaces. Each test takes one.
+    databases: String,
+    storage: S3Server,
+}
+
+impl RemoteServices {
+    /// `None` if there is no PostgreSQL. The databases end with the server.
+    fn start() -> Option<RemoteServices> {
+        let server = postgres::server()?;
+        let databases: Vec<String> = (0..DATABASES).map(|_| server.url(APP_ROLE, &server.new_database())).collect();
+        Some(RemoteServices { databases: databases.join(" "), storage: S3Server::start() })
     }
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import townsquare
@@ -68,6 +69,17 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("CATALOG_API_KEY", "TOWNSQUARE_DATA_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+_DATABASES = os.environ.get("TOWNSQUARE_TEST_DATABASE_URLS", "").split()
+_STORAGE = os.environ.get("TOWNSQUARE_TEST_STORAGE_URL", "")
+
+
+def remote_options() -> dict[str, str]:
+    """The options of a client on an empty PostgreSQL database and an empty S3 store. Skips the test without them."""
+    if not _DATABASES:
+        pytest.skip("no PostgreSQL: run the suite by `cargo test`")
+    return {"database_url": _DATABASES.pop(), "storage_url": _STORAGE.replace("PREFIX", uuid4().hex)}
 
 
 @pytest.fixture

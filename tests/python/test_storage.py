@@ -12,16 +12,31 @@ from uuid import UUID
 
 import pytest
 import townsquare
-from conftest import run
+from conftest import remote_options, run
 from townsquare import AsyncClient, Client, FileInfo, Storage
 
 LARGE = bytes(range(256)) * 1_024
 """256 KiB: over the default of `inline_file_limit`."""
 
 
-@pytest.fixture(params=["default", "0", "unlimited"])
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client on PostgreSQL and S3."""
+    with Client.open(tmp_path_factory.mktemp("remote"), **remote_options()) as client:
+        yield client
+
+
+@pytest.fixture(params=["default", "0", "unlimited", "remote"])
 def files(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
-    """The service's files, with the small ones, none or all of them in the database."""
+    """The service's files, with the small ones, none or all of them in the database, and on PostgreSQL and S3."""
+    if request.param == "remote":
+        client: Client = request.getfixturevalue("remote")
+        storage = client.as_service().storage
+        yield storage
+        for bucket in ("spaces", "private", "assets"):
+            for info in storage.list(bucket, limit=1_000):
+                storage.delete(bucket, info.path)
+        return
     limits = {"default": None, "0": 0, "unlimited": 1_000_000_000}
     with Client.open(tmp_path / "files", inline_file_limit=limits[request.param]) as client:
         yield client.as_service().storage
@@ -359,3 +374,50 @@ def test_async_methods_answer_as_the_blocking_ones(tmp_path: Path) -> None:
             assert (await files.secure_upload("private", f"{user}/homebase", b"{}", user)).size == 2
 
     run(main())
+
+
+def test_a_database_knows_its_store_and_repair_deletes_nothing_in_another_one(tmp_path: Path) -> None:
+    with Client.open(tmp_path / "data") as client:
+        files = client.as_service().storage
+        files.upload("assets", "a", LARGE)
+        (tmp_path / "data/files").rename(tmp_path / "away")
+        with pytest.raises(townsquare.ConfigError, match="^Repair failed: Option storage_url: the object store"):
+            files.repair()
+        (tmp_path / "away").rename(tmp_path / "data/files")
+        assert files.repair().rows_removed == 0 and files.download("assets", "a") == LARGE
+    with pytest.raises(townsquare.ConfigError, match="^Open failed: Option storage_url: the object store"):
+        Client.open(tmp_path / "data", storage_url=(tmp_path / "empty").as_uri())
+    with Client.open(tmp_path / "data") as client:
+        assert client.storage.download("assets", "a") == LARGE
+
+
+def test_a_download_replaces_regular_files_only(files: Storage, tmp_path: Path) -> None:
+    files.upload("assets", "a", b"new")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    for target in (tmp_path / "folder", Path("/dev/null")):
+        assert failure(lambda: files.download_to("assets", "a", target))[:2] == ("invalid_input", 400)
+    files.download_to("assets", "a", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+
+
+def test_an_export_names_the_files_that_it_lacks(tmp_path: Path) -> None:
+    with Client.open(tmp_path / "data") as client:
+        files = client.as_service().storage
+        for name in ("gone", "kept"):
+            files.upload("assets", name, LARGE)
+        (tmp_path / "data/files/assets/gone").unlink()
+        kind, status, sentence = failure(lambda: files.export_files(tmp_path / "out"))
+        assert (kind, status) == ("internal", 500) and "assets/gone" in sentence
+        assert (tmp_path / "out/assets/kept").read_bytes() == LARGE
+        with pytest.raises(townsquare.Error, match="assets/gone"):
+            client.backup(tmp_path / "backup.db")
+        assert not (tmp_path / "backup.db").exists()
+
+
+@pytest.mark.parametrize("prefix", ["/", "a//", "..", "../"])
+def test_a_prefix_that_no_path_can_have_is_refused(files: Storage, prefix: str) -> None:
+    assert failure(lambda: files.list("assets", prefix)) == ("invalid_input", 400, "List files failed: Invalid file or request")

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import townsquare
+from conftest import remote_options
 from townsquare import Client, identity_claim, sign_file
 
 KEY = "01" * 32
@@ -47,9 +48,11 @@ class Fixture:
         return self.callers[caller]
 
 
-@pytest.fixture
-def fixture(tmp_path: Path) -> Iterator[Fixture]:
-    with Client.open(tmp_path / "data", buckets={"icons": "public", "notes": "private"}) as client:
+@pytest.fixture(params=["embedded", "remote"])
+def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fixture]:
+    """On the embedded database and its folder, and on PostgreSQL and S3."""
+    options = remote_options() if request.param == "remote" else {}
+    with Client.open(tmp_path / "data", buckets={"icons": "public", "notes": "private"}, **options) as client:
         yield Fixture(client)
 
 
@@ -153,9 +156,9 @@ def test_a_revoked_session_reads_and_writes_nothing(fixture: Fixture) -> None:
         lambda: owner.storage.list("private"),
         writer.close,
     ):
-        with pytest.raises(townsquare.AuthError) as caught:
+        with pytest.raises(townsquare.AuthError, match=" failed: Unauthorized file access$") as caught:
             call()
-        assert caught.value.kind == "unauthorized"
+        assert (caught.value.kind, caught.value.status) == ("unauthorized", 401)
     assert fixture["service"].storage.download("private", fixture.paths["private"]) == b"owner's"
 
 

@@ -114,7 +114,7 @@ impl Folder {
     }
 
     pub(super) async fn install(&self, staged: FolderStaged, key: &ObjectKey) -> Result<()> {
-        let file = staged.take().ok_or_else(|| Error::file(500, "the staged bytes are gone"))?;
+        let file = staged.take().ok_or_else(|| Error::file(500, "The staged bytes are gone"))?;
         self.with_key(key, move |folder, key| {
             let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
             // Removes the staging file here if the rename failed.
@@ -191,7 +191,7 @@ impl Folder {
         let task = self.0.runtime.spawn(async move { tokio::time::timeout(timeout, waiting).await });
         match task.await.map_err(|_| Error::closed())? {
             Ok(lock) => lock,
-            Err(_) => Err(Error::file(503, "another writer holds the lock of this path")),
+            Err(_) => Err(Error::file(503, "Another writer holds the lock of this path")),
         }
     }
 
@@ -302,11 +302,11 @@ impl Folder {
 
     /// Runs `work` with the folders that writers need, and again with new ones if somebody removed them.
     fn with_work_folders<T>(&self, mut work: impl FnMut(&Arc<WorkFolders>) -> io::Result<T>) -> Result<T> {
-        let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "the folder is missing"))?;
+        let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "The folder is missing"))?;
         match work(&folders) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget();
-                let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "the folder is missing"))?;
+                let folders = self.work_folders(true)?.ok_or_else(|| Error::file(500, "The folder is missing"))?;
                 work(&folders).map_err(failed)
             }
             outcome => outcome.map_err(failed),
@@ -443,7 +443,7 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
             }
         }
     }
-    Err(io::Error::other("the folder was removed again and again"))
+    Err(io::Error::other("The folder was removed again and again"))
 }
 
 fn remove(root: &Dir, folders: &[&str], name: &str) -> io::Result<()> {

@@ -131,9 +131,9 @@ fn try_lock(file: &File) -> Result<bool> {
 }
 
 fn cannot_lock(error: io::Error) -> Error {
-    Error::file(500, format!("a file cannot be locked: {error}")).caused_by(error)
+    Error::file(500, format!("A file cannot be locked: {error}")).caused_by(error)
 }
 
 fn closed() -> Error {
-    Error::file(500, "the lock files are not open")
+    Error::file(500, "The lock files are not open")
 }

@@ -82,7 +82,7 @@ impl Remote {
         let (remote, source) = (self.clone(), self.staging_path(staged.id())?);
         self.run(async move { remote.store().copy(&source, &target).await }).await.map_err(|error| match error {
             CallError::Store(object_store::Error::NotFound { .. }) => {
-                Error::file(503, "the staged bytes were discarded")
+                Error::file(503, "The staged bytes were discarded")
             }
             error => error.into_error(),
         })
@@ -131,7 +131,7 @@ impl Remote {
             tokio::time::timeout(timeout, locks.lock(&key)).await.ok()
         };
         let lock = self.0.runtime.spawn(waiting).await.map_err(|_| Error::closed())?;
-        lock.map(Some).ok_or_else(|| Error::file(503, "another writer holds the lock of this path"))
+        lock.map(Some).ok_or_else(|| Error::file(503, "Another writer holds the lock of this path"))
     }
 
     pub(super) async fn read_id(&self) -> Result<Option<Vec<u8>>> {
@@ -231,7 +231,7 @@ impl Remote {
         let task = self.0.runtime.spawn(async move { tokio::time::timeout(CALL_TIMEOUT, call).await });
         match task.await {
             Ok(Ok(outcome)) => outcome.map_err(CallError::Store),
-            Ok(Err(_)) => Err(CallError::Other(Error::file(504, "the object store does not answer"))),
+            Ok(Err(_)) => Err(CallError::Other(Error::file(504, "The object store does not answer"))),
             Err(_) => Err(CallError::Other(Error::closed())),
         }
     }
@@ -253,9 +253,9 @@ impl CallError {
         };
         let (status, reason) = match &error {
             NotFound { .. } => (404, "the object does not exist"),
-            Precondition { .. } => (503, "the object changed while it was read"),
-            PermissionDenied { .. } | Unauthenticated { .. } => (500, "the object store denies the access"),
-            _ => (503, "the object store does not answer as expected"),
+            Precondition { .. } => (503, "The object changed while it was read"),
+            PermissionDenied { .. } | Unauthenticated { .. } => (500, "The object store denies the access"),
+            _ => (503, "The object store does not answer as expected"),
         };
         Error::file(status, reason).caused_by(error)
     }

@@ -168,7 +168,7 @@ impl StorageCore {
                 return Ok(PathGuard { _lock: None, lease: Some((name, holder)) });
             }
             if self.clock.moment() >= deadline {
-                return Err(Error::file(503, "another writer holds the lock of this path"));
+                return Err(Error::file(503, "Another writer holds the lock of this path"));
             }
             self.pause(LEASE_INTERVAL).await?;
         }

@@ -169,7 +169,7 @@ impl RequestCaller {
                 Ok(sized_response(206, headers, length, ResponseBody::part(reader, range)))
             }
             Selected::Unsatisfiable => {
-                let refusal = Refusal::from(Error::file(416, "the range starts beyond the end of the file"));
+                let refusal = Refusal::from(Error::file(416, "The range starts beyond the end of the file"));
                 let refusal = refusal.with_header("content-range", format!("bytes */{}", info.size));
                 Err(refusal.with_header("accept-ranges", "bytes".to_owned()))
             }
@@ -272,7 +272,7 @@ fn stored(info: &FileInfo) -> Stored<'_> {
 
 /// The error of a condition that does not hold.
 fn changed() -> Error {
-    Error::file(412, "the file is not of the version that the request names")
+    Error::file(412, "The file is not of the version that the request names")
 }
 
 fn response(status: u16, headers: Vec<(&'static str, String)>, body: ResponseBody) -> FileResponse {

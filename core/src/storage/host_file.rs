@@ -107,7 +107,7 @@ impl TargetFile {
     }
 
     fn file(&self) -> Result<&File> {
-        self.file.as_ref().ok_or_else(|| Error::file(500, "the target is already installed"))
+        self.file.as_ref().ok_or_else(|| Error::file(500, "The target is already installed"))
     }
 }
 

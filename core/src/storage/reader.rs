@@ -100,7 +100,7 @@ impl FileReader {
             return Poll::Ready(Ok(Some(std::mem::take(&mut self.rest))));
         }
         // The placeholder stays only if the future panics.
-        let placeholder = Source::Failed(Error::file(500, "the reader has failed before"));
+        let placeholder = Source::Failed(Error::file(500, "The reader has failed before"));
         let mut reading: Reading = match std::mem::replace(&mut self.source, placeholder) {
             Source::Inline { mut rest, all } => {
                 let chunk = rest.split_to(rest.len().min(CHUNK));

@@ -83,9 +83,19 @@ impl StorageCore {
 
     async fn check_store(&self, next: Next) -> Result<()> {
         *self.store_id.lock() = None;
-        let recorded = self.recorded_id().await?;
+        loop {
+            let recorded = self.recorded_id().await?;
+            match self.compare_store(&recorded, next).await {
+                // Another client took the store over meanwhile, and may have written objects.
+                Err(_) if self.recorded_id().await? != recorded => {}
+                compared => return compared,
+            }
+        }
+    }
+
+    async fn compare_store(&self, recorded: &str, next: Next) -> Result<()> {
         let found = self.objects.read_id().await?;
-        if let Some(found) = found.as_ref().filter(|found| **found == recorded) {
+        if let Some(found) = found.as_ref().filter(|found| *found == recorded) {
             self.accept_store(found.clone());
             return Ok(());
         }
@@ -100,13 +110,13 @@ impl StorageCore {
                 return Ok(());
             }
         } else if !is_unknown || (recorded.is_empty() && !self.has_any(&files).await?) {
-            return Err(other_store(&recorded, found.as_deref()));
+            return Err(other_store(recorded, found.as_deref()));
         }
         self.take_store_over(recorded).await
     }
 
     /// Records the id of the store, which gets one if it has none.
-    async fn take_store_over(&self, recorded: String) -> Result<()> {
+    async fn take_store_over(&self, recorded: &str) -> Result<()> {
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };
@@ -120,7 +130,7 @@ impl StorageCore {
         };
         guard.release(self).await;
         let id = id?;
-        let values = vec![id.clone().into(), recorded.into()];
+        let values = vec![id.clone().into(), recorded.to_owned().into()];
         let is_recorded = self.service.execute(&sql::SET_STORE_ID, values, |_| Ok(())).await?.is_some();
         if !is_recorded && self.recorded_id().await? != id {
             return Err(Error::file(503, "Another client gives the database another object store"));

@@ -3,7 +3,12 @@
 use std::{fs, path::Path, process::Command};
 
 use townsquare::{Config, blocking::Client};
-use townsquare_tests::{paths::workspace, temp_dir};
+use townsquare_tests::{
+    paths::workspace,
+    postgres::{self, APP_ROLE},
+    s3_server::S3Server,
+    temp_dir,
+};
 
 use super::toolchain::{
     Language::{self, C11, Cpp17, Cpp20},
@@ -19,12 +24,14 @@ enum Folder {
     Town,
     /// `ruin`: a database without the table `spaces`.
     Ruin,
+    /// Nothing: the client `town` has a database on PostgreSQL and its files on an S3 server.
+    Remote,
 }
 
 impl Folder {
     fn fill(self, folder: &Path) {
         let (name, statement) = match self {
-            Folder::Empty => return,
+            Folder::Empty | Folder::Remote => return,
             Folder::Town => (
                 "town",
                 "INSERT INTO users (id, email) VALUES ('00000000-0000-4000-8000-0000000000ad', 'ada@example.com')",
@@ -49,8 +56,34 @@ fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitize
     let data = temporary.path().join("data");
     fs::create_dir(&data).expect("a temporary folder can be written to");
     folder.fill(&data);
-    let output = run(Command::new(&program).arg(programs.join("catalog.json")).arg(&data));
+    let mut command = Command::new(&program);
+    command.arg(programs.join("catalog.json")).arg(&data);
+    let remote = if let Folder::Remote = folder { Some(RemoteTown::start()) } else { None };
+    match &remote {
+        Some(Some(town)) => drop(command.env(DATABASE_URL, &town.database).env(STORAGE_URL, town.server.url("town"))),
+        // There is no PostgreSQL.
+        Some(None) => return,
+        None => {}
+    }
+    let output = run(&mut command);
     assert!(output.status.success(), "{source}: {}", text(&output));
+}
+
+/// The variables that `open_with` in tests/c/stored.h reads.
+const DATABASE_URL: &str = "TSQ_TEST_DATABASE_URL";
+const STORAGE_URL: &str = "TSQ_TEST_STORAGE_URL";
+
+/// A new database on PostgreSQL, and an S3 server.
+struct RemoteTown {
+    database: String,
+    server: S3Server,
+}
+
+impl RemoteTown {
+    fn start() -> Option<RemoteTown> {
+        let postgres = postgres::server()?;
+        Some(RemoteTown { database: postgres.url(APP_ROLE, &postgres.new_database()), server: S3Server::start() })
+    }
 }
 
 /// A test for each way to compile a program: `"source" in folder: test = language sanitizers, …;`
@@ -108,6 +141,8 @@ programs! {
         policies_of_files_from_c = C11 Off,
         policies_of_files_from_c_under_sanitizers = C11 AddressAndUndefined,
         policies_of_files_from_c_as_cpp = Cpp17 Off;
+    "files_policies.c" in Remote:
+        policies_of_files_on_postgres_and_s3_from_c = C11 Off;
     "signals.c" in Empty:
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -1,7 +1,5 @@
 //! The endpoint over HTTP: the axum router of feature `http` (SPEC 4.1).
 
-use std::{net::SocketAddr, sync::mpsc, thread};
-
 use serde_json::json;
 use townsquare::blocking::{Client, wait};
 use townsquare_tests::{
@@ -10,53 +8,18 @@ use townsquare_tests::{
     http_client::{self, Response},
 };
 
+use crate::router_server::RouterServer;
+
 const PATH: &str = "/api/miniapp-discovery";
 
-/// A server on the loopback; stops when dropped.
-struct Server {
-    address: SocketAddr,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+fn fetch(server: &RouterServer, method: &str, target: &str, body: &[u8]) -> Response {
+    http_client::request(server.address, method, target.as_bytes(), body)
 }
 
-impl Server {
-    fn of(client: &Client) -> Server {
-        let app = townsquare::http::router(client.inner().clone());
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let (bound, address) = mpsc::channel();
-        let serve = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-                bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
-                tokio::select! {
-                    serve = axum::serve(listener, app) => serve.expect("it serves"),
-                    _ = stopped => {}
-                }
-            });
-        };
-        let thread = thread::spawn(serve);
-        Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
-    }
-
-    fn request(&self, method: &str, target: &str, body: &[u8]) -> Response {
-        http_client::request(self.address, method, target.as_bytes(), body)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve() -> (Fixture, Client, Server) {
+fn serve() -> (Fixture, Client, RouterServer) {
     let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
     let client = Client::open(fixture.config()).expect("opens");
-    let server = Server::of(&client);
+    let server = RouterServer::start(townsquare::http::router(client.inner().clone()));
     (fixture, client, server)
 }
 
@@ -81,7 +44,7 @@ fn the_router_responds_like_handle() {
     for (method, target, body) in requests {
         let shown: String = target.chars().take(60).collect();
         let expected = wait(client.inner().discovery().handle(method, &target, body)).expect("open");
-        let answer = server.request(method, &target, body);
+        let answer = fetch(&server, method, &target, body);
         assert_eq!(answer.status, expected.status, "{method} {shown}");
         assert_eq!(answer.body, expected.body, "{method} {shown}");
         for (name, value) in &expected.headers {
@@ -93,7 +56,7 @@ fn the_router_responds_like_handle() {
 #[test]
 fn head_has_the_headers_of_get_and_no_body() {
     let (_fixture, _client, server) = serve();
-    let (get, head) = (server.request("GET", PATH, b""), server.request("HEAD", PATH, b""));
+    let (get, head) = (fetch(&server, "GET", PATH, b""), fetch(&server, "HEAD", PATH, b""));
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("content-type"), get.header("content-type"));
     assert_eq!(get.header("content-type").map(|kind| kind.starts_with("application/json")), Some(true));
@@ -106,7 +69,7 @@ fn head_has_the_headers_of_get_and_no_body() {
 fn options_and_refused_methods_carry_allow() {
     let (_fixture, _client, server) = serve();
     for (method, status) in [("OPTIONS", 204), ("PUT", 405), ("PATCH", 405), ("DELETE", 405)] {
-        let answer = server.request(method, PATH, b"");
+        let answer = fetch(&server, method, PATH, b"");
         assert_eq!(answer.status, status, "{method}");
         let allow = answer.header("allow").expect("Allow");
         assert!(["GET", "HEAD", "POST", "OPTIONS"].iter().all(|known| allow.contains(known)), "{allow}");
@@ -118,9 +81,9 @@ fn a_large_body_is_413_announced_or_chunked() {
     let (_fixture, _client, server) = serve();
     let mut fits = br#"{"action":"search","query":"pliox"}"#.to_vec();
     fits.resize(64 * 1024, b' ');
-    assert_eq!(server.request("POST", PATH, &fits).status, 200);
+    assert_eq!(fetch(&server, "POST", PATH, &fits).status, 200);
     fits.push(b' ');
-    let answer = server.request("POST", PATH, &fits);
+    let answer = fetch(&server, "POST", PATH, &fits);
     assert_eq!((answer.status, &answer.json()["success"]), (413, &json!(false)));
     let mut chunked =
         format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -138,7 +101,7 @@ fn a_large_body_is_413_announced_or_chunked() {
 fn other_paths_are_404() {
     let (_fixture, _client, server) = serve();
     for target in ["/", "/api", "/api/miniapp-discovery/x", "/api/other"] {
-        assert_eq!(server.request("GET", target, b"").status, 404, "{target}");
+        assert_eq!(fetch(&server, "GET", target, b"").status, 404, "{target}");
     }
 }
 
@@ -153,15 +116,15 @@ fn raw_bytes_in_the_target_do_not_stop_the_server() {
         assert!([200, 400].contains(&status), "{query:?}: {status}");
     }
     let long = format!("{PATH}?x={}", "y".repeat(900_000));
-    let status = server.request("GET", &long, b"").status;
+    let status = fetch(&server, "GET", &long, b"").status;
     assert!((200..500).contains(&status), "{status}");
-    assert_eq!(server.request("GET", PATH, b"").status, 200);
+    assert_eq!(fetch(&server, "GET", PATH, b"").status, 200);
 }
 
 #[test]
 fn a_closed_client_is_503() {
     let (_fixture, client, server) = serve();
-    assert_eq!(server.request("GET", PATH, b"").status, 200);
+    assert_eq!(fetch(&server, "GET", PATH, b"").status, 200);
     client.close();
-    assert_eq!(server.request("GET", PATH, b"").status, 503);
+    assert_eq!(fetch(&server, "GET", PATH, b"").status, 503);
 }

@@ -288,7 +288,7 @@ fn a_folder_in_the_place_of_an_object_is_no_file_and_is_not_replaced() {
     let missing = wait(storage.download("assets", "a"));
     assert_refused(missing, ErrorKind::NotFound, 404, "Download failed: File not found");
     let refused = put(&fixture.db.service, "assets", "a", bytes(MIB, 2));
-    let message = "Upload failed: Storage error: the path is a folder";
+    let message = "Upload failed: Storage error: The path is a folder";
     assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
     assert_eq!(fs::read(object.join("of somebody")).expect("it stays"), b"x");
     wait_until("the staged bytes are removed", || entries(&fixture.files_folder().join(".townsquare/staging")) == 0);
@@ -305,7 +305,7 @@ fn a_file_in_the_place_of_a_folder_is_not_replaced() {
     let file = fixture.files_folder().join("assets/images");
     fs::write(&file, "x").expect("written");
     let refused = put(&fixture.db.service, "assets", "images/a", bytes(MIB, 2));
-    let message = "Upload failed: Storage error: a part of the path is a file";
+    let message = "Upload failed: Storage error: A part of the path is a file";
     assert_refused(refused, ErrorKind::AlreadyExists, 409, message);
     assert_eq!(fs::read(&file).expect("it stays"), b"x");
     let missing = wait(fixture.db.service.storage().download("assets", "images/a"));

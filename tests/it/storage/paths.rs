@@ -1,12 +1,15 @@
 //! Paths and names (DESIGN 7): what is refused, what is kept apart, and that a file and a folder share no name.
 
+use std::fs;
+
 use townsquare::{
     ErrorKind,
     blocking::wait,
     storage::{ListFiles, Overwrite, UploadOptions},
 };
+use townsquare_tests::test_database::Engine;
 
-use super::fixture::{assert_refused, bytes, on_every_store, paths, put};
+use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
 
 const NAME_TAKEN: &str = "Upload failed: Storage error: A file and a folder cannot share a name";
 
@@ -134,4 +137,28 @@ on_every_store! {
             assert_eq!(found.len(), 1, "{good:?}");
         }
     }
+}
+
+/// A real folder that ignores case needs a file system that few systems can mount. The probe finds one by the name of the
+/// work folder in upper case, so a folder of that name makes the store take this one for such.
+#[test]
+fn names_that_differ_in_case_alone_are_refused_in_a_folder_that_ignores_case() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder(10)).expect("SQLite is always there");
+    fs::create_dir_all(fixture.files_folder().join(".TOWNSQUARE")).expect("created");
+    let put = |path: &str, size| put(&fixture.db.service, "assets", path, bytes(size, 1));
+    put("Images/Cat", 1_000).expect("uploaded");
+    put("Images/Cat", 2_000).expect("the same spelling");
+    put("Images/Dog", 1_000).expect("another name");
+    for other in ["images/Cat", "Images/cat", "IMAGES/bird"] {
+        let refused = put(other, 1_000).expect_err("another spelling");
+        assert_eq!((refused.kind(), refused.status()), (ErrorKind::AlreadyExists, Some(409)), "{refused:?}");
+        assert!(refused.message().contains("This folder ignores case, and contains"), "{refused}");
+    }
+    let moved = wait(fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse));
+    assert_eq!(moved.expect_err("another spelling").status(), Some(409));
+    put("images/cat", 1).expect("a small file is in the database, where case matters");
+    assert_eq!(paths(&fixture.db.service, "assets"), ["Images/Cat", "Images/Dog", "images/cat"]);
+    assert!(
+        fixture.get("assets", "Images/Cat") == bytes(2_000, 1) && fixture.get("assets", "images/cat") == bytes(1, 1)
+    );
 }

@@ -152,7 +152,7 @@ pub(super) fn refuse_other_spelling(dir: &Dir, name: &str) -> io::Result<()> {
         let entry = entry?.file_name();
         let Some(entry) = entry.to_str() else { continue };
         if entry != name && !entry.nfc().eq(name.chars()) && fold(entry) == folded {
-            let message = format!("this folder ignores case, and contains {entry:?}");
+            let message = format!("This folder ignores case, and contains {entry:?}");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
     }

@@ -89,7 +89,7 @@ impl RemoteReader {
             match chunk {
                 Some(chunk) => bytes.extend_from_slice(&chunk),
                 None if bytes.len() as u64 == length => return Ok(bytes.freeze()),
-                None => return Err(Error::file(503, "the object store broke off its answer")),
+                None => return Err(Error::file(503, "The object store broke off its answer")),
             }
         }
     }
@@ -107,7 +107,7 @@ impl RemoteReader {
             None => self.get(self.position..self.size).await?,
         };
         let (chunk, body) = next_of(&self.remote, body).await?;
-        let chunk = chunk.ok_or_else(|| Error::file(503, "the object store broke off its answer"))?;
+        let chunk = chunk.ok_or_else(|| Error::file(503, "The object store broke off its answer"))?;
         self.body = Some(Mutex::new(body));
         self.position += chunk.len() as u64;
         Ok(Some(chunk))
@@ -122,13 +122,13 @@ impl RemoteReader {
         };
         let found = get(&self.remote, &self.path, options).await.map_err(|error| match error {
             CallError::Store(object_store::Error::NotFound { .. }) => {
-                Error::file(503, "the object changed while it was read")
+                Error::file(503, "The object changed while it was read")
             }
             error => error.into_error(),
         })?;
         // Some servers ignore `If-Match`.
         if found.meta.e_tag != self.etag {
-            return Err(Error::file(503, "the object changed while it was read"));
+            return Err(Error::file(503, "The object changed while it was read"));
         }
         Ok(found.into_stream())
     }
