@@ -19,7 +19,7 @@ use crate::{
     catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
     catalog_thread::CatalogThread,
     clock::Clock,
-    config::{CatalogLocation, OptionValues},
+    config::{CatalogFormat, CatalogLocation, OptionValues},
     error::{Error, Result},
 };
 
@@ -56,9 +56,15 @@ impl Upstream {
     /// `Config` if the HTTP client cannot be set up.
     pub(crate) fn new(location: &CatalogLocation, options: &OptionValues, clock: Clock) -> Result<Upstream> {
         let origin = match location {
-            CatalogLocation::Upstream { key: None, .. } => Origin::None,
-            CatalogLocation::Upstream { base, key: Some(key), header } => Origin::Api {
-                client: ApiClient::new(base, key, header, options)?,
+            CatalogLocation::Upstream { format: CatalogFormat::Neynar, key: None, .. } => Origin::None,
+            CatalogLocation::Upstream { base, format, key, header, proxy } => Origin::Api {
+                client: ApiClient::new(
+                    base,
+                    *format,
+                    key.as_ref().map(|key| (&**header, key)),
+                    proxy.as_ref(),
+                    options,
+                )?,
                 limits: FetchLimits {
                     max_pages: options.catalog_max_pages,
                     list_timeout: options.catalog_refresh_timeout,
@@ -75,6 +81,16 @@ impl Upstream {
     /// Whether there is a key or a file.
     pub(crate) fn is_configured(&self) -> bool {
         !matches!(*self.origin, Origin::None)
+    }
+
+    /// Whether an upstream key is configured.
+    pub(crate) fn has_key(&self) -> bool {
+        matches!(&*self.origin, Origin::Api { client, .. } if client.format() == CatalogFormat::Neynar)
+    }
+
+    /// Whether the source has an order for each timeframe and a list for each network.
+    pub(crate) fn has_further_lists(&self) -> bool {
+        self.has_key()
     }
 
     /// Whether a fetch goes over the network. Such a fetch costs money, so processes share its result.
@@ -143,6 +159,7 @@ impl Upstream {
             ListKey::Network(network) => (Timeframe::default(), Some(&**network)),
         };
         let mut cursors: Vec<String> = Vec::new();
+        list.is_truncated = true;
         for _ in 0..limits.max_pages {
             let cursor = cursors.last().map(String::as_str);
             let mut retries = Retries::new(limits.tries, limits.list_timeout);
@@ -158,7 +175,10 @@ impl Upstream {
             let next;
             (list, next) = catalog_thread.run(add).await??;
             match next {
-                None => break,
+                None => {
+                    list.is_truncated = false;
+                    break;
+                }
                 Some(next) if cursors.contains(&next) => {
                     return Err(Error::unavailable("The catalog repeats a page cursor"));
                 }
@@ -171,7 +191,9 @@ impl Upstream {
 
 fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let failed = |error: io::Error| {
-        Error::unavailable(format!("Cannot read the catalog file {}: {}", path.display(), error)).caused_by(error)
+        // The message reaches callers over HTTP, so it has no path of the host.
+        tracing::warn!(%error, path = %path.display(), "the catalog file cannot be read");
+        Error::unavailable(format!("Cannot read the catalog file: {}", error.kind())).caused_by(error)
     };
     let file = File::open(path).map_err(failed)?;
     let mut body = Vec::new();

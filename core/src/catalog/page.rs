@@ -13,7 +13,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
 
-use self::lenient::{Object, Scalar};
+use self::{
+    lenient::{Object, Scalar},
+    row::ParsedRow,
+};
 use super::MiniAppRecord;
 use crate::error::{Error, Result};
 
@@ -55,8 +58,10 @@ pub(crate) struct FetchedList {
     pub(crate) skipped: usize,
     /// Number of rows that repeat an earlier row.
     pub(crate) duplicates: usize,
-    /// Whether any row names the chains that it requires.
-    pub(crate) has_chains: bool,
+    /// Whether the source has more pages than the fetch may read.
+    pub(crate) is_truncated: bool,
+    /// Number of records that name the chains they require.
+    with_chains: usize,
     seen: HashSet<RecordById>,
     earlier: HashSet<RecordById>,
 }
@@ -79,8 +84,7 @@ impl FetchedList {
         for frame in frames {
             match row::parse(frame.get(), fetched_at) {
                 Some(row) => {
-                    self.has_chains |= row.has_chains;
-                    self.add_record(row.record);
+                    self.add_record(row);
                 }
                 None => self.skipped += 1,
             }
@@ -89,7 +93,13 @@ impl FetchedList {
         Ok(cursor.filter(|cursor| !cursor.is_empty()).map(Into::into))
     }
 
-    fn add_record(&mut self, mut record: MiniAppRecord) {
+    /// Whether the source names the chains that apps require. Some sources do for every app that requires any; in others
+    /// a few rows name theirs by chance. The threshold of a tenth tells them apart.
+    pub(crate) fn has_chains(&self) -> bool {
+        self.with_chains > 0 && self.with_chains * 10 >= self.records.len()
+    }
+
+    fn add_record(&mut self, ParsedRow { mut record, has_chains }: ParsedRow) {
         if self.seen.contains(record.id()) {
             self.duplicates += 1;
             return;
@@ -97,6 +107,7 @@ impl FetchedList {
         if let Some(RecordById(earlier)) = self.earlier.get(record.id()) {
             record.share(earlier);
         }
+        self.with_chains += usize::from(has_chains);
         self.seen.insert(RecordById(record.clone()));
         self.records.push(record);
     }
