@@ -20,7 +20,8 @@ use crate::{
     discovery::{ENDPOINT_PATH, MAX_BODY},
 };
 
-/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1). Merge it into the router of your server.
+/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it. Merge it into the router
+/// of your server.
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {
@@ -28,8 +29,12 @@ use crate::{
 /// # }
 /// ```
 pub fn router(client: Client) -> Router {
-    let slash = format!("{ENDPOINT_PATH}/");
-    Router::new().route(ENDPOINT_PATH, any(handle)).route(&slash, any(handle)).with_state(client)
+    let (slash, below) = (format!("{ENDPOINT_PATH}/"), format!("{ENDPOINT_PATH}/{{*route}}"));
+    Router::new()
+        .route(ENDPOINT_PATH, any(handle))
+        .route(&slash, any(handle))
+        .route(&below, any(handle))
+        .with_state(client)
 }
 
 async fn handle(State(client): State<Client>, request: Request) -> Response<Body> {

@@ -116,6 +116,14 @@ impl Upstream {
         }
     }
 
+    /// A message of this source for callers over HTTP: without the path of a catalog file.
+    pub(crate) fn public_message(&self, message: &str) -> String {
+        match &*self.origin {
+            Origin::File { path, .. } => message.replace(&format!(" {}", path.display()), ""),
+            Origin::None | Origin::Api { .. } => message.to_owned(),
+        }
+    }
+
     /// Fetches the list `key` into `list`, which must be empty. Pages are parsed on the catalog thread.
     ///
     /// # Errors
@@ -191,9 +199,7 @@ impl Upstream {
 
 fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let failed = |error: io::Error| {
-        // The message reaches callers over HTTP, so it has no path of the host.
-        tracing::warn!(%error, path = %path.display(), "the catalog file cannot be read");
-        Error::unavailable(format!("Cannot read the catalog file: {}", error.kind())).caused_by(error)
+        Error::unavailable(format!("Cannot read the catalog file {}: {}", path.display(), error)).caused_by(error)
     };
     let file = File::open(path).map_err(failed)?;
     let mut body = Vec::new();

@@ -34,9 +34,24 @@ struct NextPageJson<'a> {
     cursor: Scalar<'a>,
 }
 
+/// A page of Farcaster's own catalog.
+#[derive(Deserialize)]
+struct ResultJson<'a> {
+    #[serde(borrow)]
+    result: PageJson<'a>,
+    #[serde(borrow, default)]
+    next: Object<NextPageJson<'a>>,
+}
+
 impl<'a> PageJson<'a> {
     fn parse(text: &'a str) -> Result<PageJson<'a>> {
-        serde_json::from_str(text).map_err(|error| {
+        let parsed = serde_json::from_str(text).or_else(|error| match serde_json::from_str::<ResultJson<'a>>(text) {
+            Ok(ResultJson { result, next }) => {
+                Ok(PageJson { next: Object(next.0.or(result.next.0)), frames: result.frames })
+            }
+            Err(_) => Err(error),
+        });
+        parsed.map_err(|error| {
             let is_html = text.trim_start().starts_with('<');
             Error::unavailable(match (is_html, error.classify()) {
                 (true, _) => "The catalog answered with HTML instead of JSON",
@@ -155,6 +170,18 @@ mod tests {
         assert_eq!((list.received, list.skipped, list.records.len()), (6, 5, 1));
         assert_eq!(next.as_deref(), Some("c"));
         assert_eq!(list.records[0].name(), "B");
+    }
+
+    #[test]
+    fn a_page_of_farcasters_catalog_is_recognised() {
+        let row = r#"{"homeUrl":"https://a.example","name":"A"}"#;
+        for body in [
+            format!(r#"{{"result":{{"frames":[{row}]}},"next":{{"cursor":"c"}}}}"#),
+            format!(r#"{{"result":{{"frames":[{row}],"next":{{"cursor":"c"}}}}}}"#),
+        ] {
+            let (list, next) = fetched(&body);
+            assert_eq!((list.records[0].name(), next.as_deref()), ("A", Some("c")), "{body}");
+        }
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! Invariant: every request gets a response with a status and body of UPSTREAM 2; no input panics, and an internal
 //! error is reported without details. GET and POST describe an app alike. A list and its stats come from one snapshot.
 
+mod openapi;
 mod parameters;
 mod query_string;
 mod request;
 mod response;
+mod routes;
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +19,7 @@ use self::{
     parameters::Input,
     request::EndpointRequest,
     response::{Answer, EndpointError, bad_request},
+    routes::{ACTIONS, Action, ActionName, Route, RouteName},
 };
 use super::{CachedCatalog, Discovery, DiscoveryStats};
 use crate::error::Result;
@@ -30,8 +33,6 @@ pub const ENDPOINT_PATH: &str = "/api/miniapp-discovery";
 
 /// The largest request body in bytes.
 pub(crate) const MAX_BODY: usize = 64 << 10;
-
-const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
 /// What callers over HTTP may do.
 #[derive(Debug, Clone)]
@@ -75,6 +76,7 @@ impl Discovery {
         self.stats()?;
         let request = EndpointRequest::new(method, target, body, headers);
         let answer = self.respond(&request).await.unwrap_or_else(|mut error| {
+            error.message = self.refresher.public_message(&error.message);
             error.retry_after = error.retry_after.or_else(|| self.refresher.retry_after());
             error.into_answer()
         });
@@ -82,17 +84,20 @@ impl Discovery {
     }
 
     async fn respond(&self, request: &EndpointRequest<'_>) -> EndpointResult {
-        if request.route != Some("") {
+        let Some((route, _id)) = request.route.and_then(Route::of) else {
             return Err(EndpointError::new(404, "Not found"));
-        }
+        };
         if request.body.len() > MAX_BODY {
             return Err(EndpointError::new(413, "Request body too large"));
         }
         match request.method {
-            "GET" | "HEAD" => self.get(request).await,
-            "POST" => self.post(request.body).await,
-            "OPTIONS" => Ok(Answer::empty(204).with("allow", ALLOW)),
-            _ => Ok(EndpointError::new(405, "Method not allowed").into_answer().with("allow", ALLOW)),
+            "GET" | "HEAD" => match route.name {
+                RouteName::List => self.get(request).await,
+                RouteName::OpenApi => Answer::json(&openapi::document()),
+            },
+            "POST" if route.has_actions => self.post(request.body).await,
+            "OPTIONS" => Ok(Answer::empty(204).with("allow", route.allow())),
+            _ => Ok(EndpointError::new(405, "Method not allowed").into_answer().with("allow", route.allow())),
         }
     }
 
@@ -133,7 +138,7 @@ impl Discovery {
             "fetchedAt": stats.fetched_at.map(|at| at.to_string()),
             "ageSeconds": stats.fetched_at.map(|_| age),
             "isStale": stats.is_stale,
-            "lastError": stats.last_error,
+            "lastError": stats.last_error.as_deref().map(|error| self.refresher.public_message(error)),
             "staleLists": stats.stale_lists,
             "truncated": stats.truncated,
         })
@@ -160,8 +165,12 @@ impl Discovery {
         let body: Value = serde_json::from_slice(body).map_err(|_| bad_request("Request body is not JSON"))?;
         let empty = serde_json::Map::new();
         let input = Input::Body(body.as_object().unwrap_or(&empty));
-        match body.get("action").and_then(Value::as_str) {
-            Some("search") => {
+        let Some(action) = body.get("action").and_then(Value::as_str).and_then(Action::of) else {
+            let known: Vec<_> = ACTIONS.iter().map(|action| action.word).collect();
+            return Err(bad_request(format!("Unknown action; the actions are {}", known.join(", "))));
+        };
+        match action.name {
+            ActionName::Search => {
                 let query = input.text(&parameters::QUERY)?.unwrap_or_default().trim();
                 if query.is_empty() {
                     return Err(bad_request("Search query required"));
@@ -169,7 +178,7 @@ impl Discovery {
                 let results = self.search_mini_apps(query, input.selection()?).await?;
                 Answer::json(&json!({"success": true, "count": results.len(), "results": results}))
             }
-            Some("refresh") => {
+            ActionName::Refresh => {
                 if !self.endpoint.can_refresh {
                     return Err(EndpointError::new(403, "Refresh is switched off"));
                 }
@@ -177,11 +186,10 @@ impl Discovery {
                 let count = self.stats()?.total;
                 Answer::json(&json!({"success": true, "message": "Cache refreshed", "count": count}))
             }
-            Some("trending") => {
+            ActionName::Trending => {
                 let apps = self.get_trending_mini_apps(input.timeframe()?, input.selection()?).await?;
                 Answer::json(&json!({"success": true, "count": apps.len(), "apps": apps}))
             }
-            _ => Err(bad_request("Unknown action; the actions are search, refresh, trending")),
         }
     }
 }

@@ -253,6 +253,11 @@ impl Refresher {
         self.options.interval.saturating_sub(catalog.age(self.moment()))
     }
 
+    /// A message for callers over HTTP: without a path of the host.
+    pub(super) fn public_message(&self, message: &str) -> String {
+        self.upstream.public_message(message)
+    }
+
     /// The time until a reader may fetch the main list again, if its last fetch failed.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let state = self.state.lock();

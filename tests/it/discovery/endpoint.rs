@@ -415,6 +415,7 @@ async fn no_catalog_and_a_failed_refresh_are_503() {
     fixture.clock.advance(FIFTEEN_MINUTES);
     assert_eq!(handle(&client, "GET", PATH, b"").await.status, 200);
     fixture.upstream.refuse_connections();
+    fixture.clock.advance(Duration::from_secs(60));
     let response = handle(&client, "POST", PATH, br#"{"action":"refresh"}"#).await;
     assert_error(&response, 503, "a failed refresh");
     assert_eq!(handle(&client, "GET", PATH, b"").await.status, 200, "the old catalog answers");

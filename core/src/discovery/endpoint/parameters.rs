@@ -27,7 +27,6 @@ pub(super) struct Parameter {
 pub(super) enum ParameterKind {
     /// Texts: repeated or separated by commas in a query, a text or an array in a body.
     List,
-    Text,
     RequiredText,
     Timeframe,
     /// True if it is the word `true`.
@@ -72,7 +71,7 @@ impl Parameter {
                 json!({"type": "array", "items": {"type": "string", "examples": CATEGORIES}})
             }
             ParameterKind::List => json!({"type": "array", "items": {"type": "string"}}),
-            ParameterKind::Text | ParameterKind::RequiredText => json!({"type": "string"}),
+            ParameterKind::RequiredText => json!({"type": "string"}),
             ParameterKind::Timeframe => json!({
                 "type": "string",
                 "enum": Timeframe::ALL.map(Timeframe::as_str),

@@ -21,8 +21,11 @@ impl<'a> EndpointRequest<'a> {
     ) -> EndpointRequest<'a> {
         let (path, query) = split_target(target);
         let route = match path.strip_prefix(ENDPOINT_PATH) {
-            Some("") => Some(""),
-            Some(rest) => rest.strip_prefix('/').map(|route| route.strip_suffix('/').unwrap_or(route)),
+            Some("" | "/") => Some(""),
+            Some(rest) => {
+                let route = rest.strip_prefix('/').map(|route| route.strip_suffix('/').unwrap_or(route));
+                route.filter(|route| !route.is_empty())
+            }
             None => None,
         };
         EndpointRequest { method, route, query, body, headers }
