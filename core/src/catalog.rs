@@ -15,13 +15,15 @@ mod timeframe;
 
 pub(crate) use self::{
     catalog_data::{CatalogData, CatalogHeader, ListContent, ListKey},
-    page::FetchedList,
+    page::{FetchedList, app_id},
     snapshot::Snapshot,
     taxonomy::canonical_network,
 };
 pub use self::{
     mini_app::{Author, Engagement, MiniApp, MiniAppRecord, MiniApps, Texts},
+    search::Highlight,
     selection::Selection,
+    snapshot::{Facet, Suggestion},
     stats::{CatalogSource, DiscoveryStats},
     taxonomy::CATEGORIES,
     timeframe::Timeframe,

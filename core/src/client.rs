@@ -146,8 +146,9 @@ impl Client {
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
         let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
-        let accounts = Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks));
-        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle.tokio)?;
+        let accounts =
+            Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
+        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle.tokio, callbacks)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
         let process = std::process::id();

@@ -8,6 +8,7 @@ mod backoff;
 mod cache;
 mod collapse;
 mod endpoint;
+mod listeners;
 mod refresh;
 mod store;
 
@@ -24,13 +25,15 @@ use self::{
     refresh::{FetchMode, Refresher},
 };
 pub use crate::catalog::{
-    Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, MiniApp, MiniAppRecord, MiniApps, Selection, Texts,
-    Timeframe,
+    Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, Facet, Highlight, MiniApp, MiniAppRecord, MiniApps,
+    Selection, Suggestion, Texts, Timeframe,
 };
 use crate::{
+    callbacks::Subscription,
     clock::Clock,
     database::{CurrentPrincipal, Scope},
     error::{Operation, Result, operation},
+    threads::BlockingPool,
     upstream::Upstream,
     validate,
 };
@@ -80,9 +83,10 @@ impl Discovery {
         database: Scope,
         clock: Clock,
         runtime: Handle,
+        callbacks: BlockingPool,
     ) -> Result<Discovery> {
         let endpoint = Arc::new(options.endpoint.clone());
-        let refresher = Refresher::new(upstream, options, database, clock, runtime)?;
+        let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
         Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), endpoint, handle: None })
     }
 
@@ -117,7 +121,7 @@ impl Discovery {
     ///
     /// # Errors
     /// `InvalidInput` for a limit outside 1 to 1,000, and for a category or network that is neither known nor in the
-    /// catalog. `Unavailable` if there is no catalog.
+    /// catalog; the message lists the known ones. `Unavailable` if there is no catalog.
     pub async fn get_trending_mini_apps(
         &self,
         timeframe: Timeframe,
@@ -125,7 +129,7 @@ impl Discovery {
     ) -> Result<MiniApps> {
         let selection = selection.into();
         operation(Operation::GetTrendingMiniApps, async {
-            self.catalog_for(timeframe, &selection).await?.get_trending_mini_apps(timeframe, &selection)
+            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
         })
         .await
     }
@@ -152,16 +156,21 @@ impl Discovery {
         let selection = selection.into().in_categories(categories);
         let timeframe = Timeframe::default();
         operation(Operation::GetMiniAppsByCategory, async {
-            self.catalog_for(timeframe, &selection).await?.get_trending_mini_apps(timeframe, &selection)
+            self.catalog_for(timeframe, &selection).await?.snapshot.trending(timeframe, &selection)
         })
         .await
     }
 
     /// Returns the mini apps that match a query, best first (SPEC 4.2).
     ///
-    /// Case and accents are ignored. The last word also matches as a prefix. One typing error is accepted from five
-    /// letters on, two from nine. Words match in any order. A match in the name ranks before one in a tag, the
-    /// tagline, the author or the description; equal matches are in trending order. A blank query has no matches.
+    /// Case and accents are ignored. The last word also matches as a prefix, a word also as its English plural or
+    /// singular, and two words also written as one (`mini app`, `miniapp`). One typing error is accepted from five
+    /// letters on, two from nine, also in the prefix; such matches come after exact ones. Words match in any order. A match
+    /// in the name ranks before one in a tag, the tagline, the author or the description; equal matches are in trending
+    /// order. An address (`https://www.rodeo.club`) finds the apps of its host. Apps that match much worse than the best
+    /// one are left out. A blank query has no matches.
+    ///
+    /// [`highlights`](MiniAppRecord::highlights) tells which words of an app match.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -177,9 +186,156 @@ impl Discovery {
     pub async fn search_mini_apps(&self, query: &str, selection: impl Into<Selection>) -> Result<MiniApps> {
         let selection = selection.into();
         operation(Operation::SearchMiniApps, async {
-            self.catalog_for(Timeframe::default(), &selection).await?.search_mini_apps(query, &selection)
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.search(query, &selection)
         })
         .await
+    }
+
+    /// Returns the mini apps that were first seen last, latest first; apps first seen at the same time are in trending
+    /// order. The database keeps the times, also for other processes.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for app in &client.discovery().get_new_mini_apps(10)? {
+    ///     println!("{} since {}", app.name(), app.first_seen());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    pub async fn get_new_mini_apps(&self, selection: impl Into<Selection>) -> Result<MiniApps> {
+        let selection = selection.into();
+        operation(Operation::GetNewMiniApps, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.newest(&selection)
+        })
+        .await
+    }
+
+    /// Returns the mini apps that are like another one, best first: by shared words, author and category. The app itself
+    /// and its near-copies are not among them.
+    ///
+    /// `id` is an id, a home URL or a domain, as [`get_mini_app`](Discovery::get_mini_app) takes it.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for app in &client.discovery().get_similar_mini_apps("rodeo.club", 5)? {
+    ///     println!("{}", app.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown id, `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
+    pub async fn get_similar_mini_apps(&self, id: &str, limit: u32) -> Result<MiniApps> {
+        operation(Operation::GetSimilarMiniApps, async {
+            self.default_catalog(limit).await?.snapshot.similar(id, limit as usize)
+        })
+        .await
+    }
+
+    /// Returns the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app); `None` if there
+    /// is none.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// if let Some(app) = client.discovery().get_mini_app("HTTPS://Rodeo.Club/")? {
+    ///     println!("{}", app.id()); // rodeo.club
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Unavailable` if there is no catalog.
+    pub async fn get_mini_app(&self, id: &str) -> Result<Option<MiniApp>> {
+        operation(Operation::GetMiniApp, async { Ok(self.default_catalog(1).await?.snapshot.get(id)) }).await
+    }
+
+    /// Returns suggestions for a search box while the user types: the best matches of
+    /// [`search_mini_apps`](Discovery::search_mini_apps), near-copies once, each with the matched parts of its name.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// for suggestion in client.discovery().suggest_mini_apps("harb", 8)? {
+    ///     println!("{} {:?}", suggestion.text, suggestion.matches); // Harbour Chess [(0, 4)]
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for a limit outside 1 to 1,000, `Unavailable` if there is no catalog.
+    pub async fn suggest_mini_apps(&self, text: &str, limit: u32) -> Result<Vec<Suggestion>> {
+        operation(Operation::SuggestMiniApps, async {
+            Ok(self.default_catalog(limit).await?.snapshot.suggest(text, limit as usize))
+        })
+        .await
+    }
+
+    /// Returns the categories with their numbers of apps, most first. Only the networks of the selection count: the
+    /// selection of a list gives the facets beside it.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::discovery::Selection;
+    ///
+    /// for facet in client.discovery().categories(Selection::default().on_networks(["base"]))? {
+    ///     println!("{} ({})", facet.name, facet.count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    pub async fn categories(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
+        let selection = selection.into();
+        operation(Operation::Categories, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.category_facets(&selection)
+        })
+        .await
+    }
+
+    /// Returns the networks with their numbers of apps, most first. Only the categories of the selection count.
+    ///
+    /// An app that names no network counts for every network. If the records of the catalog name no networks, the result
+    /// has the networks whose lists were fetched: those that a read has filtered by.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::discovery::Selection;
+    ///
+    /// for facet in client.discovery().networks(Selection::default().in_categories(["games"]))? {
+    ///     println!("{} ({})", facet.name, facet.count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`get_trending_mini_apps`](Discovery::get_trending_mini_apps).
+    pub async fn networks(&self, selection: impl Into<Selection>) -> Result<Vec<Facet>> {
+        let selection = Selection { networks: Vec::new(), ..selection.into() };
+        operation(Operation::Networks, async {
+            self.catalog_for(Timeframe::default(), &selection).await?.snapshot.network_facets(&selection)
+        })
+        .await
+    }
+
+    /// Calls `callback` after each refresh that changed the apps, their texts or an order, until the subscription or the
+    /// client ends. The callback runs on a thread of the library and may call the library.
+    ///
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client) {
+    /// let subscription = client.discovery().on_catalog_change(|stats| println!("{} apps", stats.total));
+    /// subscription.unsubscribe();
+    /// # }
+    /// ```
+    pub fn on_catalog_change(&self, callback: impl FnMut(DiscoveryStats) + Send + 'static) -> Subscription {
+        self.refresher.listeners().subscribe(self.handle.clone(), callback)
     }
 
     /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
@@ -254,6 +410,11 @@ impl Discovery {
         self.refresher.close();
     }
 
+    /// Returns the catalog for a read without filters.
+    async fn default_catalog(&self, limit: u32) -> Result<Arc<CachedCatalog>> {
+        self.catalog_for(Timeframe::default(), &Selection::first(limit)).await
+    }
+
     /// Returns the catalog for a read, loading or fetching what the read needs.
     async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
         self.check_handle()?;
@@ -278,7 +439,7 @@ impl Discovery {
                 return Ok(catalog);
             }
             // Refuses unknown names before a fetch, which costs money.
-            catalog.snapshot.filter(selection)?;
+            catalog.snapshot.check_filters(selection)?;
             let present = catalog.snapshot.data().further_lists().len();
             if let Err(error) = Box::pin(self.refresher.fetch_lists(missing, present)).await {
                 // A missing order is replaced by the default one. Without a network's list the filter cannot be

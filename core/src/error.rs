@@ -158,6 +158,12 @@ operations! {
     GetTrendingMiniApps, "get_trending_mini_apps", "Get trending mini apps";
     GetMiniAppsByCategory, "get_mini_apps_by_category", "Get mini apps by category";
     SearchMiniApps, "search_mini_apps", "Search mini apps";
+    GetNewMiniApps, "get_new_mini_apps", "Get new mini apps";
+    GetSimilarMiniApps, "get_similar_mini_apps", "Get similar mini apps";
+    GetMiniApp, "get_mini_app", "Get mini app";
+    SuggestMiniApps, "suggest_mini_apps", "Suggest mini apps";
+    Categories, "categories", "List categories";
+    Networks, "networks", "List networks";
     RefreshMiniApps, "refresh", "Refresh mini apps";
     SaveCommunityConfig, "save_community_config", "Save community config";
     GetActiveCommunityConfig, "get_active_community_config", "Get active community config";

@@ -2,7 +2,8 @@
 
 use super::{Client, wait};
 use crate::{
-    discovery::{DiscoveryStats, HttpResponse, MiniApps, Selection, Timeframe},
+    callbacks::Subscription,
+    discovery::{DiscoveryStats, Facet, HttpResponse, MiniApp, MiniApps, Selection, Suggestion, Timeframe},
     error::Result,
 };
 
@@ -37,6 +38,58 @@ area! { Discovery:
     /// # }
     /// ```
     search_mini_apps(query: &str, selection: impl Into<Selection>) -> MiniApps;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let newest = client.discovery().get_new_mini_apps(10)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    get_new_mini_apps(selection: impl Into<Selection>) -> MiniApps;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let similar = client.discovery().get_similar_mini_apps("rodeo.club", 5)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    get_similar_mini_apps(id: &str, limit: u32) -> MiniApps;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let app = client.discovery().get_mini_app("https://rodeo.club/")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    get_mini_app(id: &str) -> Option<MiniApp>;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// let suggestions = client.discovery().suggest_mini_apps("harb", 8)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    suggest_mini_apps(text: &str, limit: u32) -> Vec<Suggestion>;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let categories = client.discovery().categories(Selection::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    categories(selection: impl Into<Selection>) -> Vec<Facet>;
+
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let networks = client.discovery().networks(Selection::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    networks(selection: impl Into<Selection>) -> Vec<Facet>;
 
     /// ```no_run
     /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -79,6 +132,18 @@ impl Discovery<'_> {
     /// ```
     pub fn stats(&self) -> Result<DiscoveryStats> {
         self.0.stats()
+    }
+
+    /// Calls [`Discovery::on_catalog_change`](crate::discovery::Discovery::on_catalog_change), which does not wait.
+    ///
+    /// ```no_run
+    /// # fn example(client: townsquare::blocking::Client) {
+    /// let subscription = client.discovery().on_catalog_change(|stats| println!("{} apps", stats.total));
+    /// # let _ = subscription;
+    /// # }
+    /// ```
+    pub fn on_catalog_change(&self, callback: impl FnMut(DiscoveryStats) + Send + 'static) -> Subscription {
+        self.0.on_catalog_change(callback)
     }
 }
 

@@ -43,7 +43,13 @@ pub(crate) struct CatalogHeader {
     /// When each further list was fetched, by its name; a list without an entry was fetched with the default order.
     #[serde(skip)]
     fetched: BTreeMap<String, Timestamp>,
+    /// When apps that left the catalog were first seen, by id: an app that comes back is not new.
+    #[serde(default)]
+    departed: BTreeMap<Box<str>, Timestamp>,
 }
+
+/// How many apps that left the catalog are remembered. The first seen ones are forgotten first.
+const MAX_DEPARTED: usize = 10_000;
 
 #[derive(Clone)]
 pub(crate) struct CatalogData {
@@ -107,6 +113,7 @@ impl CatalogData {
                 orders: BTreeMap::new(),
                 members: BTreeMap::new(),
                 fetched: BTreeMap::new(),
+                departed: BTreeMap::new(),
             },
             records: list.records,
         }
@@ -181,6 +188,60 @@ impl CatalogData {
         let mut header = self.header.clone();
         (header.orders, header.members, header.fetched) = Default::default();
         CatalogData { header, records: self.ranked_records().to_vec() }
+    }
+
+    /// Takes over from an earlier catalog when each app was first seen.
+    pub(crate) fn inherit_first_seen(&mut self, earlier: &CatalogData) {
+        let mut known: HashMap<&str, Timestamp> =
+            earlier.header.departed.iter().map(|(id, seen)| (&**id, *seen)).collect();
+        known.extend(earlier.records.iter().map(|record| (record.id(), record.first_seen())));
+        for (id, seen) in &self.header.departed {
+            known.entry(id).and_modify(|known| *known = (*known).min(*seen)).or_insert(*seen);
+        }
+        for record in &mut self.records {
+            if let Some(seen) = known.remove(record.id()) {
+                record.seen_at(seen);
+            }
+        }
+        let mut departed: Vec<(&str, Timestamp)> = known.into_iter().collect();
+        departed.sort_unstable_by_key(|(id, seen)| (std::cmp::Reverse(*seen), *id));
+        departed.truncate(MAX_DEPARTED);
+        self.header.departed = departed.into_iter().map(|(id, seen)| (id.into(), seen)).collect();
+    }
+
+    /// Takes over when the apps of further lists alone were first seen: those have no place in the stored catalog.
+    pub(crate) fn keep_first_seen(&mut self, earlier: &CatalogData) {
+        let unranked = &mut self.records[self.header.ranked..];
+        if unranked.is_empty() {
+            return;
+        }
+        let mut known: HashMap<&str, Timestamp> =
+            self.header.departed.iter().map(|(id, seen)| (&**id, *seen)).collect();
+        known.extend(earlier.records.iter().map(|record| (record.id(), record.first_seen())));
+        for record in unranked {
+            if let Some(seen) = known.get(record.id()) {
+                record.seen_at(*seen);
+            }
+        }
+    }
+
+    /// Whether two catalogs have the same apps with the same texts in the same default order, and no list that both have
+    /// differs.
+    pub(crate) fn is_same_content(&self, other: &CatalogData) -> bool {
+        let (own, others) = (&self.header, &other.header);
+        let is_same_list = |(key, order): (&Box<str>, &Vec<u32>), lists: &BTreeMap<Box<str>, Vec<u32>>| {
+            lists.get(key).is_none_or(|known| {
+                known.len() == order.len()
+                    && order
+                        .iter()
+                        .zip(known)
+                        .all(|(one, two)| self.records[*one as usize].id() == other.records[*two as usize].id())
+            })
+        };
+        own.ranked == others.ranked
+            && self.records.iter().zip(&other.records).take(own.ranked).all(|(one, two)| one.is_same_content(two))
+            && own.orders.iter().all(|list| is_same_list(list, &others.orders))
+            && own.members.iter().all(|list| is_same_list(list, &others.members))
     }
 
     /// The fetched order of a timeframe other than the default.

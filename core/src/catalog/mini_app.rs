@@ -1,28 +1,22 @@
 //! Mini apps and lists of them, as discovery returns them (SPEC 2.1, UPSTREAM 2).
 //!
-//! Invariant: a list shares the catalog's array by one reference count, so a list of 20 costs the same as one of
-//! 1,000. An app cloned out of a list shares only its own record.
+//! Invariant: an app cloned out of a list shares only its own record.
 
 mod author;
 mod encoding;
 mod endpoint_json;
 mod layout;
+mod list;
 mod record;
 mod record_fields;
 mod texts;
 
-use std::{
-    fmt,
-    num::NonZeroU32,
-    ops::{Deref, Range},
-    sync::Arc,
-};
+use std::{fmt, num::NonZeroU32, ops::Deref};
 
-use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub(super) use self::record_fields::{AuthorFields, RecordFields};
-pub use self::{author::Author, record::MiniAppRecord, texts::Texts};
+pub use self::{author::Author, list::MiniApps, record::MiniAppRecord, texts::Texts};
 
 /// A mini app with its trending rank.
 ///
@@ -93,66 +87,5 @@ impl Deref for MiniApp {
 impl fmt::Debug for MiniApp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MiniApp").field("trending_rank", &self.trending_rank).field("record", &self.record).finish()
-    }
-}
-
-/// A list of mini apps, best first. Dereferences to a slice; a clone shares it.
-///
-/// ```
-/// # fn example(apps: &townsquare::discovery::MiniApps) {
-/// println!("{} apps", apps.len());
-/// for app in apps {
-///     println!("{}", app.name());
-/// }
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct MiniApps {
-    all: Arc<[MiniApp]>,
-    range: Range<usize>,
-}
-
-impl MiniApps {
-    /// The first `limit` apps of an order, sharing its array.
-    pub(crate) fn first(all: &Arc<[MiniApp]>, limit: usize) -> MiniApps {
-        MiniApps { range: 0..limit.min(all.len()), all: Arc::clone(all) }
-    }
-
-    pub(crate) fn empty() -> MiniApps {
-        MiniApps { all: Arc::default(), range: 0..0 }
-    }
-}
-
-impl FromIterator<MiniApp> for MiniApps {
-    fn from_iter<I: IntoIterator<Item = MiniApp>>(apps: I) -> MiniApps {
-        let all: Arc<[MiniApp]> = apps.into_iter().collect();
-        MiniApps { range: 0..all.len(), all }
-    }
-}
-
-impl Deref for MiniApps {
-    type Target = [MiniApp];
-    fn deref(&self) -> &[MiniApp] {
-        &self.all[self.range.clone()]
-    }
-}
-
-impl<'a> IntoIterator for &'a MiniApps {
-    type Item = &'a MiniApp;
-    type IntoIter = std::slice::Iter<'a, MiniApp>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl fmt::Debug for MiniApps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self).finish()
-    }
-}
-
-impl Serialize for MiniApps {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self)
     }
 }

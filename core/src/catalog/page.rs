@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
 
+pub(crate) use self::row::app_id;
 use self::{
     lenient::{Object, Scalar},
     row::ParsedRow,

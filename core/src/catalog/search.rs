@@ -7,6 +7,9 @@
 //! benches/README.md compares its speed with FTS5 and tantivy.
 
 mod analyzer;
+mod highlight;
+mod host;
+mod inflection;
 mod interner;
 mod levenshtein;
 mod max_score;
@@ -14,25 +17,53 @@ mod normalize;
 mod postings;
 mod prefix_cache;
 mod query;
+mod related;
 mod term_dictionary;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
 mod top_k;
+mod words;
 
 pub(crate) use analyzer::Document;
 use analyzer::{DocumentAnalyzer, WHOLE_NAME};
+pub use highlight::Highlight;
+pub(crate) use highlight::matched_ranges;
+pub(crate) use host::host_words;
 use max_score::MaxScore;
 use postings::{DocumentId, Postings};
 use prefix_cache::{PrefixCache, scan_prefix};
-use query::{ParsedQuery, expand_words, fuzzy_expansions};
+use query::{ParsedQuery, expand_words, inflected_terms};
 use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary};
-use top_k::{Rank, Tier, TopK};
+use top_k::{ExpansionWeight, Rank, Tier, TopK};
 
 use crate::{error::Result, large_buffer::large_buffer};
 
 /// A lower estimate of the distinct terms of one app. `build` uses it to size its buffer.
 const MIN_TERMS_PER_APP: usize = 16;
+
+/// The impact of a word in a tag or better, with the weight of the terms that start with a word with one error.
+const STRONG_FUZZY_SCORE: u32 = 70 * 140 / 2;
+/// The score of a word in a name, times the share of the query's words that an app must have to follow better matches.
+const STRONG_PARTIAL_SCORE: u32 = 20_000 * 6 / 10;
+/// Apps with some words of the query are left out under this fraction of the best one's score.
+const WEAK_PARTIAL_SHARE: u32 = 3;
+/// The most names tried for one misspelling of a name's beginning.
+const MAX_MISSPELT_NAMES: usize = 1 << 11;
+/// The most documents that a query may address.
+const MAX_ADDRESSED: u32 = 1 << 16;
+
+/// A query with its filters.
+pub(crate) struct Query<'a> {
+    pub(crate) text: &'a str,
+    /// The documents that the text is the address of, best first. They come before all others.
+    pub(crate) first: &'a [DocumentId],
+    /// The number of documents to return.
+    pub(crate) limit: usize,
+    /// The number of the group of each document, if only the best document of each group is returned.
+    pub(crate) groups: Option<&'a [u32]>,
+    pub(crate) accept: &'a dyn Fn(DocumentId) -> bool,
+}
 
 pub(crate) struct SearchIndex {
     dictionary: TermDictionary,
@@ -70,55 +101,82 @@ impl SearchIndex {
         Ok(SearchIndex { dictionary: TermDictionary::build(&sorted), postings, prefix_cache, name_hashes })
     }
 
-    /// Returns at most `limit` ids of documents that match `query` and that `accept` returns true for, best first.
-    pub(crate) fn search(&self, query: &str, limit: usize, accept: &dyn Fn(u32) -> bool) -> Vec<u32> {
-        let text = query;
-        let query = ParsedQuery::parse(text);
-        if limit == 0 || query.words.is_empty() {
+    /// Returns the documents that match a query, best first.
+    pub(crate) fn search(&self, query: &Query<'_>) -> Vec<DocumentId> {
+        let parsed = ParsedQuery::parse(query.text);
+        if query.limit == 0 {
             return Vec::new();
         }
-        let mut top = TopK::new(limit.min(self.name_hashes.len()).max(1));
-        let cursors = query.cursors(&self.dictionary);
-        let concatenated = query.concatenated_match(&cursors, &self.dictionary);
-        match query.words.as_slice() {
-            // `GM GM` has one distinct word, but its concatenation differs from the word.
-            [word] if *word == query.concatenated => self.search_word(word, concatenated.as_ref(), &mut top, accept),
-            _ => self.search_words(&query, &cursors, concatenated.as_ref(), &mut top, accept),
+        let limit = query.limit.min(self.name_hashes.len()).max(1);
+        let mut top = TopK::new(limit, query.accept).grouped(query.groups);
+        for (score, id) in (0..=MAX_ADDRESSED).rev().zip(query.first) {
+            top.offer(Rank::new(Tier::Address, score, *id));
         }
-        if top.first().is_none()
-            && let Some(query) = query.split_compound(&self.dictionary, &self.postings)
-        {
-            self.search_words(&query, &query.cursors(&self.dictionary), None, &mut top, accept);
-        }
-        if let Some(PrefixMatch { terms, is_term: true }) = concatenated {
-            self.add_exact_names(terms.start, name_hash(text), &mut top, accept);
+        if !parsed.words.is_empty() {
+            self.search_text(query.text, &parsed, &mut top);
         }
         top.into_ranks().into_iter().map(Rank::document).collect()
     }
 
-    /// Adds the matches of a query of one word.
-    fn search_word(
-        &self,
-        word: &str,
-        matched: Option<&PrefixMatch>,
-        top: &mut TopK,
-        accept: &dyn Fn(DocumentId) -> bool,
-    ) {
-        if let Some(matched) = matched {
-            self.add_prefix_matches(matched, top, accept);
+    fn search_text(&self, text: &str, query: &ParsedQuery, top: &mut TopK<'_>) {
+        let cursors = query.cursors(&self.dictionary);
+        let concatenated = query.concatenated_match(&cursors, &self.dictionary);
+        match query.words.as_slice() {
+            // `GM GM` has one distinct word, but its concatenation differs from the word.
+            [word] if *word == query.concatenated => self.search_word(query, word, concatenated.as_ref(), top),
+            _ => self.search_words(query, &cursors, concatenated.as_ref(), top),
         }
-        // No fuzzy matches if a name starts with the word. A word found in other texts only may be a misspelt name.
-        if top.first().is_none_or(|rank| !rank.is_at_least(Tier::NamePrefix)) {
-            let max_errors = if top.first().is_some() { 1 } else { 2 };
-            for expansion in fuzzy_expansions(word, max_errors, &self.dictionary) {
-                let (ids, impacts) = self.postings.lists(&expansion.terms);
-                for (&id, &impact) in ids.iter().zip(impacts) {
-                    let rank = Rank::of_word(expansion.weight, impact, id);
-                    if !top.admits(rank) {
-                        break;
-                    }
-                    top.offer(rank, accept);
+        if let Some(PrefixMatch { terms, is_term: true }) = concatenated {
+            self.add_exact_names(terms.start, name_hash(text), top);
+        }
+    }
+
+    /// Adds the matches of a query of one word.
+    fn search_word(&self, query: &ParsedQuery, word: &str, matched: Option<&PrefixMatch>, top: &mut TopK<'_>) {
+        if let Some(matched) = matched {
+            self.add_prefix_matches(matched, 0, top);
+        }
+        for terms in inflected_terms(word, &self.dictionary) {
+            let (ids, impacts) = self.postings.lists(&terms);
+            for (&id, &impact) in ids.iter().zip(impacts) {
+                let rank = Rank::of_word(ExpansionWeight::INFLECTED, impact, id);
+                if !top.admits(rank) {
+                    break;
                 }
+                top.offer(rank);
+            }
+        }
+        if top.is_full() {
+            return;
+        }
+        let has_exact = top.first().is_some();
+        if !has_exact && let Some(split) = query.split_compound(&self.dictionary, &self.postings) {
+            let cursors = split.cursors(&self.dictionary);
+            let groups = expand_words(&split, &cursors, false, &self.dictionary, &self.postings);
+            MaxScore::new(&self.postings, groups, split.words.len()).add_all_words(Tier::SplitWord, top);
+        }
+        if has_exact {
+            // After good matches, only apps with the similar word in the name or a tag.
+            top.raise_floor(Rank::new(Tier::FuzzyWords, STRONG_FUZZY_SCORE, DocumentId::MAX));
+        }
+        self.add_misspelt(word, top);
+        top.clear_floor();
+    }
+
+    /// Adds the documents with a term that is, or starts with, a misspelling of `word`.
+    fn add_misspelt(&self, word: &str, top: &mut TopK<'_>) {
+        for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 1) {
+            self.add_prefix_matches(&matched, errors, top);
+        }
+        if top.first().is_some_and(|rank| rank.is_at_least(Tier::FuzzyName)) {
+            return;
+        }
+        for (term, errors) in self.dictionary.fuzzy_matches(word, 2) {
+            self.add_prefix_matches(&PrefixMatch { terms: term..term + 1, is_term: true }, errors, top);
+        }
+        if top.first().is_none() {
+            for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 2) {
+                self.add_prefix_matches(&matched, errors, top);
             }
         }
     }
@@ -129,67 +187,85 @@ impl SearchIndex {
         query: &ParsedQuery,
         cursors: &[Option<PrefixCursor>],
         concatenated: Option<&PrefixMatch>,
-        top: &mut TopK,
-        accept: &dyn Fn(DocumentId) -> bool,
+        top: &mut TopK<'_>,
     ) {
         if let Some(matched) = concatenated {
-            self.add_names(matched, top, accept);
+            self.add_names(matched, top);
         }
         if top.is_full() {
             return;
         }
-        let groups = expand_words(query, cursors, &self.dictionary, &self.postings);
+        let groups = expand_words(query, cursors, false, &self.dictionary, &self.postings);
         let total_idf: u32 = groups.iter().map(|group| group.idf).sum();
         let evaluation = MaxScore::new(&self.postings, groups, query.words.len());
-        evaluation.add_all_words(top, accept);
-        if top.first().is_none() {
-            self.add_fuzzy_names(&query.concatenated, total_idf, top, accept);
+        evaluation.add_all_words(Tier::AllWords, top);
+        if top.is_full() {
+            return;
         }
-        if !top.is_full() {
-            evaluation.add_some_words(top, accept);
+        self.add_misspelt_names(&query.concatenated, top);
+        if top.first().is_none() {
+            let groups = expand_words(query, cursors, true, &self.dictionary, &self.postings);
+            MaxScore::new(&self.postings, groups, query.words.len()).add_all_words(Tier::FuzzyWords, top);
+        }
+        // The relevance floor: after documents with all words, only such with the most important words in the name.
+        let has_all_words = top.first().is_some();
+        if has_all_words {
+            top.raise_floor(Rank::new(Tier::SomeWords, total_idf * STRONG_PARTIAL_SCORE, DocumentId::MAX));
+        }
+        evaluation.add_some_words(top);
+        top.clear_floor();
+        if !has_all_words && let Some(best) = top.first() {
+            top.drop_under(Rank::new(Tier::SomeWords, best.score() / WEAK_PARTIAL_SHARE, DocumentId::MAX));
         }
     }
 
-    /// Adds the documents with a term that starts with the prefix.
-    fn add_prefix_matches(&self, matched: &PrefixMatch, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+    /// Adds the documents with a term that starts with the prefix, which has `errors` typing errors.
+    fn add_prefix_matches(&self, matched: &PrefixMatch, errors: usize, top: &mut TopK<'_>) {
         if let Some(ranks) = self.prefix_cache.get(matched) {
             for rank in ranks {
-                top.offer(*rank, accept);
+                top.offer(if errors == 0 { *rank } else { rank.with_errors(errors) });
             }
             if top.is_full() || PrefixCache::is_complete(ranks) {
                 return;
             }
         }
-        scan_prefix(matched, &self.postings, top, accept);
+        scan_prefix(matched, errors, &self.postings, top);
     }
 
     /// Adds the documents whose concatenated name starts with the concatenated query.
-    fn add_names(&self, matched: &PrefixMatch, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+    fn add_names(&self, matched: &PrefixMatch, top: &mut TopK<'_>) {
         for term in matched.terms.clone() {
             let is_whole_name = matched.is_term && term == matched.terms.start;
             let tier = if is_whole_name { Tier::WholeName } else { Tier::NamePrefix };
             for id in self.named(term) {
-                top.offer(Rank::new(tier, 0, id), accept);
+                top.offer(Rank::new(tier, 0, id));
             }
         }
     }
 
-    /// Adds the documents whose concatenated name is one error from the concatenated query, scored as if each word of
-    /// the query had matched with one error.
-    fn add_fuzzy_names(&self, name: &str, total_idf: u32, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
-        for expansion in fuzzy_expansions(name, 1, &self.dictionary) {
-            let score = total_idf * expansion.weight.apply(WHOLE_NAME);
-            for id in expansion.terms.flat_map(|term| self.named(term)) {
-                top.offer(Rank::new(Tier::AllWords, score, id), accept);
+    /// Adds the documents whose concatenated name starts with a misspelling of the concatenated query.
+    fn add_misspelt_names(&self, name: &str, top: &mut TopK<'_>) {
+        let mut matches = self.dictionary.fuzzy_prefixes(name, 1);
+        if matches.is_empty() && top.first().is_none() {
+            let whole = self.dictionary.fuzzy_matches(name, 2).into_iter();
+            matches.extend(whole.map(|(term, errors)| (PrefixMatch { terms: term..term + 1, is_term: true }, errors)));
+        }
+        for (matched, errors) in matches {
+            for term in matched.terms.clone().take(MAX_MISSPELT_NAMES) {
+                let is_whole_name = matched.is_term && term == matched.terms.start;
+                let tier = if is_whole_name { Tier::WholeName } else { Tier::NamePrefix };
+                for id in self.named(term) {
+                    top.offer(Rank::new(tier, 0, id).with_errors(errors));
+                }
             }
         }
     }
 
     /// Adds the documents whose name equals the query including spaces and punctuation, ignoring case.
-    fn add_exact_names(&self, term: u32, hash: u32, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+    fn add_exact_names(&self, term: u32, hash: u32, top: &mut TopK<'_>) {
         for id in self.named(term) {
             if self.name_hashes[id as usize] == hash {
-                top.offer(Rank::new(Tier::ExactName, 0, id), accept);
+                top.offer(Rank::new(Tier::ExactName, 0, id));
             }
         }
     }

@@ -1,9 +1,9 @@
-//! A selection: the limit and the filters of a discovery call.
+//! A selection: the page and the filters of a discovery call.
 
-/// How many apps a call returns, and which categories and networks they must have.
+/// Which apps a call returns: the limit and the offset of its page, and the categories and networks they must have.
 ///
 /// Filters combine: an app must be in one of the categories *and* on one of the networks. An empty filter accepts every
-/// app. A plain number converts to a selection without filters.
+/// app. A plain number converts to a selection of the first apps without filters.
 ///
 /// ```
 /// use townsquare::discovery::Selection;
@@ -15,6 +15,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     pub(crate) limit: u32,
+    pub(crate) offset: u64,
+    pub(crate) is_collapsed: bool,
     pub(crate) categories: Vec<String>,
     pub(crate) networks: Vec<String>,
 }
@@ -28,7 +30,34 @@ impl Selection {
     /// assert_eq!(Selection::first(20), Selection::from(20));
     /// ```
     pub fn first(limit: u32) -> Selection {
-        Selection { limit, categories: Vec::new(), networks: Vec::new() }
+        Selection { limit, offset: 0, is_collapsed: false, categories: Vec::new(), networks: Vec::new() }
+    }
+
+    /// Leaves out the first `offset` apps of the list. An offset beyond the end gives an empty list.
+    ///
+    /// ```
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let third_page = Selection::first(20).offset(40);
+    /// # let _ = third_page;
+    /// ```
+    pub fn offset(mut self, offset: u64) -> Selection {
+        self.offset = offset;
+        self
+    }
+
+    /// Returns near-copies once. Near-copies are apps with the same name, ignoring case, and the same author, for
+    /// instance the deployments of one app on several hosts. The best of them that the filters accept is returned.
+    ///
+    /// ```
+    /// use townsquare::discovery::Selection;
+    ///
+    /// let distinct = Selection::first(20).collapsed();
+    /// # let _ = distinct;
+    /// ```
+    pub fn collapsed(mut self) -> Selection {
+        self.is_collapsed = true;
+        self
     }
 
     /// Adds categories to the filter.
@@ -55,6 +84,13 @@ impl Selection {
     pub fn on_networks<S: Into<String>>(mut self, networks: impl IntoIterator<Item = S>) -> Selection {
         self.networks.extend(networks.into_iter().map(Into::into));
         self
+    }
+}
+
+impl Selection {
+    /// The place of the first app of the page in the whole list.
+    pub(crate) fn start(&self) -> usize {
+        usize::try_from(self.offset).unwrap_or(usize::MAX)
     }
 }
 

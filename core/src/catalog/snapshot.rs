@@ -3,17 +3,26 @@
 //! Invariant: reading an order, or one category of it, returns a slice of a prepared list, so the cost does not
 //! depend on the size of the catalog.
 
+mod address_index;
+mod copies;
+mod facets;
 mod filter;
+mod finding;
+mod listing;
+mod similar;
 mod trending_order;
 
 use std::num::NonZeroU32;
 
 use self::{
+    address_index::AddressIndex,
+    copies::CopyIndex,
     filter::{AppFilter, CategoryIndex, NetworkIndex},
     trending_order::TrendingOrder,
 };
+pub use self::{facets::Facet, finding::Suggestion};
 use super::{
-    CatalogSource, MiniApp, MiniAppRecord, MiniApps, Selection, Timeframe,
+    CatalogSource, MiniApp, MiniAppRecord, Selection, Timeframe,
     catalog_data::{CatalogData, ListKey},
     search::{Document, SearchIndex},
     taxonomy,
@@ -26,6 +35,10 @@ pub(crate) struct Snapshot {
     orders: [Option<TrendingOrder>; Timeframe::ALL.len()],
     categories: CategoryIndex,
     networks: NetworkIndex,
+    addresses: AddressIndex,
+    copies: CopyIndex,
+    /// The records of the default order, latest first seen first.
+    newest: Box<[u32]>,
     search: SearchIndex,
 }
 
@@ -46,7 +59,10 @@ impl Snapshot {
             }
             data.order(timeframe).map(|ids| TrendingOrder::build(records, ids.into(), &categories))
         });
-        Ok(Snapshot { source, orders, categories, networks, search, data })
+        let mut newest: Box<[u32]> = (0..ranked).collect();
+        newest.sort_by_key(|&number| std::cmp::Reverse(records[number as usize].first_seen()));
+        let (addresses, copies) = (AddressIndex::build(records), CopyIndex::build(records));
+        Ok(Snapshot { source, orders, categories, networks, addresses, copies, newest, search, data })
     }
 
     pub(crate) fn data(&self) -> &CatalogData {
@@ -92,37 +108,28 @@ impl Snapshot {
     ///
     /// # Errors
     /// `InvalidInput` for a category or network that is neither known nor in the catalog.
-    pub(crate) fn filter(&self, selection: &Selection) -> Result<AppFilter> {
+    pub(crate) fn check_filters(&self, selection: &Selection) -> Result<()> {
+        self.filter(selection).map(drop)
+    }
+
+    fn filter(&self, selection: &Selection) -> Result<AppFilter> {
         AppFilter::resolve(selection, &self.categories, &self.networks, self.records_name_networks())
     }
 
-    /// The first apps of a timeframe's order that match the filter; of the default order if the timeframe has none.
-    pub(crate) fn trending(&self, timeframe: Timeframe, filter: &AppFilter, limit: usize) -> MiniApps {
-        let default = &self.orders[Timeframe::default() as usize];
-        let Some(order) = self.orders[timeframe as usize].as_ref().or(default.as_ref()) else {
-            return MiniApps::empty();
-        };
-        match (filter.categories.as_deref(), filter.networks.as_ref()) {
-            (None, None) => MiniApps::first(&order.apps, limit),
-            (Some([category]), None) => {
-                order.category(*category).map_or_else(MiniApps::empty, |apps| MiniApps::first(apps, limit))
-            }
-            (categories, networks) => {
-                let matches = |id| self.networks.matches(networks, id, &self.data.records);
-                let positions = order.positions(categories).filter(|&position| matches(order.ids[position as usize]));
-                positions.take(limit).map(|position| order.apps[position as usize].clone()).collect()
-            }
-        }
+    fn accepts(&self, filter: &AppFilter, number: u32) -> bool {
+        let categories = filter.categories.as_deref();
+        categories.is_none_or(|numbers| numbers.contains(&self.categories.of_record[number as usize]))
+            && self.networks.matches(filter.networks.as_ref(), number, &self.data.records)
     }
 
-    /// The best matches of a query; a blank query has none.
-    pub(crate) fn search(&self, query: &str, filter: &AppFilter, limit: usize) -> MiniApps {
-        let (categories, networks) = (filter.categories.as_deref(), filter.networks.as_ref());
-        let accept = |id: u32| {
-            categories.is_none_or(|numbers| numbers.contains(&self.categories.of_record[id as usize]))
-                && self.networks.matches(networks, id, &self.data.records)
-        };
-        self.search.search(query, limit, &accept).into_iter().map(|id| self.app(id)).collect()
+    /// The number of apps in the default order.
+    fn ranked(&self) -> u32 {
+        u32::try_from(self.data.header.ranked).unwrap_or(u32::MAX)
+    }
+
+    /// The app of an id, a home URL in any spelling, or a domain.
+    pub(crate) fn get(&self, text: &str) -> Option<MiniApp> {
+        self.addresses.find(text, &self.data.records).map(|number| self.app(number))
     }
 
     /// A record with its rank in the default order.

@@ -48,6 +48,11 @@ pub(crate) fn canonical_category(category: &str) -> &str {
     CATEGORIES.into_iter().find(|known| known.eq_ignore_ascii_case(category)).unwrap_or(category)
 }
 
+/// The names of the known networks.
+pub(crate) fn network_names() -> impl Iterator<Item = &'static str> {
+    NETWORKS.iter().map(|(name, _, _)| *name)
+}
+
 /// The known spelling of a network, ignoring case; `None` for an unknown network.
 pub(crate) fn canonical_network(name: &str) -> Option<&'static str> {
     NETWORKS.iter().map(|(known, _, _)| *known).find(|known| known.eq_ignore_ascii_case(name))

@@ -16,7 +16,7 @@ use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 
 use crate::{
-    catalog::{ListKey, MiniApps, Selection, Snapshot, Timeframe, canonical_network},
+    catalog::{ListKey, Selection, Snapshot, Timeframe, canonical_network},
     clock::Moment,
     error::{Error, Result},
 };
@@ -31,7 +31,7 @@ pub(super) struct CatalogCache {
 
 /// A snapshot and its age.
 pub(super) struct CachedCatalog {
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshot: Arc<Snapshot>,
     /// The further lists that are older than the rest of the snapshot.
     pub(super) stale_lists: Vec<ListKey>,
     installed: Moment,
@@ -108,24 +108,12 @@ impl CachedCatalog {
     /// A snapshot whose main list is `age` old at `now`.
     pub(super) fn new(snapshot: Snapshot, age: Duration, now: Moment) -> CachedCatalog {
         let stale_lists = snapshot.data().stale_lists();
-        CachedCatalog { snapshot, stale_lists, installed: now, age_when_installed: age }
+        CachedCatalog { snapshot: Arc::new(snapshot), stale_lists, installed: now, age_when_installed: age }
     }
 
     /// The time since the main list was fetched.
     pub(super) fn age(&self, now: Moment) -> Duration {
         self.age_when_installed.saturating_add(now.since(self.installed))
-    }
-
-    /// Answers [`Discovery::get_trending_mini_apps`](super::Discovery::get_trending_mini_apps).
-    pub(super) fn get_trending_mini_apps(&self, timeframe: Timeframe, selection: &Selection) -> Result<MiniApps> {
-        let filter = self.snapshot.filter(selection)?;
-        Ok(self.snapshot.trending(timeframe, &filter, selection.limit as usize))
-    }
-
-    /// Answers [`Discovery::search_mini_apps`](super::Discovery::search_mini_apps).
-    pub(super) fn search_mini_apps(&self, query: &str, selection: &Selection) -> Result<MiniApps> {
-        let filter = self.snapshot.filter(selection)?;
-        Ok(self.snapshot.search(query, &filter, selection.limit as usize))
     }
 
     /// The further lists of the snapshot that a read uses.

@@ -17,12 +17,13 @@ use serde_json::{Value, json};
 pub use self::response::HttpResponse;
 use self::{
     parameters::Input,
+    query_string::decode_path,
     request::EndpointRequest,
     response::{Answer, EndpointError, bad_request},
     routes::{ACTIONS, Action, ActionName, Route, RouteName},
 };
-use super::{CachedCatalog, Discovery, DiscoveryStats};
-use crate::error::Result;
+use super::{CachedCatalog, Discovery, DiscoveryStats, Selection};
+use crate::{catalog::Timeframe, error::Result};
 
 /// The path of the endpoint.
 ///
@@ -33,6 +34,10 @@ pub const ENDPOINT_PATH: &str = "/api/miniapp-discovery";
 
 /// The largest request body in bytes.
 pub(crate) const MAX_BODY: usize = 64 << 10;
+
+/// The header with the number of apps that match, without limit and offset. The bodies have no place for it: their shape is
+/// that of UPSTREAM 2.
+const TOTAL: &str = "x-total-count";
 
 /// What callers over HTTP may do.
 #[derive(Debug, Clone)]
@@ -84,7 +89,7 @@ impl Discovery {
     }
 
     async fn respond(&self, request: &EndpointRequest<'_>) -> EndpointResult {
-        let Some((route, _id)) = request.route.and_then(Route::of) else {
+        let Some((route, id)) = request.route.and_then(Route::of) else {
             return Err(EndpointError::new(404, "Not found"));
         };
         if request.body.len() > MAX_BODY {
@@ -93,6 +98,9 @@ impl Discovery {
         match request.method {
             "GET" | "HEAD" => match route.name {
                 RouteName::List => self.get(request).await,
+                RouteName::App => self.one_app(request, id).await,
+                RouteName::Categories | RouteName::Networks => self.facets(request, route.name).await,
+                RouteName::Suggest => self.suggest(request).await,
                 RouteName::OpenApi => Answer::json(&openapi::document()),
             },
             "POST" if route.has_actions => self.post(request.body).await,
@@ -106,7 +114,7 @@ impl Discovery {
         let (timeframe, selection) = (input.timeframe()?, input.selection()?);
         let trending = input.text(&parameters::TRENDING)? == Some("true");
         let catalog = self.catalog_for(timeframe, &selection).await?;
-        let apps = catalog.get_trending_mini_apps(timeframe, &selection)?;
+        let apps = catalog.snapshot.trending(timeframe, &selection)?;
         let stats = self.refresher.stats_of(Some(&catalog));
         self.cacheable(request, &catalog, &stats, || {
             Answer::json(&json!({
@@ -122,6 +130,49 @@ impl Discovery {
                     "limit": selection.limit,
                 },
             }))
+            .map(|answer| answer.with(TOTAL, apps.total().to_string()))
+        })
+    }
+
+    async fn one_app(&self, request: &EndpointRequest<'_>, id: &str) -> EndpointResult {
+        let id = decode_path(id).map_err(bad_request)?;
+        let catalog = self.catalog_for(Timeframe::default(), &Selection::first(1)).await?;
+        let Some(app) = catalog.snapshot.get(&id) else {
+            return Err(EndpointError::new(404, "Mini app not found"));
+        };
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || Answer::json(&json!({"success": true, "app": app})))
+    }
+
+    async fn facets(&self, request: &EndpointRequest<'_>, route: RouteName) -> EndpointResult {
+        let input = Input::of_query(request.query)?;
+        let selection = Selection::first(1);
+        let (name, selection) = match route {
+            RouteName::Categories => ("categories", selection.on_networks(input.list(&parameters::NETWORKS)?)),
+            _ => ("networks", selection.in_categories(input.list(&parameters::CATEGORY)?)),
+        };
+        let catalog = self.catalog_for(Timeframe::default(), &selection).await?;
+        let facets = match route {
+            RouteName::Categories => catalog.snapshot.category_facets(&selection)?,
+            _ => catalog.snapshot.network_facets(&selection)?,
+        };
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || Answer::json(&json!({"success": true, name: facets})))
+    }
+
+    async fn suggest(&self, request: &EndpointRequest<'_>) -> EndpointResult {
+        let input = Input::of_query(request.query)?;
+        let text = input.text(&parameters::TYPED)?.unwrap_or_default();
+        let limit = input.number(&parameters::SUGGESTIONS)?;
+        let catalog = self.catalog_for(Timeframe::default(), &Selection::first(limit)).await?;
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || {
+            let suggestions = catalog.snapshot.suggest(text, limit as usize);
+            let suggestions: Vec<_> = suggestions
+                .iter()
+                .map(|found| json!({"app": found.app, "text": found.text, "matches": found.matches}))
+                .collect();
+            Answer::json(&json!({"success": true, "suggestions": suggestions}))
         })
     }
 
@@ -176,7 +227,8 @@ impl Discovery {
                     return Err(bad_request("Search query required"));
                 }
                 let results = self.search_mini_apps(query, input.selection()?).await?;
-                Answer::json(&json!({"success": true, "count": results.len(), "results": results}))
+                let answer = Answer::json(&json!({"success": true, "count": results.len(), "results": results}))?;
+                Ok(answer.with(TOTAL, results.total().to_string()))
             }
             ActionName::Refresh => {
                 if !self.endpoint.can_refresh {
@@ -188,7 +240,8 @@ impl Discovery {
             }
             ActionName::Trending => {
                 let apps = self.get_trending_mini_apps(input.timeframe()?, input.selection()?).await?;
-                Answer::json(&json!({"success": true, "count": apps.len(), "apps": apps}))
+                let answer = Answer::json(&json!({"success": true, "count": apps.len(), "apps": apps}))?;
+                Ok(answer.with(TOTAL, apps.total().to_string()))
             }
         }
     }

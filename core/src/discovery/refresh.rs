@@ -10,7 +10,14 @@ mod held_lease;
 mod main_list;
 mod task;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use jiff::SignedDuration;
 use parking_lot::Mutex;
@@ -26,6 +33,7 @@ use super::{
     DiscoveryOptions,
     backoff::{Backoff, Failures},
     cache::{CachedCatalog, CatalogCache},
+    listeners::CatalogListeners,
     store::CatalogStore,
 };
 use crate::{
@@ -34,6 +42,7 @@ use crate::{
     clock::{Clock, Moment},
     database::Scope,
     error::{Error, ErrorKind, Result},
+    threads::BlockingPool,
     upstream::Upstream,
 };
 
@@ -50,6 +59,9 @@ pub(super) struct Refresher {
     clock: Clock,
     runtime: Handle,
     state: Mutex<RefreshState>,
+    listeners: CatalogListeners,
+    /// Whether the running refresh has changed the catalog.
+    has_changed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -84,6 +96,7 @@ impl Refresher {
         database: Scope,
         clock: Clock,
         runtime: Handle,
+        callbacks: BlockingPool,
     ) -> Result<Refresher> {
         let catalog_thread = Arc::new(CatalogThread::default());
         let store = CatalogStore::new(database, upstream.name(), clock.clone(), Arc::clone(&catalog_thread));
@@ -95,8 +108,23 @@ impl Refresher {
             Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, Duration::ZERO, clock.moment()))
         };
         let cache = Arc::new(CatalogCache::new(empty));
-        let (store, lease, state) = (Arc::new(store), options.lease, Mutex::default());
-        Ok(Refresher { cache, upstream, store, catalog_thread, options, lease, clock, runtime, state })
+        Ok(Refresher {
+            cache,
+            upstream,
+            store: Arc::new(store),
+            catalog_thread,
+            lease: options.lease,
+            options,
+            clock,
+            runtime,
+            state: Mutex::default(),
+            listeners: CatalogListeners::new(callbacks),
+            has_changed: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn listeners(&self) -> &CatalogListeners {
+        &self.listeners
     }
 
     pub(super) fn cache(&self) -> Arc<CatalogCache> {
@@ -318,6 +346,7 @@ impl Refresher {
         self.cache.close();
         self.state.lock().running = None;
         self.cache.clear();
+        self.listeners.clear();
         self.catalog_thread.close();
     }
 }
@@ -356,6 +385,11 @@ impl Refresher {
             Err(error)
         });
         self.state.lock().running = None;
+        if self.has_changed.swap(false, Ordering::AcqRel)
+            && let Ok(stats) = self.stats()
+        {
+            self.listeners.post(&stats);
+        }
         // Sent after `running` is `None`: a woken caller may start the next refresh.
         outcome.send_replace(Some(result));
     }
@@ -438,11 +472,17 @@ impl Refresher {
         source: CatalogSource,
         age: Duration,
     ) -> Result<Arc<CachedCatalog>> {
+        let current = self.cache.current();
         let build = move || {
             data.add_lists(lists);
-            Snapshot::build(data, source)
+            if let Some(current) = &current {
+                data.keep_first_seen(current.snapshot.data());
+            }
+            let is_same = current.is_some_and(|current| current.snapshot.data().is_same_content(&data));
+            Snapshot::build(data, source).map(|snapshot| (snapshot, is_same))
         };
-        let snapshot = self.catalog_thread.run(build).await??;
+        let (snapshot, is_same) = self.catalog_thread.run(build).await??;
+        self.has_changed.fetch_or(!is_same, Ordering::AcqRel);
         self.cache.install(CachedCatalog::new(snapshot, age, self.moment()))
     }
 }

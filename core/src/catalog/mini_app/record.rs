@@ -15,6 +15,8 @@ pub struct MiniAppRecord {
     pub(super) encoded: Arc<str>,
     /// In microseconds. Not part of the encoding: a refresh changes it in every record and shares the rest.
     pub(super) last_fetched: i64,
+    /// In microseconds, at most `last_fetched`. A fetched row says now; the catalog before it may know an earlier time.
+    pub(super) first_seen: i64,
 }
 
 /// The text of a documentation example with a record `app`.
@@ -28,6 +30,17 @@ impl MiniAppRecord {
     /// Adds the record to a hash, without the time of its fetch.
     pub(crate) fn hash_content(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&(self.encoded.len() as u64).to_le_bytes()).update(self.encoded.as_bytes());
+        hasher.update(&self.first_seen.to_le_bytes());
+    }
+
+    /// Whether two records say the same about an app, whenever they were fetched.
+    pub(crate) fn is_same_content(&self, other: &MiniAppRecord) -> bool {
+        Arc::ptr_eq(&self.encoded, &other.encoded) || self.encoded == other.encoded
+    }
+
+    /// Sets the time at which the app was first seen, unless it is earlier already.
+    pub(crate) fn seen_at(&mut self, at: Timestamp) {
+        self.first_seen = self.first_seen.min(at.as_microsecond());
     }
 
     /// Sets the time of the fetch, unless it is later already.
@@ -158,6 +171,14 @@ impl MiniAppRecord {
     pub fn last_fetched(&self) -> Timestamp {
         // The value was made from a Timestamp, so it is in range.
         Timestamp::from_microsecond(self.last_fetched).unwrap_or_default()
+    }
+
+    /// When the app was first in the catalog of this database, to the microsecond. An app that leaves the catalog and
+    /// comes back keeps the time.
+    #[doc = example!("println!(\"{}\", app.first_seen());")]
+    pub fn first_seen(&self) -> Timestamp {
+        // The value was made from a Timestamp, so it is in range.
+        Timestamp::from_microsecond(self.first_seen).unwrap_or_default()
     }
 
     /// Shares the encoding of `earlier` if it is equal, which saves memory.

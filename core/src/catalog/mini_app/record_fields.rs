@@ -37,6 +37,14 @@ pub(crate) struct RecordFields<'a> {
     pub(crate) splash_image_url: Option<Cow<'a, str>>,
     pub(crate) splash_background_color: Option<Cow<'a, str>>,
     pub(crate) last_fetched: Timestamp,
+    /// Records stored by earlier libraries have none: then it is `last_fetched`.
+    #[serde(default = "unknown_time")]
+    pub(crate) first_seen: Timestamp,
+}
+
+/// Later than every fetch: a record's `first_seen` is at most its `last_fetched`.
+fn unknown_time() -> Timestamp {
+    Timestamp::MAX
 }
 
 /// The fields of an [`Author`], documented there.
@@ -94,7 +102,9 @@ impl From<&RecordFields<'_>> for MiniAppRecord {
         encoder.list(&fields.networks);
         encoder.list(&fields.tags);
         encoder.list(&fields.screenshots);
-        MiniAppRecord { encoded: encoder.finish(&fields.name), last_fetched: fields.last_fetched.as_microsecond() }
+        let last_fetched = fields.last_fetched.as_microsecond();
+        let first_seen = fields.first_seen.as_microsecond().min(last_fetched);
+        MiniAppRecord { encoded: encoder.finish(&fields.name), last_fetched, first_seen }
     }
 }
 
@@ -120,6 +130,7 @@ impl<'a> From<&'a MiniAppRecord> for RecordFields<'a> {
             splash_image_url: decoder.optional_text().map(Cow::Borrowed),
             splash_background_color: decoder.optional_text().map(Cow::Borrowed),
             last_fetched: record.last_fetched(),
+            first_seen: record.first_seen(),
             ..RecordFields::default()
         };
         let (username, display_name, pfp_url) = (decoder.text(), decoder.optional_text(), decoder.optional_text());
@@ -196,6 +207,7 @@ mod tests {
             splash_image_url: Some("splash".into()),
             splash_background_color: Some("colour".into()),
             last_fetched: Timestamp::from_microsecond(-5).expect("a time"),
+            first_seen: Timestamp::from_microsecond(-7).expect("a time"),
         }
     }
 
@@ -241,7 +253,7 @@ mod tests {
                 (original.len(), original.iter().map(AsRef::as_ref).collect())
             );
         }
-        assert_eq!(record.last_fetched(), fields.last_fetched);
+        assert_eq!((record.last_fetched(), record.first_seen()), (fields.last_fetched, fields.first_seen));
         assert_eq!(record.author().map(AuthorFields::from), fields.author);
         assert_eq!(MiniAppRecord::from(&RecordFields::default()).author(), None);
     }

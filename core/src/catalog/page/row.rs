@@ -159,13 +159,14 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
         splash_image_url: url(manifest.splash_image_url),
         splash_background_color: text(manifest.splash_background_color, NAME_CHARS),
         last_fetched: fetched_at,
+        first_seen: fetched_at,
         home_url,
     };
     Some(ParsedRow { record: MiniAppRecord::from(&fields), has_chains })
 }
 
 /// The normalised home URL without its scheme. `Url` lower-cases the host and drops a default port.
-fn app_id(home: &Url, domain: &str) -> String {
+pub(crate) fn app_id(home: &Url, domain: &str) -> String {
     let mut id = String::with_capacity(home.as_str().len());
     id.push_str(domain);
     if let Some(port) = home.port() {

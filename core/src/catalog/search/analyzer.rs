@@ -5,8 +5,9 @@
 //! with; all others are at most [`MAX_ORDINARY`]. So a posting tells whether the name equals or starts with the
 //! query, and a list sorted by impact has matches in names first.
 
+use super::host::{self, is_web_word};
 use super::interner::TermInterner;
-use super::tokenizer::{TokenKind, concatenate, tokenize};
+use super::tokenizer::{LONGEST_WORD, TokenKind, concatenate, tokenize};
 use crate::catalog::Texts;
 
 /// The texts of one app that the index reads.
@@ -56,11 +57,19 @@ pub(super) struct DocumentAnalyzer {
     field: Vec<(u32, f32)>,
     /// The terms of the current document with their weights.
     weights: Vec<(u32, f32)>,
+    pair: String,
+}
+
+/// Whether a text is also found by two neighbouring words written as one: `Mini App` by `miniapp`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compounds {
+    None,
+    Pairs,
 }
 
 impl DocumentAnalyzer {
     pub(super) fn new() -> DocumentAnalyzer {
-        DocumentAnalyzer { interner: TermInterner::new(), field: Vec::new(), weights: Vec::new() }
+        DocumentAnalyzer { interner: TermInterner::new(), field: Vec::new(), weights: Vec::new(), pair: String::new() }
     }
 
     /// Appends each distinct term of `document` with its impact.
@@ -68,24 +77,25 @@ impl DocumentAnalyzer {
         self.weights.clear();
         let name_terms = self.add_name(document.name);
         for tag in document.tags {
-            self.add_text(tag);
+            self.add_text(tag, Compounds::Pairs);
         }
         self.end_field(&TAGS);
         let texts = [
-            (document.category, CATEGORY),
-            (document.subtitle, SUBTITLE),
-            (document.tagline, TAGLINE),
-            (document.author_display_name, AUTHOR),
-            (document.author_username, AUTHOR),
-            (document.description, DESCRIPTION),
+            (document.category, CATEGORY, Compounds::None),
+            (document.subtitle, SUBTITLE, Compounds::Pairs),
+            (document.tagline, TAGLINE, Compounds::Pairs),
+            (document.author_display_name, AUTHOR, Compounds::Pairs),
+            (document.author_username, AUTHOR, Compounds::None),
+            // The pairs of long texts would double the dictionary.
+            (document.description, DESCRIPTION, Compounds::None),
         ];
-        for (text, field) in texts {
-            self.add_text(text.unwrap_or_default());
+        for (text, field, compounds) in texts {
+            self.add_text(text.unwrap_or_default(), compounds);
             self.end_field(&field);
         }
         // Added label by label: the tokenizer would add the whole host as a compound, a distinct term for every app.
-        for label in document.domain.split('.') {
-            self.add_text(label);
+        for label in host::labels(document.domain) {
+            self.add_text(label, Compounds::None);
         }
         self.end_field(&DOMAIN);
 
@@ -105,7 +115,7 @@ impl DocumentAnalyzer {
 
     /// Adds the name. Returns the terms that the concatenated name starts with, and the concatenated name itself.
     fn add_name(&mut self, name: &str) -> Vec<(u32, Impact)> {
-        self.add_text(name);
+        self.add_text(name, Compounds::Pairs);
         let whole = concatenate(name);
         let mut name_terms = Vec::with_capacity(4);
         if !whole.is_empty() {
@@ -122,14 +132,29 @@ impl DocumentAnalyzer {
         name_terms
     }
 
-    fn add_text(&mut self, text: &str) {
-        let DocumentAnalyzer { interner, field, .. } = self;
+    fn add_text(&mut self, text: &str, compounds: Compounds) {
+        let DocumentAnalyzer { interner, field, pair, .. } = self;
         if text.is_empty() {
             return;
         }
+        pair.clear();
+        let mut first_length = 0;
         tokenize(text, |kind, word| {
+            if is_web_word(word) {
+                return;
+            }
             let share = if kind == TokenKind::Variant { VARIANT_SHARE } else { 1.0 };
             field.push((interner.intern(word), share));
+            if kind != TokenKind::Word || compounds == Compounds::None {
+                return;
+            }
+            // `pair` is the word before; with this word it is the compound of both.
+            pair.drain(..first_length);
+            first_length = pair.len();
+            pair.push_str(word);
+            if first_length > 0 && pair.len() <= LONGEST_WORD {
+                field.push((interner.intern(pair), VARIANT_SHARE));
+            }
         });
     }
 

@@ -16,6 +16,8 @@ pub(super) struct LevenshteinAutomaton {
     /// Bit `n` stands for the position after `n` letters; `allowed[e]` are the positions that may have `e` errors.
     allowed: [u64; 3],
     end: u64,
+    /// The letters of a pattern of ASCII letters; empty for any other.
+    pattern: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -35,9 +37,11 @@ impl LevenshteinAutomaton {
         let mut ascii = [0; 128];
         let mut others: Vec<(char, u64)> = Vec::new();
         let mut length = 0;
+        let mut bytes = Vec::new();
         for letter in pattern.take(LONGEST_PATTERN) {
             length += 1;
             let bit = 1_u64 << length;
+            bytes.extend(u8::try_from(letter).ok().filter(u8::is_ascii));
             if letter.is_ascii() {
                 ascii[letter as usize] |= bit;
             } else if let Some((_, bits)) = others.iter_mut().find(|(other, _)| *other == letter) {
@@ -52,6 +56,7 @@ impl LevenshteinAutomaton {
             others,
             allowed: [all, all, if max_errors > 1 { all } else { 0 }],
             end: 1 << length,
+            pattern: if bytes.len() == length { bytes } else { Vec::new() },
         }
     }
 
@@ -64,6 +69,33 @@ impl LevenshteinAutomaton {
     /// The number of errors of an accepted word; `None` if `state` does not accept.
     pub(super) fn errors(&self, state: &AutomatonState) -> Option<usize> {
         state.rows.iter().position(|row| row & self.end != 0).filter(|_| state.missing == 0)
+    }
+
+    /// The bytes that may follow if all errors have been made: few, so that a traversal looks them up instead of trying
+    /// every continuation. `None` if another error is allowed, or the pattern has letters other than ASCII.
+    pub(super) fn required_bytes(&self, state: &AutomatonState) -> Option<impl Iterator<Item = u8> + '_> {
+        let is_double = self.allowed[2] != 0;
+        let [r0, r1, r2] = state.rows;
+        let [t0, t1] = state.transpositions;
+        let has_errors_left = r0 != 0 || (is_double && (r1 | t0) != 0);
+        if has_errors_left || self.pattern.is_empty() || state.missing > 0 {
+            return None;
+        }
+        let (row, transpositions) = if is_double { (r2, t1) } else { (r1, t0) };
+        // The letter after position n is the pattern's letter n; a transposition ends with the letter before the last.
+        let mut next = row & (self.end - 1) | transpositions >> 2;
+        let mut seen = 0_u128;
+        Some(std::iter::from_fn(move || {
+            while next != 0 {
+                let byte = *self.pattern.get(next.trailing_zeros() as usize)?;
+                next &= next - 1;
+                if seen & 1 << byte == 0 {
+                    seen |= 1 << byte;
+                    return Some(byte);
+                }
+            }
+            None
+        }))
     }
 
     fn step(&self, state: &AutomatonState, letter: Option<char>) -> AutomatonState {

@@ -47,12 +47,11 @@ struct ScoredGroup {
 }
 
 /// The state of one evaluation.
-struct Accumulator<'a> {
+struct Accumulator<'a, 'top> {
     tier: Tier,
     /// The number of postings that may still be scanned.
     budget: usize,
-    top: &'a mut TopK,
-    accept: &'a dyn Fn(DocumentId) -> bool,
+    top: &'a mut TopK<'top>,
 }
 
 impl MaxScore<'_> {
@@ -65,17 +64,17 @@ impl MaxScore<'_> {
     }
 
     /// Adds the documents with a term of each group: all of them are in the posting lists of the first group.
-    pub(super) fn add_all_words(&self, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
+    pub(super) fn add_all_words(&self, tier: Tier, top: &mut TopK<'_>) {
         if self.is_complete && !self.groups.is_empty() {
-            let mut accumulator = Accumulator { tier: Tier::AllWords, budget: ALL_WORDS_BUDGET, top, accept };
+            let mut accumulator = Accumulator { tier, budget: ALL_WORDS_BUDGET, top };
             self.scan_with_others(0, self.max_score_after(0), &mut accumulator);
         }
     }
 
     /// Adds the documents with a term of some group. The groups are drivers in turn; documents of earlier drivers, and
     /// documents with all words, have been offered before.
-    pub(super) fn add_some_words(&self, top: &mut TopK, accept: &dyn Fn(DocumentId) -> bool) {
-        let mut accumulator = Accumulator { tier: Tier::SomeWords, budget: SOME_WORDS_BUDGET, top, accept };
+    pub(super) fn add_some_words(&self, top: &mut TopK<'_>) {
+        let mut accumulator = Accumulator { tier: Tier::SomeWords, budget: SOME_WORDS_BUDGET, top };
         for driver in 0..self.groups.len() {
             let mut max_other = self.max_score_after(driver);
             if driver == 0 && self.is_complete {
@@ -95,8 +94,8 @@ impl MaxScore<'_> {
     }
 
     /// Offers the documents of the driver when no other group can add to their scores.
-    fn scan_alone(&self, driver: usize, accumulator: &mut Accumulator<'_>) {
-        let Accumulator { tier, top, accept, .. } = accumulator;
+    fn scan_alone(&self, driver: usize, accumulator: &mut Accumulator<'_, '_>) {
+        let Accumulator { tier, top, .. } = accumulator;
         let group = &self.groups[driver].group;
         for expansion in &group.expansions {
             for term in expansion.terms.clone() {
@@ -106,14 +105,14 @@ impl MaxScore<'_> {
                     if !top.admits(rank) {
                         break;
                     }
-                    top.offer(rank, *accept);
+                    top.offer(rank);
                 }
             }
         }
     }
 
     /// Offers the documents of the driver with the scores of the groups after it, which are at most `max_other`.
-    fn scan_with_others(&self, driver: usize, max_other: u32, accumulator: &mut Accumulator<'_>) {
+    fn scan_with_others(&self, driver: usize, max_other: u32, accumulator: &mut Accumulator<'_, '_>) {
         let group = &self.groups[driver].group;
         let mut batch = [(0, 0); BATCH];
         let mut length = 0;
@@ -153,7 +152,7 @@ impl MaxScore<'_> {
     }
 
     /// False if the blocks of a document show that it cannot enter the top k.
-    fn may_enter(&self, id: DocumentId, own_score: u32, driver: usize, accumulator: &Accumulator<'_>) -> bool {
+    fn may_enter(&self, id: DocumentId, own_score: u32, driver: usize, accumulator: &Accumulator<'_, '_>) -> bool {
         let mut max_score = own_score;
         let mut may_have_all = true;
         for group in &self.groups[driver + 1..] {
@@ -163,11 +162,11 @@ impl MaxScore<'_> {
             may_have_all &= may_have;
         }
         let max_rank = Rank::new(accumulator.tier, max_score, id);
-        (may_have_all | (accumulator.tier != Tier::AllWords)) & accumulator.top.admits(max_rank)
+        (may_have_all | (accumulator.tier == Tier::SomeWords)) & accumulator.top.admits(max_rank)
     }
 
     /// Offers documents of the driver, each with its score from the driver.
-    fn offer_batch(&self, batch: &[(DocumentId, u32)], driver: usize, accumulator: &mut Accumulator<'_>) {
+    fn offer_batch(&self, batch: &[(DocumentId, u32)], driver: usize, accumulator: &mut Accumulator<'_, '_>) {
         // Touches all rows before reading the first, so that the CPU loads them in parallel.
         for (id, _) in batch {
             let row = self.postings.row(*id);
@@ -176,7 +175,7 @@ impl MaxScore<'_> {
         for (id, own_score) in batch {
             if let Some(other_score) = self.score(*id, driver + 1, accumulator.tier) {
                 let rank = Rank::new(accumulator.tier, own_score + other_score, *id);
-                accumulator.top.offer(rank, accumulator.accept);
+                accumulator.top.offer(rank);
             }
         }
     }
@@ -187,7 +186,7 @@ impl MaxScore<'_> {
         let mut score = 0;
         for group in &self.groups[first..] {
             let best = group.best_weighted_impact(row, self.postings);
-            if best == 0 && tier == Tier::AllWords {
+            if best == 0 && tier != Tier::SomeWords {
                 return None;
             }
             score += group.group.idf * best;

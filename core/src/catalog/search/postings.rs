@@ -104,6 +104,11 @@ impl Postings {
         (&self.ids[range.clone()], &self.impacts[range])
     }
 
+    /// The term of a posting.
+    pub(super) fn term(&self, posting: PostingIndex) -> TermId {
+        (self.list_starts.partition_point(|start| *start <= posting) - 1) as TermId
+    }
+
     pub(super) fn impact(&self, posting: PostingIndex) -> Impact {
         self.impacts[posting as usize]
     }

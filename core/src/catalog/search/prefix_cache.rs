@@ -32,8 +32,8 @@ impl PrefixCache {
                 continue;
             }
             if depth > 0 {
-                let mut top = TopK::new(CACHED_RANKS);
-                scan_prefix(&matched, postings, &mut top, &|_| true);
+                let mut top = TopK::new(CACHED_RANKS, &|_| true);
+                scan_prefix(&matched, 0, postings, &mut top);
                 let key = (matched.terms.start, matched.terms.end, is_term);
                 ranks.insert(key, top.into_ranks().into_boxed_slice());
             }
@@ -58,23 +58,28 @@ impl PrefixCache {
     }
 }
 
-/// Offers every document with a term that starts with the prefix, reading the posting lists.
-pub(super) fn scan_prefix(matched: &PrefixMatch, postings: &Postings, top: &mut TopK, accept: &dyn Fn(u32) -> bool) {
+/// Offers every document with a term that starts with the prefix, which has `errors` typing errors. Reads the posting
+/// lists.
+pub(super) fn scan_prefix(matched: &PrefixMatch, errors: usize, postings: &Postings, top: &mut TopK<'_>) {
     let mut terms = matched.terms.clone();
+    let rank = |weight, impact, id| {
+        let rank = Rank::of_word(weight, impact, id);
+        if errors == 0 { rank } else { rank.with_errors(errors) }
+    };
     if matched.is_term {
         let (ids, impacts) = postings.list(terms.start);
         for (&id, &impact) in ids.iter().zip(impacts) {
-            let rank = Rank::of_word(ExpansionWeight::EXACT, impact, id);
+            let rank = rank(ExpansionWeight::EXACT, impact, id);
             // A posting list is sorted by rank: once one is too low, so are the rest.
             if !top.admits(rank) {
                 break;
             }
-            top.offer(rank, accept);
+            top.offer(rank);
         }
         terms.start += 1;
     }
     let (ids, impacts) = postings.lists(&terms);
     for (&id, &impact) in ids.iter().zip(impacts) {
-        top.offer(Rank::of_word(ExpansionWeight::PREFIX, impact, id), accept);
+        top.offer(rank(ExpansionWeight::PREFIX, impact, id));
     }
 }

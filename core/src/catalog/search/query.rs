@@ -2,10 +2,13 @@
 //!
 //! Invariant: a query of any length uses at most [`MAX_WORDS`] distinct words of its first [`MAX_CHARACTERS`]
 //! characters, and each word expands to a bounded number of term ranges. The last word is also matched as a prefix,
-//! because the user may still be typing it. A word that is not in the dictionary expands to similar terms.
+//! because the user may still be typing it. A word also matches its plural or singular, and a word that is not in the
+//! dictionary similar terms.
 
 use std::ops::Range;
 
+use super::host::is_web_word;
+use super::inflection::inflections;
 use super::postings::Postings;
 use super::term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use super::tokenizer::{TokenKind, concatenate, tokenize};
@@ -31,6 +34,10 @@ impl ParsedQuery {
                 words.push(word.to_owned());
             }
         });
+        // Words of addresses are not indexed; a query of nothing else may be a name.
+        if words.iter().any(|word| !is_web_word(word)) {
+            words.retain(|word| !is_web_word(word));
+        }
         ParsedQuery { words, concatenated: concatenate(text) }
     }
 
@@ -95,10 +102,12 @@ impl TermGroup {
     }
 }
 
-/// Expands the words of a query of several words; words without any expansion are left out.
+/// Expands the words of a query of several words; words without any expansion are left out. A word that is no term also
+/// expands to similar terms; with `is_fuzzy`, every word does.
 pub(super) fn expand_words(
     query: &ParsedQuery,
     cursors: &[Option<PrefixCursor>],
+    is_fuzzy: bool,
     dictionary: &TermDictionary,
     postings: &Postings,
 ) -> Vec<TermGroup> {
@@ -108,18 +117,30 @@ pub(super) fn expand_words(
         .enumerate()
         .map(|(word, cursor)| exact_and_prefix_expansions(cursor.as_ref(), word == last))
         .collect();
+    for (expansions, word) in expansions.iter_mut().zip(&query.words) {
+        expansions.extend(
+            inflected_terms(word, dictionary).map(|terms| Expansion { terms, weight: ExpansionWeight::INFLECTED }),
+        );
+    }
     // Two neighbouring words also match their compound: `reply guy` matches the term `replyguy`.
     for (word, (cursor, next)) in cursors.iter().zip(query.words.iter().skip(1)).enumerate() {
         let both = cursor.as_ref().and_then(|cursor| dictionary.extend(cursor, next));
-        if let Some(PrefixMatch { terms, is_term: true }) = both.map(|cursor| cursor.matched) {
-            let compound = Expansion { terms: terms.start..terms.start + 1, weight: ExpansionWeight::COMPOUND };
+        for compound in exact_and_prefix_expansions(both.as_ref(), word + 1 == last) {
+            let weight = match compound.weight {
+                ExpansionWeight::EXACT => ExpansionWeight::COMPOUND,
+                weight => weight,
+            };
+            let compound = Expansion { weight, ..compound };
             expansions[word].push(compound.clone());
             expansions[word + 1].push(compound);
         }
     }
-    for (expansions, word) in expansions.iter_mut().zip(&query.words) {
-        if expansions.is_empty() {
-            expansions.extend(fuzzy_expansions(word, 2, dictionary));
+    for (number, (expansions, word)) in expansions.iter_mut().zip(&query.words).enumerate() {
+        if is_fuzzy || expansions.is_empty() {
+            expansions.extend(fuzzy_expansions(word, if is_fuzzy { 1 } else { 2 }, dictionary));
+            if number == last {
+                expansions.extend(fuzzy_prefix_expansions(word, dictionary));
+            }
         }
     }
     expansions
@@ -127,6 +148,22 @@ pub(super) fn expand_words(
         .filter(|expansions| !expansions.is_empty())
         .map(|expansions| TermGroup::new(expansions, postings))
         .collect()
+}
+
+/// The terms that are the singular or the plural of `word`.
+pub(super) fn inflected_terms<'a>(
+    word: &str,
+    dictionary: &'a TermDictionary,
+) -> impl Iterator<Item = Range<TermId>> + use<'a> {
+    inflections(word).into_iter().filter_map(|form| {
+        let matched = dictionary.prefix_match(&form).filter(|matched| matched.is_term)?;
+        Some(matched.terms.start..matched.terms.start + 1)
+    })
+}
+
+fn fuzzy_prefix_expansions(word: &str, dictionary: &TermDictionary) -> impl Iterator<Item = Expansion> {
+    let matches = dictionary.fuzzy_prefixes(word, 1).into_iter();
+    matches.map(|(matched, errors)| Expansion { terms: matched.terms, weight: ExpansionWeight::fuzzy_prefix(errors) })
 }
 
 /// The terms at most `max_errors` typing errors from `word`.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use fst::raw::{CompiledAddr, Fst};
 use fst::{Map, MapBuilder};
 
-use super::levenshtein::{LONGEST_PATTERN, LevenshteinAutomaton};
+use super::levenshtein::{AutomatonState, LONGEST_PATTERN, LevenshteinAutomaton};
 
 pub(super) type TermId = u32;
 
@@ -93,11 +93,7 @@ impl TermDictionary {
     /// error is allowed from five letters, two from nine.
     pub(super) fn fuzzy_matches(&self, word: &str, max_errors: usize) -> Vec<(TermId, usize)> {
         let length = word.chars().count();
-        let max_errors = max_errors.min(match length {
-            5..9 => 1,
-            9..=LONGEST_PATTERN => 2,
-            _ => 0,
-        });
+        let max_errors = max_errors.min(allowed_errors(word));
         let pivot = length / 2;
         let reversed = || word.chars().rev();
         let (forward, backward) = (self.forward.as_fst(), self.backward.as_fst());
@@ -118,6 +114,79 @@ impl TermDictionary {
         matches.sort_unstable();
         matches.dedup();
         matches
+    }
+}
+
+/// A node on the path of [`TermDictionary::fuzzy_prefixes`].
+struct Visit {
+    address: CompiledAddr,
+    /// The terms below the node.
+    first: u64,
+    end: u64,
+    state: AutomatonState,
+    /// Whether the terms below an earlier node of the path are a match.
+    is_inside: bool,
+}
+
+/// The most nodes that one search of misspelt prefixes visits; bounds the work in a hostile catalog.
+const MAX_VISITS: usize = 1 << 14;
+
+impl TermDictionary {
+    /// The terms that start with a misspelling of `word`, with the number of errors: at most `max_errors`, which is 1 from
+    /// five letters and 2 from nine. Terms that start with `word` itself are not searched for, and may be among them.
+    pub(super) fn fuzzy_prefixes(&self, word: &str, max_errors: usize) -> Vec<(PrefixMatch, usize)> {
+        let max_errors = max_errors.min(allowed_errors(word));
+        let mut matches = Vec::new();
+        if max_errors == 0 {
+            return matches;
+        }
+        let automaton = LevenshteinAutomaton::new(word.chars(), max_errors);
+        let fst = self.forward.as_fst();
+        let state = automaton.start();
+        let end = self.forward.len() as u64;
+        let mut stack = vec![Visit { address: fst.root().addr(), first: 0, end, state, is_inside: false }];
+        for _ in 0..MAX_VISITS {
+            let Some(Visit { address, first, end, state, mut is_inside }) = stack.pop() else { break };
+            let node = fst.node(address);
+            match automaton.errors(&state) {
+                Some(0) => continue,
+                Some(errors) if node.is_final() || !is_inside => {
+                    // Below a match, only the terms that end here are better matches than the rest.
+                    let end = if is_inside { first + 1 } else { end };
+                    let terms = first as TermId..end as TermId;
+                    matches.push((PrefixMatch { terms, is_term: node.is_final() }, errors));
+                    is_inside = true;
+                    if matches.len() >= MAX_FUZZY_MATCHES {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+            let mut visit = |place: usize| {
+                let transition = node.transition(place);
+                let state = automaton.accept(&state, transition.inp);
+                if automaton.can_match(&state) {
+                    let is_last = place + 1 == node.len();
+                    let end = if is_last { end } else { first + node.transition(place + 1).out.value() };
+                    let first = first + transition.out.value();
+                    stack.push(Visit { address: transition.addr, first, end, state, is_inside });
+                }
+            };
+            match automaton.required_bytes(&state) {
+                Some(bytes) => bytes.filter_map(|byte| node.find_input(byte)).for_each(&mut visit),
+                None => (0..node.len()).for_each(&mut visit),
+            }
+        }
+        matches
+    }
+}
+
+/// How many typing errors a word may have: one from five letters, two from nine.
+pub(super) fn allowed_errors(word: &str) -> usize {
+    match word.chars().count() {
+        5..9 => 1,
+        9..=LONGEST_PATTERN => 2,
+        _ => 0,
     }
 }
 

@@ -11,7 +11,11 @@ fn named<'a>(names: &[&'a str]) -> Vec<Document<'a>> {
 }
 
 fn search(documents: &[Document<'_>], query: &str) -> Vec<u32> {
-    index(documents.iter().copied()).search(query, 20, &|_| true)
+    find(&index(documents.iter().copied()), query, 20, &|_| true)
+}
+
+fn find(index: &SearchIndex, text: &str, limit: usize, accept: &dyn Fn(u32) -> bool) -> Vec<u32> {
+    index.search(&Query { text, first: &[], limit, groups: None, accept })
 }
 
 fn index<'a>(documents: impl Iterator<Item = Document<'a>>) -> SearchIndex {
@@ -181,8 +185,8 @@ fn blank_and_unknown_queries_have_no_matches() {
     for query in ["", "  \t", "?!.,", "--", "qqqqqqqqqq", "'", "\u{301}", "\u{200D}"] {
         assert_finds(&["Snake", "Monad"], query, &[]);
     }
-    assert!(index(std::iter::empty()).search("a b", 9, &|_| true).is_empty());
-    assert!(index(named(&["Snake"]).into_iter()).search("snake", 0, &|_| true).is_empty());
+    assert!(find(&index(std::iter::empty()), "a b", 9, &|_| true).is_empty());
+    assert!(find(&index(named(&["Snake"]).into_iter()), "snake", 0, &|_| true).is_empty());
 }
 
 #[test]
@@ -191,10 +195,10 @@ fn the_filter_applies_before_the_limit() {
     let documents = named(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let index = index(documents.into_iter());
     for query in ["s", "snake", "snake game", "game s", "snkae", "gmae snkae"] {
-        let found = index.search(query, 20, &|id| id > 2900);
+        let found = find(&index, query, 20, &|id| id > 2900);
         assert_eq!(found.len(), 20, "{query}");
         assert!(found.iter().all(|id| *id > 2900), "{query}");
-        assert_eq!(index.search(query, 5000, &|_| true).len(), 3000, "{query}");
+        assert_eq!(find(&index, query, 5000, &|_| true).len(), 3000, "{query}");
     }
 }
 
@@ -207,10 +211,10 @@ fn the_prefix_cache_gives_the_results_of_a_scan() {
     for prefix in ["w", "a", "ab"] {
         let matched = index.dictionary.prefix_match(prefix).expect("known");
         assert!(index.prefix_cache.get(&matched).is_some(), "{prefix}");
-        let mut top = TopK::new(20);
-        scan_prefix(&matched, &index.postings, &mut top, &|_| true);
+        let mut top = TopK::new(20, &|_| true);
+        scan_prefix(&matched, 0, &index.postings, &mut top);
         let scanned: Vec<u32> = top.into_ranks().into_iter().map(Rank::document).collect();
-        assert_eq!(index.search(prefix, 20, &|_| true), scanned, "{prefix}");
+        assert_eq!(find(&index, prefix, 20, &|_| true), scanned, "{prefix}");
     }
 }
 
@@ -234,19 +238,19 @@ fn max_score_gives_the_results_of_scoring_every_document() {
     for _ in 0..200 {
         let query = ParsedQuery::parse(&text(4));
         let cursors = query.cursors(&index.dictionary);
-        let groups = || expand_words(&query, &cursors, &index.dictionary, &index.postings);
+        let groups = || expand_words(&query, &cursors, false, &index.dictionary, &index.postings);
         // With every word known, with one unknown word, and with a filter.
         for (unknown, every) in [(0, 1), (1, 1), (0, 3)] {
             let evaluation = MaxScore::new(&index.postings, groups(), groups().len() + unknown);
             let tiers = if unknown == 0 { &[Tier::AllWords, Tier::SomeWords][..] } else { &[Tier::SomeWords] };
             let accept = |id| id % every == 0;
-            let (mut top, mut expected) = (TopK::new(20), TopK::new(20));
-            evaluation.add_all_words(&mut top, &accept);
-            evaluation.add_some_words(&mut top, &accept);
+            let (mut top, mut expected) = (TopK::new(20, &accept), TopK::new(20, &accept));
+            evaluation.add_all_words(Tier::AllWords, &mut top);
+            evaluation.add_some_words(&mut top);
             for id in 0..400 {
                 for tier in tiers {
                     if let Some(score @ 1..) = evaluation.score(id, 0, *tier) {
-                        expected.offer(Rank::new(*tier, score, id), &accept);
+                        expected.offer(Rank::new(*tier, score, id));
                     }
                 }
             }
@@ -331,23 +335,23 @@ fn every_query_word_of_any_text_is_indexed() {
                 assert!(index.dictionary.prefix_match(word).is_some_and(|found| found.is_term), "{word:?} of {text:?}");
             }
         });
-        let found = index.search(text, 5, &|_| true);
+        let found = find(&index, text, 5, &|_| true);
         let Some(first) = found.first() else {
             assert!(concatenate(text).is_empty(), "{text:?}");
             continue;
         };
         assert_eq!(concatenate(&texts[*first as usize]), concatenate(text), "{text:?}");
         let cut: String = text.chars().take(random.below(20)).collect();
-        index.search(&cut, 3, &|id| id % 2 == 0);
+        find(&index, &cut, 3, &|id| id % 2 == 0);
     }
 }
 
 #[test]
 fn long_queries_and_long_words_are_truncated() {
     let index = index(named(&["Snake", "Monad"]).into_iter());
-    assert_eq!(index.search(&"snake ".repeat(100_000), 9, &|_| true), [0]);
-    assert!(index.search(&"z".repeat(1_000_000), 9, &|_| true).is_empty());
-    assert!(index.search(&"日本".repeat(500), 9, &|_| true).is_empty());
+    assert_eq!(find(&index, &"snake ".repeat(100_000), 9, &|_| true), [0]);
+    assert!(find(&index, &"z".repeat(1_000_000), 9, &|_| true).is_empty());
+    assert!(find(&index, &"日本".repeat(500), 9, &|_| true).is_empty());
     let long = "é".repeat(300);
     assert_finds(&[&long], &long, &[0]);
 }

@@ -9,7 +9,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::normalize::{push_lowercase, strip_accents};
 
 /// The longest word in bytes; longer ones are truncated. The Levenshtein automaton has 64 bits.
-const LONGEST_WORD: usize = 60;
+pub(super) const LONGEST_WORD: usize = 60;
 /// More words than this between two spaces (`a.b.c.d.e`) are a path or a host name, not a compound.
 const MAX_COMPOUND_WORDS: usize = 4;
 
@@ -26,7 +26,7 @@ pub(super) enum TokenKind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CharClass {
+pub(super) enum CharClass {
     Lower,
     Upper,
     Digit,
@@ -37,7 +37,7 @@ enum CharClass {
     Space,
 }
 
-fn char_class(c: char) -> CharClass {
+pub(super) fn char_class(c: char) -> CharClass {
     match c {
         'a'..='z' => CharClass::Lower,
         'A'..='Z' => CharClass::Upper,

@@ -3,6 +3,8 @@
 //! Invariant: [`Tier`] decides first, then the score, then the smaller document id, which is the trending order. One
 //! `u64` holds all three, so comparing two ranks compares two numbers.
 
+use std::collections::HashMap;
+
 use super::analyzer::{Impact, NAME_PREFIX, WHOLE_NAME};
 use super::postings::DocumentId;
 
@@ -11,6 +13,12 @@ use super::postings::DocumentId;
 pub(super) enum Tier {
     /// The document has some words of the query.
     SomeWords,
+    /// The document has all words of the query, some with a typing error.
+    FuzzyWords,
+    /// The document has the two words that an unknown word of the query consists of.
+    SplitWord,
+    /// The name starts with the query, with a typing error.
+    FuzzyName,
     /// The document has all words of the query.
     AllWords,
     /// The name starts with the query.
@@ -21,7 +29,22 @@ pub(super) enum Tier {
     WholeName,
     /// The name equals the query with its spaces and punctuation.
     ExactName,
+    /// The query is the address of the app.
+    Address,
 }
+
+const TIERS: [Tier; 10] = [
+    Tier::SomeWords,
+    Tier::FuzzyWords,
+    Tier::SplitWord,
+    Tier::FuzzyName,
+    Tier::AllWords,
+    Tier::NamePrefix,
+    Tier::NameWordPrefix,
+    Tier::WholeName,
+    Tier::ExactName,
+    Tier::Address,
+];
 
 /// The weight of a posting by how its term matches the word of the query, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +53,17 @@ pub(super) struct ExpansionWeight(u32);
 impl ExpansionWeight {
     pub(super) const EXACT: ExpansionWeight = ExpansionWeight(100);
     pub(super) const COMPOUND: ExpansionWeight = ExpansionWeight(90);
+    /// The plural of a word for its singular, and the reverse.
+    pub(super) const INFLECTED: ExpansionWeight = ExpansionWeight(85);
     pub(super) const PREFIX: ExpansionWeight = ExpansionWeight(70);
 
     pub(super) fn fuzzy(errors: usize) -> ExpansionWeight {
         ExpansionWeight(if errors == 1 { 50 } else { 35 })
+    }
+
+    /// The weight of the terms that start with a misspelt word.
+    pub(super) fn fuzzy_prefix(errors: usize) -> ExpansionWeight {
+        ExpansionWeight(if errors == 1 { 40 } else { 28 })
     }
 
     pub(super) fn apply(self, impact: Impact) -> u32 {
@@ -41,13 +71,14 @@ impl ExpansionWeight {
     }
 }
 
+const MAX_SCORE: u32 = (1 << 28) - 1;
+
 /// The rank of a document in a result: the greater, the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank(u64);
 
 impl Rank {
     pub(super) fn new(tier: Tier, score: u32, id: DocumentId) -> Rank {
-        const MAX_SCORE: u32 = (1 << 28) - 1;
         Rank(u64::from((tier as u32) << 28 | score.min(MAX_SCORE)) << 32 | u64::from(DocumentId::MAX - id))
     }
 
@@ -56,7 +87,7 @@ impl Rank {
         match (weight, impact) {
             (ExpansionWeight::EXACT, WHOLE_NAME) => Rank::new(Tier::WholeName, 0, id),
             (ExpansionWeight::EXACT, NAME_PREFIX..) => Rank::new(Tier::NameWordPrefix, 0, id),
-            (ExpansionWeight::PREFIX, NAME_PREFIX..) => Rank::new(Tier::NamePrefix, 0, id),
+            (ExpansionWeight::PREFIX | ExpansionWeight::INFLECTED, NAME_PREFIX..) => Rank::new(Tier::NamePrefix, 0, id),
             _ => Rank::new(Tier::AllWords, weight.apply(impact), id),
         }
     }
@@ -68,21 +99,61 @@ impl Rank {
     pub(super) fn is_at_least(self, tier: Tier) -> bool {
         self.0 >> 60 >= tier as u64
     }
+
+    fn tier(self) -> Tier {
+        TIERS.get((self.0 >> 60) as usize).copied().unwrap_or(Tier::SomeWords)
+    }
+
+    pub(super) fn score(self) -> u32 {
+        (self.0 >> 32) as u32 & MAX_SCORE
+    }
+
+    /// The rank of a match of a misspelt word, from its rank for the corrected word. The order of two ranks stays.
+    pub(super) fn with_errors(self, errors: usize) -> Rank {
+        let tier = self.tier();
+        if tier <= Tier::AllWords {
+            return Rank::new(Tier::FuzzyWords, self.score() / (1 + errors as u32), self.document());
+        }
+        Rank::new(Tier::FuzzyName, (tier as u32) << 2 | (3 - errors.min(3) as u32), self.document())
+    }
 }
 
-/// Collects the `limit` best ranks, at most one for each document.
-pub(super) struct TopK {
+/// A collector with a greater limit collects every match and sorts at the end: inserting into a long sorted list is slow.
+const MAX_SORTED: usize = 256;
+
+/// Collects the `limit` best ranks, at most one for each document, or for each group of documents.
+pub(super) struct TopK<'a> {
     limit: usize,
     /// Best first.
     ranks: Vec<Rank>,
+    /// The ranks by group, for a limit over [`MAX_SORTED`].
+    by_group: Option<HashMap<u32, Rank>>,
+    best: Option<Rank>,
     /// The worst rank once the collector is full: a new rank must exceed it.
     threshold: Rank,
+    /// The number of the group of each document. Without groups each document is its own.
+    groups: Option<&'a [u32]>,
+    accept: &'a dyn Fn(DocumentId) -> bool,
 }
 
-impl TopK {
-    /// `limit` must be at least 1.
-    pub(super) fn new(limit: usize) -> TopK {
-        TopK { limit, ranks: Vec::with_capacity(limit.min(64) + 1), threshold: Rank(0) }
+impl<'a> TopK<'a> {
+    /// `limit` must be at least 1. Collects documents that `accept` returns true for.
+    pub(super) fn new(limit: usize, accept: &'a dyn Fn(DocumentId) -> bool) -> TopK<'a> {
+        TopK {
+            limit,
+            ranks: Vec::with_capacity(limit.min(64) + 1),
+            by_group: (limit > MAX_SORTED).then(HashMap::new),
+            best: None,
+            threshold: Rank(0),
+            groups: None,
+            accept,
+        }
+    }
+
+    /// Collects the best document of each group. `groups` has the number of each document's group.
+    pub(super) fn grouped(mut self, groups: Option<&'a [u32]>) -> TopK<'a> {
+        self.groups = groups;
+        self
     }
 
     /// Whether `rank` exceeds the threshold.
@@ -90,38 +161,71 @@ impl TopK {
         rank > self.threshold
     }
 
+    /// From here on, collects only ranks over `floor`.
+    pub(super) fn raise_floor(&mut self, floor: Rank) {
+        self.threshold = self.threshold.max(floor);
+    }
+
+    /// Lets every rank in again that the `limit` allows.
+    pub(super) fn clear_floor(&mut self) {
+        self.threshold = if self.is_full() { self.ranks[self.limit - 1] } else { Rank(0) };
+    }
+
+    /// Drops the collected ranks under `floor`.
+    pub(super) fn drop_under(&mut self, floor: Rank) {
+        self.ranks.retain(|rank| *rank >= floor);
+        if let Some(ranks) = &mut self.by_group {
+            ranks.retain(|_, rank| *rank >= floor);
+        }
+    }
+
+    /// Whether nothing but better ranks can enter. Never true of a collector that collects every match.
     pub(super) fn is_full(&self) -> bool {
         self.ranks.len() >= self.limit
     }
 
     pub(super) fn first(&self) -> Option<Rank> {
-        self.ranks.first().copied()
+        self.best
     }
 
-    /// Inserts `rank` if it exceeds the threshold and `accept` returns true for its document. A document keeps the
-    /// better of two ranks.
-    pub(super) fn offer(&mut self, rank: Rank, accept: &dyn Fn(DocumentId) -> bool) {
+    /// Inserts `rank` if it exceeds the threshold and its document is accepted. A group keeps the best of its ranks.
+    pub(super) fn offer(&mut self, rank: Rank) {
         if !self.admits(rank) {
             return;
         }
         let id = rank.document();
-        if let Some(at) = self.ranks.iter().position(|other| other.document() == id) {
-            if self.ranks[at] >= rank {
+        let group = |id: DocumentId| self.groups.map_or(id, |groups| groups[id as usize]);
+        let own = group(id);
+        if let Some(by_group) = &mut self.by_group {
+            let known = by_group.get(&own);
+            if known.is_some_and(|known| *known >= rank) || !(self.accept)(id) {
                 return;
             }
-            self.ranks.remove(at);
-        } else if !accept(id) {
-            return;
+            by_group.insert(own, rank);
+        } else {
+            let known = self.ranks.iter().position(|other| group(other.document()) == own);
+            if known.is_some_and(|at| self.ranks[at] >= rank) || !(self.accept)(id) {
+                return;
+            }
+            if let Some(at) = known {
+                self.ranks.remove(at);
+            }
+            let at = self.ranks.partition_point(|other| *other > rank);
+            self.ranks.insert(at, rank);
+            self.ranks.truncate(self.limit);
+            if self.is_full() {
+                self.threshold = self.threshold.max(self.ranks[self.limit - 1]);
+            }
         }
-        let at = self.ranks.partition_point(|other| *other > rank);
-        self.ranks.insert(at, rank);
-        self.ranks.truncate(self.limit);
-        if self.is_full() {
-            self.threshold = self.ranks[self.limit - 1];
-        }
+        self.best = self.best.max(Some(rank));
     }
 
+    /// The collected ranks, best first.
     pub(super) fn into_ranks(self) -> Vec<Rank> {
-        self.ranks
+        let Some(by_group) = self.by_group else { return self.ranks };
+        let mut ranks: Vec<Rank> = by_group.into_values().collect();
+        ranks.sort_unstable_by(|one, other| other.cmp(one));
+        ranks.truncate(self.limit);
+        ranks
     }
 }

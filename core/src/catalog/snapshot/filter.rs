@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The filters of a [`Selection`], resolved against a snapshot.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct AppFilter {
     /// Category numbers, sorted. A known category without apps has no number, so `Some` may be empty: it matches
     /// nothing.
@@ -16,7 +16,7 @@ pub(crate) struct AppFilter {
     pub(super) networks: Option<NetworkFilter>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct NetworkFilter {
     mask: u64,
     /// Networks without a bit of their own: compared by name.
@@ -53,7 +53,7 @@ impl AppFilter {
             let name = taxonomy::canonical_category(name.trim());
             let number = categories.numbers.get(name);
             if number.is_none() && !taxonomy::CATEGORIES.contains(&name) {
-                return Err(unknown("category", name));
+                return Err(unknown("category", name, taxonomy::CATEGORIES.into_iter(), categories.other_names()));
             }
             filter.categories.get_or_insert_default().extend(number);
         }
@@ -63,7 +63,7 @@ impl AppFilter {
             let name = canonical.unwrap_or(name);
             let bit = networks.bits.get(name).copied();
             if bit.is_none() && canonical.is_none() {
-                return Err(unknown("network", name));
+                return Err(unknown("network", name, taxonomy::network_names(), networks.other_names()));
             }
             let filter = filter.networks.get_or_insert_default();
             match bit {
@@ -101,6 +101,11 @@ impl CategoryIndex {
         });
         CategoryIndex { of_record: of_record.collect(), numbers }
     }
+
+    /// The categories of the catalog that the upstream does not know, in alphabetical order.
+    fn other_names(&self) -> Vec<&str> {
+        others(self.numbers.keys(), |name| taxonomy::CATEGORIES.contains(&name))
+    }
 }
 
 impl NetworkIndex {
@@ -132,6 +137,16 @@ impl NetworkIndex {
         index
     }
 
+    /// The networks that some app names, or whose list was fetched.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.bits.keys().map(|name| &**name)
+    }
+
+    /// The networks of the catalog that are not known, in alphabetical order.
+    fn other_names(&self) -> Vec<&str> {
+        others(self.bits.keys(), |name| taxonomy::canonical_network(name).is_some())
+    }
+
     fn bit(&mut self, name: &str) -> u64 {
         if let Some(&bit) = self.bits.get(name) {
             return bit;
@@ -151,7 +166,21 @@ impl NetworkIndex {
     }
 }
 
-fn unknown(what: &str, name: &str) -> Error {
+fn others<'a>(names: impl Iterator<Item = &'a Box<str>>, is_known: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    let mut others: Vec<&str> = names.map(|name| &**name).filter(|name| !is_known(name)).collect();
+    others.sort_unstable();
+    others
+}
+
+/// The error for a name that is neither known nor in the catalog. It lists the names that a filter takes.
+fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str>, others: Vec<&str>) -> Error {
+    /// A catalog may contain many odd names.
+    const MAX_OTHERS: usize = 20;
     let shown: String = name.chars().take(60).collect();
-    Error::invalid_input(format!("Unknown {what} {shown:?}: not a known {what}, and no app of the catalog has it"))
+    let mut known: Vec<&str> = known.collect();
+    known.extend(others.into_iter().take(MAX_OTHERS));
+    Error::invalid_input(format!(
+        "Unknown {what} {shown:?}: not a known {what}, and no app of the catalog has it; known: {}",
+        known.join(", ")
+    ))
 }

@@ -135,6 +135,15 @@ fn schemas() -> Value {
     let success = json!({"const": true});
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let apps = json!({"type": "array", "items": reference("App")});
+    let facet = object(&[("name", text.clone()), ("count", count.clone())]);
+    let facets = json!({"type": "array", "items": facet});
+    let range = json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2});
+    let suggestion = object(&[
+        ("app", reference("App")),
+        ("text", text.clone()),
+        ("matches", json!({"type": "array", "items": range})),
+    ]);
+    let suggestions = json!({"type": "array", "items": suggestion});
     let author = object(&[
         ("fid", count.clone()),
         ("username", text.clone()),
@@ -201,6 +210,10 @@ fn schemas() -> Value {
         "SearchResults": object(&[("success", success.clone()), ("results", apps.clone()), ("count", count.clone())]),
         "TrendingApps": object(&[("success", success.clone()), ("apps", apps), ("count", count.clone())]),
         "Refreshed": object(&[("success", success), ("message", text.clone()), ("count", count)]),
+        "OneApp": object(&[("success", json!({"const": true})), ("app", reference("App"))]),
+        "Categories": object(&[("success", json!({"const": true})), ("categories", facets.clone())]),
+        "Networks": object(&[("success", json!({"const": true})), ("networks", facets)]),
+        "Suggestions": object(&[("success", json!({"const": true})), ("suggestions", suggestions)]),
         "Document": json!({"type": "object"}),
         "Error": object(&[("success", json!({"const": false})), ("error", text)]),
     })

@@ -27,6 +27,7 @@ pub(super) struct Parameter {
 pub(super) enum ParameterKind {
     /// Texts: repeated or separated by commas in a query, a text or an array in a body.
     List,
+    Text,
     RequiredText,
     Timeframe,
     /// True if it is the word `true`.
@@ -54,6 +55,19 @@ pub(super) static LIMIT: Parameter = Parameter {
     description: "The largest number of apps.",
     kind: ParameterKind::Number(1, validate::MAX_LIMIT, 50),
 };
+pub(super) static OFFSET: Parameter = Parameter {
+    name: "offset",
+    description: "The number of apps to leave out before the first.",
+    kind: ParameterKind::Number(0, u32::MAX, 0),
+};
+/// What is typed into a search box; nothing is suggested for an empty one.
+pub(super) static TYPED: Parameter =
+    Parameter { name: "query", description: "The text in the search box.", kind: ParameterKind::Text };
+pub(super) static SUGGESTIONS: Parameter = Parameter {
+    name: "limit",
+    description: "The largest number of suggestions.",
+    kind: ParameterKind::Number(1, 50, 8),
+};
 pub(super) static QUERY: Parameter =
     Parameter { name: "query", description: "The words to search for.", kind: ParameterKind::RequiredText };
 
@@ -71,7 +85,7 @@ impl Parameter {
                 json!({"type": "array", "items": {"type": "string", "examples": CATEGORIES}})
             }
             ParameterKind::List => json!({"type": "array", "items": {"type": "string"}}),
-            ParameterKind::RequiredText => json!({"type": "string"}),
+            ParameterKind::Text | ParameterKind::RequiredText => json!({"type": "string"}),
             ParameterKind::Timeframe => json!({
                 "type": "string",
                 "enum": Timeframe::ALL.map(Timeframe::as_str),
@@ -158,7 +172,7 @@ impl<'a> Input<'a> {
 
     /// The selection of a list.
     pub(super) fn selection(&self) -> Result<Selection, EndpointError> {
-        let selection = Selection::first(self.number(&LIMIT)?);
+        let selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
         Ok(selection.in_categories(self.list(&CATEGORY)?).on_networks(self.list(&NETWORKS)?))
     }
 }

@@ -37,6 +37,15 @@ impl<'a> QueryString<'a> {
 
 /// Decodes percent escapes, and `+` as a space.
 fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    unescape(text, true)
+}
+
+/// Decodes the percent escapes of a path.
+pub(super) fn decode_path(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    unescape(text, false)
+}
+
+fn unescape(text: &str, plus_is_space: bool) -> Result<Cow<'_, str>, &'static str> {
     const MALFORMED: &str = "Malformed query string";
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(MALFORMED);
@@ -48,7 +57,7 @@ fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'+' => b' ',
+            b'+' if plus_is_space => b' ',
             b'%' => {
                 let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
                 let (high, low) = (digit().ok_or(MALFORMED)?, digit().ok_or(MALFORMED)?);

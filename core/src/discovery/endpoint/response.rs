@@ -173,7 +173,7 @@ impl Answer {
             self.headers.push(("access-control-allow-headers", "content-type, if-none-match".to_owned()));
             self.headers.push(("access-control-max-age", "600".to_owned()));
         } else {
-            self.headers.push(("access-control-expose-headers", "etag, retry-after".to_owned()));
+            self.headers.push(("access-control-expose-headers", "etag, retry-after, x-total-count".to_owned()));
         }
     }
 

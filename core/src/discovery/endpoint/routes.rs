@@ -19,6 +19,10 @@ pub(super) struct Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RouteName {
     List,
+    App,
+    Categories,
+    Networks,
+    Suggest,
     OpenApi,
 }
 
@@ -50,9 +54,42 @@ pub(super) static ROUTES: &[Route] = &[
             &parameters::TIME_WINDOW,
             &parameters::TRENDING,
             &parameters::LIMIT,
+            &parameters::OFFSET,
         ],
         answer: "List",
         has_actions: true,
+    },
+    Route {
+        name: RouteName::App,
+        path: "apps/{id}",
+        summary: "Returns one mini app.",
+        parameters: &[],
+        answer: "OneApp",
+        has_actions: false,
+    },
+    Route {
+        name: RouteName::Categories,
+        path: "categories",
+        summary: "Counts the apps of each category, most first.",
+        parameters: &[&parameters::NETWORKS],
+        answer: "Categories",
+        has_actions: false,
+    },
+    Route {
+        name: RouteName::Networks,
+        path: "networks",
+        summary: "Counts the apps of each network, most first.",
+        parameters: &[&parameters::CATEGORY],
+        answer: "Networks",
+        has_actions: false,
+    },
+    Route {
+        name: RouteName::Suggest,
+        path: "suggest",
+        summary: "Suggests apps while somebody types into a search box.",
+        parameters: &[&parameters::TYPED, &parameters::SUGGESTIONS],
+        answer: "Suggestions",
+        has_actions: false,
     },
     Route {
         name: RouteName::OpenApi,
@@ -69,7 +106,13 @@ pub(super) static ACTIONS: &[Action] = &[
         name: ActionName::Search,
         word: "search",
         summary: "Finds mini apps, best first.",
-        parameters: &[&parameters::QUERY, &parameters::CATEGORY, &parameters::NETWORKS, &parameters::LIMIT],
+        parameters: &[
+            &parameters::QUERY,
+            &parameters::CATEGORY,
+            &parameters::NETWORKS,
+            &parameters::LIMIT,
+            &parameters::OFFSET,
+        ],
         answer: "SearchResults",
     },
     Action {
@@ -83,7 +126,13 @@ pub(super) static ACTIONS: &[Action] = &[
         name: ActionName::Trending,
         word: "trending",
         summary: "Lists mini apps in trending order.",
-        parameters: &[&parameters::TIME_WINDOW, &parameters::CATEGORY, &parameters::NETWORKS, &parameters::LIMIT],
+        parameters: &[
+            &parameters::TIME_WINDOW,
+            &parameters::CATEGORY,
+            &parameters::NETWORKS,
+            &parameters::LIMIT,
+            &parameters::OFFSET,
+        ],
         answer: "TrendingApps",
     },
 ];

@@ -115,7 +115,8 @@ impl Refresher {
             };
             refuse_collapse("catalog", before, list.records.len())?;
         }
-        let data = CatalogData::new(list, fetched_at, !self.upstream.has_further_lists());
+        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_further_lists());
+        self.inherit_first_seen(&mut data).await;
         let kept = self.kept_lists(&data);
         let age = self.clock.moment().since(started);
         let catalog = self.install(data, kept, self.upstream.source(), age).await?;
@@ -124,6 +125,23 @@ impl Refresher {
             tracing::warn!(%error, "the catalog could not be saved in the database");
         }
         Ok(RefreshOutcome { is_fetched: true })
+    }
+}
+
+impl Refresher {
+    /// Takes over when each app was first seen, from the catalog in use and from a stored one that is newer.
+    async fn inherit_first_seen(&self, data: &mut CatalogData) {
+        let current = self.cache.current();
+        if let Some(current) = &current {
+            data.inherit_first_seen(current.snapshot.data());
+        }
+        let known_at = current.map(|current| current.snapshot.data().header.fetched_at);
+        let stored = self.store.find().await.ok().flatten();
+        if stored.is_some_and(|stored| known_at.is_none_or(|known_at| stored.fetched_at > known_at))
+            && let Ok(Some(stored)) = self.store.load().await
+        {
+            data.inherit_first_seen(&stored);
+        }
     }
 }
 
