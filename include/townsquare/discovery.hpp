@@ -247,6 +247,12 @@ public:
     /// Answers a request to the endpoint; `headers` are names, in any case, and values.
     [[nodiscard]] Owned<HttpResponse> handle(std::string_view method, std::string_view target, std::string_view body = {},
                                              const std::vector<std::pair<std::string_view, std::string_view>> &headers = {}) const {
+        const tsq_bytes bytes{reinterpret_cast<const std::uint8_t *>(body.data()), body.size()};
+        if (headers.empty()) {
+            return detail::owned<HttpResponse>([&](auto out, auto err) {
+                return tsq_discovery_handle(client_, detail::text(method), detail::text(target), bytes, out, err);
+            });
+        }
         std::vector<tsq_http_header> borrowed_headers;
         for (const auto &[name, value] : headers) borrowed_headers.push_back({detail::text(name), detail::text(value)});
         tsq_http_request borrowed{};
@@ -254,7 +260,7 @@ public:
         borrowed.target = detail::text(target);
         borrowed.headers = borrowed_headers.data();
         borrowed.headers_len = borrowed_headers.size();
-        borrowed.body = {reinterpret_cast<const std::uint8_t *>(body.data()), body.size()};
+        borrowed.body = bytes;
         return detail::owned<HttpResponse>(
             [&](auto out, auto err) { return tsq_discovery_handle_request(client_, &borrowed, out, err); });
     }
