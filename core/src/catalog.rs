@@ -14,7 +14,7 @@ mod taxonomy;
 mod timeframe;
 
 pub(crate) use self::{
-    catalog_data::{CatalogData, CatalogHeader, ListKey},
+    catalog_data::{CatalogData, CatalogHeader, ListContent, ListKey},
     page::{FetchedList, app_id},
     snapshot::Snapshot,
     taxonomy::canonical_network,

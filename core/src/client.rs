@@ -22,7 +22,7 @@ use crate::{
     communities::Communities,
     config::{Config, FilesLocation, OptionValues, Resolved},
     database::{Database, OpenOptions},
-    discovery::Discovery,
+    discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Error, ErrorKind, Operation, Result, operation},
     objects::ObjectsLocation,
     realtime::Realtime,
@@ -117,7 +117,8 @@ impl Client {
     }
 
     async fn compose(resolved: Resolved, runtime: Arc<Runtime>) -> Result<Client> {
-        let Resolved { database, catalog, files, inline_file_limit, session_file, options, clock } = resolved;
+        let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
+            resolved;
         let storage = StorageOptions {
             location: objects_location(files),
             inline_file_limit,
@@ -129,7 +130,17 @@ impl Client {
         let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
         let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
         let accounts = AccountOptions { sign_up_limit, identity_audience };
-        let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
+        let discovery = DiscoveryOptions {
+            interval: options.refresh_interval,
+            lease: options.catalog_refresh_timeout,
+            max_staleness: options.max_staleness,
+            max_lists: options.catalog_max_lists as usize,
+            endpoint: EndpointOptions {
+                can_refresh: options.endpoint_refresh,
+                min_refresh_age: options.endpoint_refresh_age,
+                allowed_origins: allowed_origins.into(),
+            },
+        };
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
@@ -139,7 +150,7 @@ impl Client {
         let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
         let accounts =
             Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks.clone()));
-        let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle.tokio, callbacks)?;
+        let discovery = Discovery::new(upstream, discovery, service, clock.clone(), handle.tokio, callbacks)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
         let is_closed = AtomicBool::new(false);
         let process = std::process::id();
@@ -539,7 +550,7 @@ mod tests {
             is_send(Client::open(Config::new()));
             is_send(client.discovery().refresh());
             is_send(client.discovery().get_trending_mini_apps(crate::discovery::Timeframe::Hours24, 1));
-            is_send(client.discovery().handle("GET", "/", b""));
+            is_send(client.discovery().handle("GET", "/", b"", &[]));
             is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());

@@ -2,7 +2,7 @@
 //!
 //! Invariant: no other module reads the system's time. Wall time labels data (`fetched_at`, `created_at`) and may step.
 //! Monotonic time measures durations and never goes back, so a step of the wall clock does not change the age of a
-//! cache.
+//! cache. It counts the time that the machine sleeps, where the system can say it.
 
 use std::{
     fmt,
@@ -67,7 +67,7 @@ impl Clock {
     /// The current monotonic time.
     pub(crate) fn moment(&self) -> Moment {
         match &self.0 {
-            Source::System => Moment(first_use().elapsed()),
+            Source::System => Moment(since_boot()),
             Source::Manual(time) => Moment(Duration::from_micros(time.monotonic_micros.load(Ordering::Acquire))),
         }
     }
@@ -148,10 +148,28 @@ fn micros(since_epoch: i64) -> Timestamp {
     Timestamp::from_microsecond(since_epoch).unwrap_or(Timestamp::MAX)
 }
 
-/// The zero point of the monotonic time: the first use of a system clock in this process.
-fn first_use() -> Instant {
+/// The time since the machine started, including the time that it slept.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn since_boot() -> Duration {
+    use nix::time::{ClockId, clock_gettime};
+    // Apple's CLOCK_MONOTONIC counts the time asleep; Linux has a clock of its own for that.
+    #[cfg(target_vendor = "apple")]
+    const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
+    #[cfg(not(target_vendor = "apple"))]
+    const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
+    clock_gettime(CLOCK).map_or_else(|_| since_first_use(), Duration::from)
+}
+
+/// As far as the system's `Instant` counts it.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn since_boot() -> Duration {
+    since_first_use()
+}
+
+/// The time since the first use of a system clock in this process.
+fn since_first_use() -> Duration {
     static FIRST_USE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    *FIRST_USE.get_or_init(Instant::now)
+    FIRST_USE.get_or_init(Instant::now).elapsed()
 }
 
 #[cfg(test)]

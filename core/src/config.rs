@@ -4,6 +4,7 @@
 //! error that names the option. `Debug` never prints a key or a URL.
 
 mod options;
+mod proxy;
 mod resolved;
 mod secret;
 
@@ -12,7 +13,8 @@ use std::env;
 pub use self::options::OPTIONS;
 pub(crate) use self::{
     options::OptionValues,
-    resolved::{CatalogLocation, DatabaseLocation, FilesLocation, Resolved},
+    proxy::ProxySettings,
+    resolved::{CatalogFormat, CatalogLocation, DatabaseLocation, FilesLocation, Resolved},
     secret::Secret,
 };
 pub use crate::clock::{Clock, ManualClock};
@@ -198,7 +200,7 @@ mod tests {
         for (name, _) in OPTIONS {
             let value = match *name {
                 "durability" => "normal",
-                "expose_owner_email" => "false",
+                "expose_owner_email" | "endpoint_refresh" => "false",
                 _ => "1",
             };
             let config = Config::new().set(name, value);
@@ -219,6 +221,7 @@ mod tests {
                     | "identity_audience"
                     | "storage_url"
                     | "inline_file_limit"
+                    | "max_staleness"
             ) {
                 assert_eq!(Config::new().set(name, value).expect(name), Config::new(), "{name}: {description}");
             }

@@ -16,12 +16,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
 
+pub(crate) use self::endpoint::EndpointOptions;
 #[cfg(feature = "http")]
 pub(crate) use self::endpoint::MAX_BODY;
 pub use self::endpoint::{ENDPOINT_PATH, HttpResponse};
 use self::{
     cache::{CachedCatalog, CatalogCache},
-    refresh::Refresher,
+    refresh::{FetchMode, Refresher},
 };
 pub use crate::catalog::{
     Author, CATEGORIES, CatalogSource, DiscoveryStats, Engagement, Facet, Highlight, MiniApp, MiniAppRecord, MiniApps,
@@ -36,6 +37,20 @@ use crate::{
     upstream::Upstream,
     validate,
 };
+
+/// The options of discovery.
+#[derive(Debug, Clone)]
+pub(crate) struct DiscoveryOptions {
+    /// How long a catalog is fresh.
+    pub(crate) interval: Duration,
+    /// How long one process may hold the lease on a fetch without renewing it.
+    pub(crate) lease: Duration,
+    /// The age from which a read waits for a refresh.
+    pub(crate) max_staleness: Option<Duration>,
+    /// The largest number of further lists in the catalog.
+    pub(crate) max_lists: usize,
+    pub(crate) endpoint: EndpointOptions,
+}
 
 /// The mini app directory of a client.
 ///
@@ -56,23 +71,23 @@ use crate::{
 pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
+    endpoint: Arc<EndpointOptions>,
     /// The handle that this value belongs to; `None` for the client's own.
     handle: Option<CurrentPrincipal>,
 }
 
 impl Discovery {
-    /// `interval` is how long a catalog is fresh, `lease` how long one process may hold the lease on fetching it.
     pub(crate) fn new(
         upstream: Upstream,
-        interval: Duration,
-        lease: Duration,
+        options: DiscoveryOptions,
         database: Scope,
         clock: Clock,
         runtime: Handle,
         callbacks: BlockingPool,
     ) -> Result<Discovery> {
-        let refresher = Refresher::new(upstream, interval, lease, database, clock, runtime, callbacks)?;
-        Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), handle: None })
+        let endpoint = Arc::new(options.endpoint.clone());
+        let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
+        Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), endpoint, handle: None })
     }
 
     /// The same directory for a handle of the client, whose calls fail once the handle is closed.
@@ -325,7 +340,9 @@ impl Discovery {
 
     /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
     ///
-    /// Reads are answered from the old catalog meanwhile. Concurrent calls share one fetch.
+    /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call,
+    /// or that was running. The further lists that were read within the refresh interval are fetched too; one that fails
+    /// keeps its old order, and the stats name it in `stale_lists`.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -339,7 +356,7 @@ impl Discovery {
     /// `Unavailable` if the upstream fails, or if the new catalog lost most of its apps; the old catalog stays.
     /// Without an upstream key nothing is fetched and the call succeeds.
     pub async fn refresh(&self) -> Result<DiscoveryStats> {
-        self.refresh_catalog(false).await
+        self.refresh_catalog(FetchMode::Now).await
     }
 
     /// Fetches the catalog like [`refresh`](Discovery::refresh), and accepts one that lost most of its apps.
@@ -358,7 +375,7 @@ impl Discovery {
     /// # Errors
     /// `Unavailable` if the upstream fails.
     pub async fn force_refresh(&self) -> Result<DiscoveryStats> {
-        self.refresh_catalog(true).await
+        self.refresh_catalog(FetchMode::Force).await
     }
 
     /// Returns the size and age of the catalog and the last error. It fetches nothing and does not wait.
@@ -380,10 +397,10 @@ impl Discovery {
         self.refresher.stats()
     }
 
-    async fn refresh_catalog(&self, force: bool) -> Result<DiscoveryStats> {
+    async fn refresh_catalog(&self, mode: FetchMode) -> Result<DiscoveryStats> {
         operation(Operation::RefreshMiniApps, async {
             self.check_handle()?;
-            self.refresher.refresh(force).await
+            self.refresher.refresh(mode).await
         })
         .await?;
         self.stats()
@@ -402,21 +419,29 @@ impl Discovery {
     async fn catalog_for(&self, timeframe: Timeframe, selection: &Selection) -> Result<Arc<CachedCatalog>> {
         self.check_handle()?;
         validate::limit(selection.limit)?;
+        let mut has_waited = false;
         loop {
             self.cache.check_open()?;
             let Some(catalog) = self.cache.current() else {
                 Box::pin(self.refresher.load()).await?;
                 continue;
             };
-            self.refresher.refresh_if_stale(&catalog);
+            let (now, lists) = (self.refresher.moment(), catalog.lists_of(timeframe, selection));
+            self.cache.record_reads(&lists, now);
+            if !has_waited && self.refresher.is_too_stale(&catalog, now) {
+                Box::pin(self.refresher.wait_for_refresh()).await;
+                has_waited = true;
+                continue;
+            }
+            self.refresher.refresh_if_stale(&catalog, &lists, now);
             let missing = catalog.snapshot.missing_lists(timeframe, selection);
             if missing.is_empty() {
-                catalog.record_read(timeframe, selection);
                 return Ok(catalog);
             }
             // Refuses unknown names before a fetch, which costs money.
             catalog.snapshot.check_filters(selection)?;
-            if let Err(error) = Box::pin(self.refresher.fetch_lists(missing)).await {
+            let present = catalog.snapshot.data().further_lists().len();
+            if let Err(error) = Box::pin(self.refresher.fetch_lists(missing, present)).await {
                 // A missing order is replaced by the default one. Without a network's list the filter cannot be
                 // answered.
                 let is_answerable = catalog.snapshot.missing_lists(Timeframe::default(), selection).is_empty();

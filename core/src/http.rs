@@ -20,7 +20,8 @@ use crate::{
     discovery::{ENDPOINT_PATH, MAX_BODY},
 };
 
-/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1). Merge it into the router of your server.
+/// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it. Merge it into the router
+/// of your server.
 ///
 /// ```
 /// # fn example(client: townsquare::Client) -> axum::Router {
@@ -28,7 +29,12 @@ use crate::{
 /// # }
 /// ```
 pub fn router(client: Client) -> Router {
-    Router::new().route(ENDPOINT_PATH, any(handle)).with_state(client)
+    let (slash, below) = (format!("{ENDPOINT_PATH}/"), format!("{ENDPOINT_PATH}/{{*route}}"));
+    Router::new()
+        .route(ENDPOINT_PATH, any(handle))
+        .route(&slash, any(handle))
+        .route(&below, any(handle))
+        .with_state(client)
 }
 
 async fn handle(State(client): State<Client>, request: Request) -> Response<Body> {
@@ -43,8 +49,13 @@ async fn handle(State(client): State<Client>, request: Request) -> Response<Body
             &oversized
         }
     };
-    let target = head.uri.query().map_or_else(|| ENDPOINT_PATH.to_owned(), |query| format!("{ENDPOINT_PATH}?{query}"));
-    let Ok(answer) = client.discovery().handle(head.method.as_str(), &target, body).await else {
+    // The endpoint reads no header that is not text.
+    let headers =
+        head.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+    let headers: Vec<_> = headers.collect();
+    let path = head.uri.path();
+    let target = head.uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+    let Ok(answer) = client.discovery().handle(head.method.as_str(), &target, body, &headers).await else {
         return empty_response(StatusCode::SERVICE_UNAVAILABLE);
     };
     let mut response = Response::new(Body::from(answer.body));

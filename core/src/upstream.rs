@@ -19,7 +19,7 @@ use crate::{
     catalog::{CatalogSource, FetchedList, ListKey, Timeframe},
     catalog_thread::CatalogThread,
     clock::Clock,
-    config::{CatalogLocation, OptionValues},
+    config::{CatalogFormat, CatalogLocation, OptionValues},
     error::{Error, Result},
 };
 
@@ -56,9 +56,15 @@ impl Upstream {
     /// `Config` if the HTTP client cannot be set up.
     pub(crate) fn new(location: &CatalogLocation, options: &OptionValues, clock: Clock) -> Result<Upstream> {
         let origin = match location {
-            CatalogLocation::Upstream { key: None, .. } => Origin::None,
-            CatalogLocation::Upstream { base, key: Some(key), header } => Origin::Api {
-                client: ApiClient::new(base, key, header, options)?,
+            CatalogLocation::Upstream { format: CatalogFormat::Neynar, key: None, .. } => Origin::None,
+            CatalogLocation::Upstream { base, format, key, header, proxy } => Origin::Api {
+                client: ApiClient::new(
+                    base,
+                    *format,
+                    key.as_ref().map(|key| (&**header, key)),
+                    proxy.as_ref(),
+                    options,
+                )?,
                 limits: FetchLimits {
                     max_pages: options.catalog_max_pages,
                     list_timeout: options.catalog_refresh_timeout,
@@ -75,6 +81,16 @@ impl Upstream {
     /// Whether there is a key or a file.
     pub(crate) fn is_configured(&self) -> bool {
         !matches!(*self.origin, Origin::None)
+    }
+
+    /// Whether an upstream key is configured.
+    pub(crate) fn has_key(&self) -> bool {
+        matches!(&*self.origin, Origin::Api { client, .. } if client.format() == CatalogFormat::Neynar)
+    }
+
+    /// Whether the source has an order for each timeframe and a list for each network.
+    pub(crate) fn has_further_lists(&self) -> bool {
+        self.has_key()
     }
 
     /// Whether a fetch goes over the network. Such a fetch costs money, so processes share its result.
@@ -97,6 +113,14 @@ impl Upstream {
             Origin::None => String::new(),
             Origin::Api { client, .. } => client.name(),
             Origin::File { path, .. } => format!("file:{}", path.display()),
+        }
+    }
+
+    /// A message of this source for callers over HTTP: without the path of a catalog file.
+    pub(crate) fn public_message(&self, message: &str) -> String {
+        match &*self.origin {
+            Origin::File { path, .. } => message.replace(&format!(" {}", path.display()), ""),
+            Origin::None | Origin::Api { .. } => message.to_owned(),
         }
     }
 
@@ -143,6 +167,7 @@ impl Upstream {
             ListKey::Network(network) => (Timeframe::default(), Some(&**network)),
         };
         let mut cursors: Vec<String> = Vec::new();
+        list.is_truncated = true;
         for _ in 0..limits.max_pages {
             let cursor = cursors.last().map(String::as_str);
             let mut retries = Retries::new(limits.tries, limits.list_timeout);
@@ -158,7 +183,10 @@ impl Upstream {
             let next;
             (list, next) = catalog_thread.run(add).await??;
             match next {
-                None => break,
+                None => {
+                    list.is_truncated = false;
+                    break;
+                }
                 Some(next) if cursors.contains(&next) => {
                     return Err(Error::unavailable("The catalog repeats a page cursor"));
                 }

@@ -15,7 +15,7 @@ use crate::{
     error::{Report, tsq_error},
     failure::Failure,
     handle,
-    http_response::tsq_http_response,
+    http_response::{tsq_http_request, tsq_http_response},
     mini_apps::tsq_mini_apps,
     record::record,
     selection::{self, tsq_selection},
@@ -184,7 +184,8 @@ pub unsafe extern "C" fn tsq_discovery_get_stats(
     unsafe { produce(None, out, err, || Ok(record(discovery(client)?.stats()?))) }
 }
 
-/// Answers an HTTP request to `/api/miniapp-discovery`, for the HTTP server of the host.
+/// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
+/// target and a body.
 ///
 /// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
 /// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
@@ -204,7 +205,29 @@ pub unsafe extern "C" fn tsq_discovery_handle(
         produce(None, out, err, || {
             let discovery = discovery(client)?;
             let (method, target) = (argument::text(method, "method")?, argument::text(target, "target")?);
-            Ok(record(discovery.handle(method, target, argument::bytes(body, "body")?)?))
+            Ok(record(discovery.handle(method, target, argument::bytes(body, "body")?, &[])?))
+        })
+    }
+}
+
+/// Answers an HTTP request to `/api/miniapp-discovery` or below it, for the HTTP server of the host. Caches, compression and
+/// CORS work by the headers `if-none-match`, `accept-encoding` and `origin`.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, 405, 413, …).
+/// Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for NULL or text that is not UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_handle_request(
+    client: *const tsq_client,
+    request: *const tsq_http_request,
+    out: *mut *mut tsq_http_response,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(None, out, err, || {
+            let discovery = discovery(client)?;
+            let request = argument::structure(request, "request", |request: &tsq_http_request| request.read())?;
+            Ok(record(discovery.handle(request.method, request.target, request.body, &request.headers)?))
         })
     }
 }

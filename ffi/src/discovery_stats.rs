@@ -28,18 +28,25 @@ pub struct tsq_discovery_stats {
     pub has_fetched_at: bool,
     /// Time of the fetch, in microseconds; 0 without a catalog.
     pub fetched_at: i64,
-    /// Whether the catalog is older than the refresh interval or the last refresh failed.
+    /// Whether the catalog is older than the refresh interval or its last refresh failed.
     pub is_stale: bool,
     /// Whether a refresh is running.
     pub is_refreshing: bool,
-    /// Why the last refresh failed; absent after a success.
+    /// Why the last refresh failed, of the catalog or of a further list; absent after a success.
     pub last_error: tsq_str,
+    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched: an array.
+    pub stale_lists: *const tsq_str,
+    /// Number of stale lists.
+    pub stale_lists_len: usize,
+    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+    pub truncated: bool,
 }
 
 impl Record for tsq_discovery_stats {
     type Source = DiscoveryStats;
 
-    fn new(stats: &DiscoveryStats, _: &mut Memory) -> tsq_discovery_stats {
+    fn new(stats: &DiscoveryStats, memory: &mut Memory) -> tsq_discovery_stats {
+        let stale_lists: Vec<_> = stats.stale_lists.iter().map(|list| text::view(list)).collect();
         tsq_discovery_stats {
             total: stats.total,
             received: stats.received,
@@ -52,6 +59,9 @@ impl Record for tsq_discovery_stats {
             is_stale: stats.is_stale,
             is_refreshing: stats.is_refreshing,
             last_error: text::optional_view(stats.last_error.as_deref()),
+            stale_lists_len: stale_lists.len(),
+            stale_lists: memory.array(stale_lists),
+            truncated: stats.truncated,
         }
     }
 }

@@ -184,10 +184,6 @@ impl tsq_file_request {
     unsafe fn read<'a>(&self) -> Result<Request<'a>, Failure> {
         // SAFETY: the caller's promise, passed on.
         unsafe {
-            let header = |header: &tsq_http_header| {
-                let (name, value) = (argument::text(header.name, "name")?, argument::text(header.value, "value")?);
-                Ok((name.to_owned(), value.to_owned()))
-            };
             let body = if self.body_source.is_some() {
                 let source = BodySource::new(Source::new(self.body_source, self.body_user_data)?);
                 (RequestBody::from_reader(source.clone()), Some(source))
@@ -197,7 +193,7 @@ impl tsq_file_request {
             Ok(Request {
                 method: argument::text(self.method, "method")?,
                 target: argument::text(self.target, "target")?,
-                headers: argument::structures(self.headers, self.headers_len, "headers", header)?,
+                headers: argument::structures(self.headers, self.headers_len, "headers", |header| header.read())?,
                 body,
             })
         }

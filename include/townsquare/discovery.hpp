@@ -141,6 +141,14 @@ public:
     [[nodiscard]] bool is_stale() const noexcept { return stats_->is_stale; }
     [[nodiscard]] bool is_refreshing() const noexcept { return stats_->is_refreshing; }
     [[nodiscard]] std::optional<std::string_view> last_error() const noexcept { return detail::optional_view(stats_->last_error); }
+    /// The further lists that are older than the catalog or could not be fetched: `7d`, `networks=base`.
+    [[nodiscard]] std::vector<std::string_view> stale_lists() const {
+        std::vector<std::string_view> lists;
+        for (std::size_t i = 0; i < stats_->stale_lists_len; i++) lists.push_back(detail::view(stats_->stale_lists[i]));
+        return lists;
+    }
+    /// Whether the source has more apps than the option `catalog_max_pages` lets through.
+    [[nodiscard]] bool truncated() const noexcept { return stats_->truncated; }
 
     [[nodiscard]] const tsq_discovery_stats *get() const noexcept { return stats_; }
 
@@ -236,11 +244,25 @@ public:
     Owned<DiscoveryStats> refresh() const { return stats_of(tsq_discovery_refresh); }
     Owned<DiscoveryStats> force_refresh() const { return stats_of(tsq_discovery_force_refresh); }
     [[nodiscard]] Owned<DiscoveryStats> stats() const { return stats_of(tsq_discovery_get_stats); }
-    [[nodiscard]] Owned<HttpResponse> handle(std::string_view method, std::string_view target, std::string_view body = {}) const {
+    /// Answers a request to the endpoint; `headers` are names, in any case, and values.
+    [[nodiscard]] Owned<HttpResponse> handle(std::string_view method, std::string_view target, std::string_view body = {},
+                                             const std::vector<std::pair<std::string_view, std::string_view>> &headers = {}) const {
         const tsq_bytes bytes{reinterpret_cast<const std::uint8_t *>(body.data()), body.size()};
-        return detail::owned<HttpResponse>([&](auto out, auto err) {
-            return tsq_discovery_handle(client_, detail::text(method), detail::text(target), bytes, out, err);
-        });
+        if (headers.empty()) {
+            return detail::owned<HttpResponse>([&](auto out, auto err) {
+                return tsq_discovery_handle(client_, detail::text(method), detail::text(target), bytes, out, err);
+            });
+        }
+        std::vector<tsq_http_header> borrowed_headers;
+        for (const auto &[name, value] : headers) borrowed_headers.push_back({detail::text(name), detail::text(value)});
+        tsq_http_request borrowed{};
+        borrowed.method = detail::text(method);
+        borrowed.target = detail::text(target);
+        borrowed.headers = borrowed_headers.data();
+        borrowed.headers_len = borrowed_headers.size();
+        borrowed.body = bytes;
+        return detail::owned<HttpResponse>(
+            [&](auto out, auto err) { return tsq_discovery_handle_request(client_, &borrowed, out, err); });
     }
 
 private:

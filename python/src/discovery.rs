@@ -9,7 +9,7 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, IntArg, LIMIT_RANGE, TextArg, TextListArg},
+    argument::{BytesArg, IntArg, LIMIT_RANGE, TextArg, TextListArg, TextMapArg},
     errors::Failure,
     http::HttpResponse,
     mini_app::PyMiniAppList,
@@ -97,8 +97,16 @@ impl Methods {
     }
 
     /// Answers a request to the discovery endpoint.
-    #[pyo3(signature = (method, target, body = BytesArg::EMPTY), text_signature = "($self, method, target, body=b'')")]
-    fn handle<'py>(&self, py: Python<'py>, method: TextArg, target: TextArg, body: BytesArg) -> MethodResult<'py> {
+    #[pyo3(signature = (method, target, body = BytesArg::EMPTY, headers = None))]
+    #[pyo3(text_signature = "($self, method, target, body=b'', headers=None)")]
+    fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        method: TextArg,
+        target: TextArg,
+        body: BytesArg,
+        headers: Option<TextMapArg>,
+    ) -> MethodResult<'py> {
         self.runner.run(py, "handle", |client| async move {
             let discovery = client.get()?.discovery();
             let (Ok(method), Ok(target)) = (method.value("method"), target.value("target")) else {
@@ -106,7 +114,12 @@ impl Methods {
                     "The request is not Unicode",
                 )));
             };
-            Ok(HttpResponse(discovery.handle(&method, &target, body.as_ref()).await?))
+            let Ok(headers) = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers")) else {
+                return Ok(HttpResponse(townsquare::discovery::HttpResponse::bad_request(
+                    "The headers are not Unicode",
+                )));
+            };
+            Ok(HttpResponse(discovery.handle(&method, &target, body.as_ref(), &headers).await?))
         })
     }
 }
@@ -131,7 +144,8 @@ record! {
     DiscoveryStats(townsquare::discovery::DiscoveryStats) [] as stats,
     hash (stats.total, stats.received, stats.fetched_at),
     repr [
-        total, received, skipped, duplicates, has_api_key, source, fetched_at, is_stale, is_refreshing, last_error
+        total, received, skipped, duplicates, has_api_key, source, fetched_at, is_stale, is_refreshing, last_error,
+        stale_lists, truncated
     ] {
         /// How many apps the catalog has.
         total: stats.total,
@@ -147,11 +161,15 @@ record! {
         source: stats.source.as_str(),
         /// When the catalog was fetched, UTC.
         fetched_at: stats.fetched_at.map(PyTime),
-        /// Whether the catalog is older than the refresh interval, or the last refresh failed.
+        /// Whether the catalog is older than the refresh interval, or its last refresh failed.
         is_stale: stats.is_stale,
         /// Whether a refresh is running.
         is_refreshing: stats.is_refreshing,
-        /// Why the last refresh failed; None after a successful one.
+        /// Why the last refresh failed, of the catalog or of a further list; None after a successful one.
         last_error: stats.last_error.as_deref(),
+        /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched.
+        stale_lists: &stats.stale_lists,
+        /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+        truncated: stats.truncated,
     }
 }

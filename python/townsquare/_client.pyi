@@ -116,7 +116,8 @@ class Client:
             buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
             **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
                 `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
-                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
+                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`, `catalog_max_lists`,
+                `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`: see the README.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.

@@ -1,6 +1,6 @@
 """The mini app directory and its records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, final
 
@@ -70,7 +70,9 @@ class Discovery:
     def stats(self) -> DiscoveryStats:
         """Returns the size, age and state of the catalog. Starts no refresh and never waits."""
 
-    def handle(self, method: str, target: str, body: Buffer = b"") -> HttpResponse:
+    def handle(
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+    ) -> HttpResponse:
         """Answers a request to the endpoint `/api/miniapp-discovery` (SPEC 4.1), for any web framework to mount.
 
         A bad request returns a response with status 400, 404 or 405; it raises nothing.
@@ -79,6 +81,8 @@ class Discovery:
             method: The HTTP method, such as `"GET"`.
             target: Path and query as received: `"/api/miniapp-discovery?limit=5"`.
             body: The body of the request.
+            headers: The headers of the request, names in any case. Caches, compression and CORS work by `If-None-Match`,
+                `Accept-Encoding` and `Origin`.
         """
 
 @final
@@ -116,7 +120,9 @@ class AsyncDiscovery:
     async def stats(self) -> DiscoveryStats:
         """See `Discovery.stats`."""
 
-    async def handle(self, method: str, target: str, body: Buffer = b"") -> HttpResponse:
+    async def handle(
+        self, method: str, target: str, body: Buffer = b"", headers: Optional[Mapping[str, str]] = None
+    ) -> HttpResponse:
         """See `Discovery.handle`."""
 
 @final
@@ -220,11 +226,15 @@ class DiscoveryStats(_Record):
     fetched_at: Final[Optional[datetime]]
     """When the catalog was fetched, UTC."""
     is_stale: Final[bool]
-    """Whether the catalog is older than the refresh interval, or the last refresh failed."""
+    """Whether the catalog is older than the refresh interval, or its last refresh failed."""
     is_refreshing: Final[bool]
     """Whether a refresh is running."""
     last_error: Final[Optional[str]]
-    """Why the last refresh failed; None after a successful one."""
+    """Why the last refresh failed, of the catalog or of a further list; None after a successful one."""
+    stale_lists: Final[list[str]]
+    """The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched."""
+    truncated: Final[bool]
+    """Whether the source has more apps: the fetch ended at the option `catalog_max_pages`."""
 
 @final
 class HttpResponse(_Record):

@@ -335,6 +335,7 @@ static void stats_show_the_state_of_the_catalog(const tsq_client *client) {
     CHECK(!stats->is_stale);
     CHECK(!stats->is_refreshing);
     CHECK(is_absent(stats->last_error));
+    CHECK(stats->stale_lists_len == 0 && !stats->truncated);
     tsq_discovery_stats_free(stats);
     WORKS(tsq_discovery_refresh(client, NULL, &err));
     WORKS(tsq_discovery_force_refresh(client, NULL, &err));
@@ -367,6 +368,27 @@ static int answers(const tsq_client *client, const char *method, const char *tar
     }
     tsq_http_response_free(response);
     return as_expected;
+}
+
+static void the_endpoint_reads_headers(const tsq_client *client) {
+    tsq_http_header headers[] = {{TSQ_STR("If-None-Match"), TSQ_STR("*")}};
+    tsq_http_request request = {0};
+    tsq_http_response *response = NULL;
+    request.method = TSQ_STR("GET");
+    request.target = TSQ_STR("/api/miniapp-discovery/categories");
+    WORKS(tsq_discovery_handle_request(client, &request, &response, &err));
+    CHECK(response->status == 200 && response->body.len > 0);
+    tsq_http_response_free(response);
+    request.headers = headers;
+    request.headers_len = 1;
+    WORKS(tsq_discovery_handle_request(client, &request, &response, &err));
+    CHECK(response->status == 304 && response->body.len == 0);
+    tsq_http_response_free(response);
+    response = NULL;
+    FAILS(tsq_discovery_handle_request(client, NULL, &response, &err), TSQ_INVALID_INPUT, response, "Argument request is NULL");
+    request.headers = NULL;
+    FAILS(tsq_discovery_handle_request(client, &request, &response, &err), TSQ_INVALID_INPUT, response, "Argument headers is NULL");
+    FAILS(tsq_discovery_handle_request(NULL, &request, &response, &err), TSQ_INVALID_INPUT, response, "client is NULL");
 }
 
 static void the_endpoint_answers_without_a_server(const tsq_client *client) {
@@ -512,6 +534,7 @@ int main(int argc, char **argv) {
     results_are_json_on_request(client);
     stats_show_the_state_of_the_catalog(client);
     the_endpoint_answers_without_a_server(client);
+    the_endpoint_reads_headers(client);
     threads_share_a_client(client);
     tsq_client_free(client);
 

@@ -106,7 +106,7 @@ void discovery(const Client &client) {
     const auto stats = client.discovery().refresh();
     CHECK(stats->total() == 4 && stats->received() == 6 && stats->skipped() == 1 && stats->duplicates() == 1);
     CHECK(stats->source() == "file" && stats->fetched_at() && !stats->is_stale() && !stats->is_refreshing());
-    CHECK(!stats->last_error());
+    CHECK(!stats->last_error() && stats->stale_lists().empty() && !stats->truncated());
     const auto forced = client.discovery().force_refresh();
     const auto now = client.discovery().stats();
     CHECK(forced->total() == 4 && now->total() == 4);
@@ -114,6 +114,8 @@ void discovery(const Client &client) {
     const auto response = client.discovery().handle("GET", "/api/miniapp-discovery?limit=1");
     CHECK(response->status() == 200 && response->body().find("\"success\":true") != std::string_view::npos);
     CHECK(!response->headers().empty());
+    const auto packed = client.discovery().handle("GET", "/api/miniapp-discovery", {}, {{"Accept-Encoding", "gzip"}});
+    CHECK(packed->status() == 200 && packed->body().substr(0, 2) == "\x1f\x8b");
     const auto refused = client.discovery().handle("PUT", "/api/miniapp-discovery");
     CHECK(refused->status() == 405);
 }

@@ -54,7 +54,7 @@ pub fn request(address: SocketAddr, method: &str, target: &[u8], body: &[u8]) ->
 /// When the server closes the connection without a response.
 pub fn send(address: SocketAddr, request: &[u8]) -> Response {
     let mut stream = TcpStream::connect(address).expect("the server listens");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out above zero");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out above zero");
     // A server that refuses the request may close the connection before it has read everything.
     let _ = stream.write_all(request);
     let mut bytes = Vec::new();

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_debug_implementations, reason = "fixtures are no public API")]
 
+pub mod browser;
 pub mod catalog;
 pub mod fixture;
 pub mod http_client;

@@ -110,12 +110,12 @@ area! { Discovery:
 
     /// ```no_run
     /// # fn example(client: townsquare::blocking::Client) -> townsquare::Result<()> {
-    /// let response = client.discovery().handle("GET", "/api/miniapp-discovery?category=games", b"")?;
+    /// let response = client.discovery().handle("GET", "/api/miniapp-discovery?category=games", b"", &[])?;
     /// assert_eq!(response.status, 200);
     /// # Ok(())
     /// # }
     /// ```
-    handle(method: &str, target: &str, body: &[u8]) -> HttpResponse;
+    handle(method: &str, target: &str, body: &[u8], headers: &[(String, String)]) -> HttpResponse;
 }
 
 impl Discovery<'_> {

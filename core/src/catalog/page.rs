@@ -13,8 +13,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
 
-use self::lenient::{Object, Scalar};
 pub(crate) use self::row::app_id;
+use self::{
+    lenient::{Object, Scalar},
+    row::ParsedRow,
+};
 use super::MiniAppRecord;
 use crate::error::{Error, Result};
 
@@ -32,9 +35,24 @@ struct NextPageJson<'a> {
     cursor: Scalar<'a>,
 }
 
+/// A page of Farcaster's own catalog.
+#[derive(Deserialize)]
+struct ResultJson<'a> {
+    #[serde(borrow)]
+    result: PageJson<'a>,
+    #[serde(borrow, default)]
+    next: Object<NextPageJson<'a>>,
+}
+
 impl<'a> PageJson<'a> {
     fn parse(text: &'a str) -> Result<PageJson<'a>> {
-        serde_json::from_str(text).map_err(|error| {
+        let parsed = serde_json::from_str(text).or_else(|error| match serde_json::from_str::<ResultJson<'a>>(text) {
+            Ok(ResultJson { result, next }) => {
+                Ok(PageJson { next: Object(next.0.or(result.next.0)), frames: result.frames })
+            }
+            Err(_) => Err(error),
+        });
+        parsed.map_err(|error| {
             let is_html = text.trim_start().starts_with('<');
             Error::unavailable(match (is_html, error.classify()) {
                 (true, _) => "The catalog answered with HTML instead of JSON",
@@ -56,8 +74,10 @@ pub(crate) struct FetchedList {
     pub(crate) skipped: usize,
     /// Number of rows that repeat an earlier row.
     pub(crate) duplicates: usize,
-    /// Whether any row names the chains that it requires.
-    pub(crate) has_chains: bool,
+    /// Whether the source has more pages than the fetch may read.
+    pub(crate) is_truncated: bool,
+    /// Number of records that name the chains they require.
+    with_chains: usize,
     seen: HashSet<RecordById>,
     earlier: HashSet<RecordById>,
 }
@@ -80,8 +100,7 @@ impl FetchedList {
         for frame in frames {
             match row::parse(frame.get(), fetched_at) {
                 Some(row) => {
-                    self.has_chains |= row.has_chains;
-                    self.add_record(row.record);
+                    self.add_record(row);
                 }
                 None => self.skipped += 1,
             }
@@ -90,7 +109,13 @@ impl FetchedList {
         Ok(cursor.filter(|cursor| !cursor.is_empty()).map(Into::into))
     }
 
-    fn add_record(&mut self, mut record: MiniAppRecord) {
+    /// Whether the source names the chains that apps require. Some sources do for every app that requires any; in others
+    /// a few rows name theirs by chance. The threshold of a tenth tells them apart.
+    pub(crate) fn has_chains(&self) -> bool {
+        self.with_chains > 0 && self.with_chains * 10 >= self.records.len()
+    }
+
+    fn add_record(&mut self, ParsedRow { mut record, has_chains }: ParsedRow) {
         if self.seen.contains(record.id()) {
             self.duplicates += 1;
             return;
@@ -98,6 +123,7 @@ impl FetchedList {
         if let Some(RecordById(earlier)) = self.earlier.get(record.id()) {
             record.share(earlier);
         }
+        self.with_chains += usize::from(has_chains);
         self.seen.insert(RecordById(record.clone()));
         self.records.push(record);
     }
@@ -145,6 +171,18 @@ mod tests {
         assert_eq!((list.received, list.skipped, list.records.len()), (6, 5, 1));
         assert_eq!(next.as_deref(), Some("c"));
         assert_eq!(list.records[0].name(), "B");
+    }
+
+    #[test]
+    fn a_page_of_farcasters_catalog_is_recognised() {
+        let row = r#"{"homeUrl":"https://a.example","name":"A"}"#;
+        for body in [
+            format!(r#"{{"result":{{"frames":[{row}]}},"next":{{"cursor":"c"}}}}"#),
+            format!(r#"{{"result":{{"frames":[{row}],"next":{{"cursor":"c"}}}}}}"#),
+        ] {
+            let (list, next) = fetched(&body);
+            assert_eq!((list.records[0].name(), next.as_deref()), ("A", Some("c")), "{body}");
+        }
     }
 
     #[test]

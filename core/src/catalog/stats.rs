@@ -52,10 +52,14 @@ pub struct DiscoveryStats {
     pub source: CatalogSource,
     /// When the catalog was fetched.
     pub fetched_at: Option<Timestamp>,
-    /// True if the catalog is older than the refresh interval, or the last refresh failed.
+    /// True if the catalog is older than the refresh interval, or its last refresh failed.
     pub is_stale: bool,
     /// Whether a refresh is running.
     pub is_refreshing: bool,
-    /// The message of the last refresh if it failed.
+    /// Why the last refresh failed, of the catalog or of a further list; `None` after a success.
     pub last_error: Option<String>,
+    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched.
+    pub stale_lists: Vec<String>,
+    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+    pub truncated: bool,
 }

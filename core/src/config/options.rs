@@ -26,12 +26,13 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `url` | `Secret` | any |
 /// | `secret` | `Option<Secret>` | any |
 /// | `seconds` | `Duration` | a number of seconds, also a fraction |
+/// | `optional_seconds` | `Option<Duration>` | a number of seconds, also a fraction |
 /// | `u32(least..=most)`, `u64(least..=most)` | `u32`, `u64` | a whole number |
 /// | `optional_u64(least..=most)` | `Option<u64>` | a whole number |
 /// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
 ///
-/// The default of `path`, `secret`, `optional_text` and `optional_u64` is `None`. In their entries the default is a description for the documentation.
+/// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for the documentation.
 /// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ident $(($least:literal..=$most:literal))? = $default:literal;)*) => {
@@ -103,6 +104,7 @@ macro_rules! option {
     (type url) => { Secret };
     (type secret) => { Option<Secret> };
     (type seconds) => { Duration };
+    (type optional_seconds) => { Option<Duration> };
     (type u32) => { u32 };
     (type u64) => { u64 };
     (type optional_u64) => { Option<u64> };
@@ -113,6 +115,7 @@ macro_rules! option {
     (default secret $sentence:literal) => { None };
     (default optional_text $sentence:literal) => { None };
     (default optional_u64 $sentence:literal) => { None };
+    (default optional_seconds $sentence:literal) => { None };
     (default text $default:literal) => { $default.to_owned() };
     (default url $default:literal) => { Secret::new($default) };
     (default seconds $default:literal) => { Duration::from_secs($default) };
@@ -127,11 +130,13 @@ macro_rules! option {
     (example optional_text $name:ident $default:literal) => { stringify!($name) };
     (example secret $name:ident $default:literal) => { stringify!($name) };
     (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
+    (example optional_seconds $name:ident $default:literal) => { "std::time::Duration::from_secs(60)" };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
     (example optional_u64 $name:ident $default:literal) => { "4096" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
     (values seconds) => { " seconds" };
+    (values optional_seconds) => { "" };
     (values flag) => { " (true or false)" };
     (values durability) => { " (full or normal)" };
     (values $kind:ident $least:literal $most:literal) => { concat!(" (", $least, " to ", $most, ")") };
@@ -143,12 +148,18 @@ macro_rules! option {
     (parse url $name:ident $text:ident) => { Secret::new($text) };
     (parse secret $name:ident $text:ident) => { Some(Secret::new($text)) };
     (parse seconds $name:ident $text:ident) => { parse_seconds($name, $text)? };
+    (parse optional_seconds $name:ident $text:ident) => { Some(parse_seconds($name, $text)?) };
     (parse flag $name:ident $text:ident) => { parse_flag($name, $text)? };
     (parse durability $name:ident $text:ident) => { parse_durability($name, $text)? };
     (parse optional_u64 $name:ident $text:ident) => { Some(parse_number($name, $text)?) };
     (parse $number:ident $name:ident $text:ident) => { parse_number($name, $text)? };
 
     (check seconds $value:expr, $name:expr) => { check_seconds($name, $value)? };
+    (check optional_seconds $value:expr, $name:expr) => {
+        if let Some(value) = $value {
+            check_seconds($name, value)?;
+        }
+    };
     (check optional_u64 $value:expr, $name:expr, $least:literal, $most:literal) => {
         if let Some(value) = $value {
             check_range($name, value, $least, $most)?;
@@ -165,6 +176,7 @@ macro_rules! option {
     (argument url) => { impl Into<String> };
     (argument secret) => { impl Into<String> };
     (argument optional_u64) => { u64 };
+    (argument optional_seconds) => { Duration };
     (argument $kind:ident) => { option!(type $kind) };
 
     (store path $value:ident) => { Some($value.as_ref().to_owned()) };
@@ -173,6 +185,7 @@ macro_rules! option {
     (store url $value:ident) => { Secret::new($value) };
     (store secret $value:ident) => { Some(Secret::new($value)) };
     (store optional_u64 $value:ident) => { Some($value) };
+    (store optional_seconds $value:ident) => { Some($value) };
     (store $kind:ident $value:ident) => { $value };
 
     (builder $kind:ident $name:ident $(#[$doc:meta])+) => {
@@ -214,6 +227,18 @@ options! {
     catalog_max_page_bytes: u64(1..=1099511627776) = 33554432;
     /// Number of attempts to fetch one page before the refresh fails.
     catalog_tries: u32(1..=10) = 3;
+    /// Maximum number of further lists in the catalog: the orders of other timeframes, and the apps of networks.
+    catalog_max_lists: u32(0..=100) = 20;
+    /// Format of an upstream API: neynar, or farcaster (camelCase rows with their chains, without a key).
+    catalog_format: text = "neynar";
+    /// Age of the catalog from which a read waits for a refresh; without it, reads are answered from a catalog of any age.
+    max_staleness: optional_seconds = "no limit";
+    /// Whether callers of the discovery endpoint may refresh the catalog.
+    endpoint_refresh: flag = true;
+    /// Age of the catalog below which a refresh by the discovery endpoint fetches nothing.
+    endpoint_refresh_age: seconds = 60;
+    /// Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin.
+    endpoint_origins: text = "";
     /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
     /// program starts again; for a program with one user. Processes with the same data_dir share the session.
     persist_session: flag = false;

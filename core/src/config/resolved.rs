@@ -6,7 +6,7 @@ use std::{env, path::PathBuf};
 
 use url::Url;
 
-use super::{Config, OptionValues, Secret, variable_value};
+use super::{Config, OptionValues, ProxySettings, Secret, variable_value};
 use crate::{
     clock::Clock,
     error::{Error, Result},
@@ -19,6 +19,8 @@ pub(crate) struct Resolved {
     pub(crate) files: FilesLocation,
     /// The largest size of a file in the database.
     pub(crate) inline_file_limit: u64,
+    /// The origins of option `endpoint_origins`.
+    pub(crate) allowed_origins: Vec<String>,
     /// The file of option `persist_session`; `None` when the option is off.
     pub(crate) session_file: Option<PathBuf>,
     pub(crate) options: OptionValues,
@@ -37,10 +39,20 @@ pub(crate) enum DatabaseLocation {
 
 /// The source of the catalog.
 pub(crate) enum CatalogLocation {
-    /// An upstream API at `base`, called with `key` in the HTTP header `header`. Without a key it is never called.
-    Upstream { base: Url, key: Option<Secret>, header: String },
+    /// An upstream API at `base`, called with `key` in the HTTP header `header`. Without a key it is never called, unless
+    /// its format needs none.
+    Upstream { base: Url, format: CatalogFormat, key: Option<Secret>, header: String, proxy: Option<ProxySettings> },
     /// A file in the format of the upstream's response body.
     File(PathBuf),
+}
+
+/// The API of an upstream (UPSTREAM 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatalogFormat {
+    /// Neynar's catalog: needs a key, has an order for each timeframe and a filter for networks.
+    Neynar,
+    /// Farcaster's `top-frameapps`: needs no key, has one order, and its rows name their chains.
+    Farcaster,
 }
 
 /// The object store of large files.
@@ -54,6 +66,8 @@ pub(crate) enum FilesLocation {
     },
 }
 
+/// The default of `catalog_url` for the format `farcaster`.
+const FARCASTER_API: &str = "https://client.farcaster.xyz";
 /// The default of `inline_file_limit` without `storage_url`.
 const INLINE_FILE_LIMIT: u64 = 65_536;
 
@@ -77,6 +91,7 @@ impl Config {
                 Some(_) => 0,
                 None => INLINE_FILE_LIMIT,
             }),
+            allowed_origins: allowed_origins(&options.endpoint_origins)?,
             session_file,
             options,
             clock,
@@ -125,6 +140,11 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
         let decoded = Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
         return Ok(CatalogLocation::File(decoded.unwrap_or_else(|| path.into())));
     }
+    let format = catalog_format(&options.catalog_format)?;
+    let text = match format {
+        CatalogFormat::Farcaster if text == OptionValues::default().catalog_url.reveal() => FARCASTER_API,
+        _ => text,
+    };
     let base = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
     if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
         return Err(bad("is an http:, https: or file: URL"));
@@ -141,7 +161,34 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
     if header.is_empty() || !header.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         return Err(Error::config(format!("Option catalog_key_header is no header name: {header:?}")));
     }
-    Ok(CatalogLocation::Upstream { base, key, header: header.to_ascii_lowercase() })
+    let proxy = ProxySettings::from_env(&base)?;
+    Ok(CatalogLocation::Upstream { base, format, key, header: header.to_ascii_lowercase(), proxy })
+}
+
+fn catalog_format(name: &str) -> Result<CatalogFormat> {
+    match name {
+        "neynar" => Ok(CatalogFormat::Neynar),
+        "farcaster" => Ok(CatalogFormat::Farcaster),
+        _ => Err(Error::config(format!("Option catalog_format is neynar or farcaster, not {name:?}"))),
+    }
+}
+
+/// The origins in a comma-separated text: `*`, or a scheme and a host with an optional port.
+fn allowed_origins(text: &str) -> Result<Vec<String>> {
+    let mut origins = Vec::new();
+    for origin in text.split(',').map(str::trim).filter(|origin| !origin.is_empty()) {
+        let is_origin = |url: &Url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.origin().ascii_serialization() == origin.to_ascii_lowercase()
+        };
+        if origin != "*" && !Url::parse(origin).is_ok_and(|url| is_origin(&url)) {
+            return Err(Error::config(format!(
+                "Option endpoint_origins: {origin:?} is no origin like https://a.example"
+            )));
+        }
+        origins.push(origin.to_ascii_lowercase());
+    }
+    Ok(origins)
 }
 
 fn files_location(options: &OptionValues) -> Result<FilesLocation> {
@@ -204,6 +251,11 @@ mod tests {
         assert!(refusal(config().max_file_size(0)).contains("max_file_size"));
         assert!(refusal(config().identity_audience(" ")).contains("identity_audience"));
         assert!(refusal(config().sign_up_limit(1_000_001)).contains("sign_up_limit"));
+        assert!(refusal(config().catalog_format("rss")).contains("catalog_format"));
+        assert!(refusal(config().max_staleness(Duration::ZERO)).contains("max_staleness"));
+        for origin in ["a.example", "https://a.example/", "https://a.example/x", "null", "ftp://a.example"] {
+            assert!(refusal(config().endpoint_origins(origin)).contains("endpoint_origins"), "{origin}");
+        }
     }
 
     #[test]

@@ -1,11 +1,15 @@
-//! The catalog cache: the snapshot in use, until when it is fresh, and which further lists were read from it.
+//! The catalog cache: the snapshot in use, its age, and when its further lists were last read.
 //!
 //! Invariant: readers share the current snapshot through an atomic pointer. A refresh replaces the pointer and never
 //! changes a snapshot, so a read needs no lock and never waits for a refresh.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
@@ -21,19 +25,26 @@ use crate::{
 pub(super) struct CatalogCache {
     current: ArcSwapOption<CachedCatalog>,
     is_closed: AtomicBool,
+    /// When each further list was last read.
+    reads: Mutex<HashMap<ListKey, Moment>>,
 }
 
-/// A snapshot, the time until which it is fresh, and the further lists that were read from it.
+/// A snapshot and its age.
 pub(super) struct CachedCatalog {
     pub(super) snapshot: Arc<Snapshot>,
-    pub(super) fresh_until: Moment,
-    /// The further lists that were read since the snapshot was installed: the next refresh fetches these again.
-    read_lists: Mutex<Vec<ListKey>>,
+    /// The further lists that are older than the rest of the snapshot.
+    pub(super) stale_lists: Vec<ListKey>,
+    installed: Moment,
+    age_when_installed: Duration,
 }
 
 impl CatalogCache {
     pub(super) fn new(initial: Option<CachedCatalog>) -> CatalogCache {
-        CatalogCache { current: ArcSwapOption::new(initial.map(Arc::new)), is_closed: AtomicBool::new(false) }
+        CatalogCache {
+            current: ArcSwapOption::new(initial.map(Arc::new)),
+            is_closed: AtomicBool::new(false),
+            reads: Mutex::default(),
+        }
     }
 
     /// The catalog in use, if any was loaded.
@@ -50,6 +61,31 @@ impl CatalogCache {
         self.check_open()?;
         self.current.store(Some(Arc::clone(&catalog)));
         Ok(catalog)
+    }
+
+    /// Records that further lists are read at `now`.
+    pub(super) fn record_reads(&self, lists: &[ListKey], now: Moment) {
+        // The most frequent read uses the default order alone: it takes no lock.
+        if lists.is_empty() {
+            return;
+        }
+        let mut reads = self.reads.lock();
+        for list in lists {
+            match reads.get_mut(list) {
+                Some(last) => *last = now,
+                None => drop(reads.insert(list.clone(), now)),
+            }
+        }
+    }
+
+    /// The further lists that were read within `interval`. The others are forgotten.
+    pub(super) fn lists_in_use(&self, now: Moment, interval: Duration) -> Vec<ListKey> {
+        let mut reads = self.reads.lock();
+        reads.retain(|_, last| now.since(*last) <= interval);
+        let mut lists: Vec<ListKey> = reads.keys().cloned().collect();
+        // The order of a hash map is random; a refresh fetches its lists in the same order every time.
+        lists.sort_by_key(ListKey::name);
+        lists
     }
 
     /// Forbids further use. [`clear`](CatalogCache::clear) frees the memory.
@@ -69,35 +105,27 @@ impl CatalogCache {
 }
 
 impl CachedCatalog {
-    pub(super) fn new(snapshot: Snapshot, fresh_until: Moment) -> CachedCatalog {
-        CachedCatalog { snapshot: Arc::new(snapshot), fresh_until, read_lists: Mutex::default() }
+    /// A snapshot whose main list is `age` old at `now`.
+    pub(super) fn new(snapshot: Snapshot, age: Duration, now: Moment) -> CachedCatalog {
+        let stale_lists = snapshot.data().stale_lists();
+        CachedCatalog { snapshot: Arc::new(snapshot), stale_lists, installed: now, age_when_installed: age }
     }
 
-    /// Records which further lists a read uses.
-    pub(super) fn record_read(&self, timeframe: Timeframe, selection: &Selection) {
-        // The most frequent read uses the default order alone: it takes no lock.
-        let header = &self.snapshot.data().header;
+    /// The time since the main list was fetched.
+    pub(super) fn age(&self, now: Moment) -> Duration {
+        self.age_when_installed.saturating_add(now.since(self.installed))
+    }
+
+    /// The further lists of the snapshot that a read uses.
+    pub(super) fn lists_of(&self, timeframe: Timeframe, selection: &Selection) -> Vec<ListKey> {
+        let data = self.snapshot.data();
+        let header = &data.header;
         if header.has_one_order || (timeframe == Timeframe::default() && selection.networks.is_empty()) {
-            return;
+            return Vec::new();
         }
-        let order = (timeframe != Timeframe::default()).then_some(ListKey::Timeframe(timeframe));
+        let order = data.order(timeframe).map(|_| ListKey::Timeframe(timeframe));
         let networks = selection.networks.iter().filter_map(|name| canonical_network(name.trim()));
         let networks = networks.filter(|name| header.members.contains_key(*name));
-        let lists = order.into_iter().chain(networks.map(|name| ListKey::Network(name.into())));
-        let mut read_lists = self.read_lists.lock();
-        for list in lists {
-            if !read_lists.contains(&list) {
-                read_lists.push(list);
-            }
-        }
-    }
-
-    pub(super) fn read_lists(&self) -> Vec<ListKey> {
-        self.read_lists.lock().clone()
-    }
-
-    /// Takes over the reads recorded by an earlier catalog.
-    pub(super) fn inherit_reads(&self, earlier: &CachedCatalog) {
-        self.read_lists.lock().clone_from(&earlier.read_lists.lock());
+        order.into_iter().chain(networks.map(|name| ListKey::Network(name.into()))).collect()
     }
 }

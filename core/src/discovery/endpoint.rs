@@ -1,22 +1,29 @@
 //! The discovery endpoint without a server: a request in, a response out (SPEC 4.1, UPSTREAM 2).
 //!
 //! Invariant: every request gets a response with a status and body of UPSTREAM 2; no input panics, and an internal
-//! error is reported without details. GET and POST describe an app alike.
+//! error is reported without details. GET and POST describe an app alike. A list and its stats come from one snapshot.
 
+mod openapi;
+mod parameters;
 mod query_string;
+mod request;
+mod response;
+mod routes;
 
-use std::str::FromStr;
+use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::query_string::QueryString;
-use super::{Discovery, Selection};
-use crate::{
-    catalog::Timeframe,
-    error::{Error, ErrorKind, Result},
+pub use self::response::HttpResponse;
+use self::{
+    parameters::Input,
+    query_string::decode_path,
+    request::EndpointRequest,
+    response::{Answer, EndpointError, bad_request},
+    routes::{ACTIONS, Action, ActionName, Route, RouteName},
 };
+use super::{CachedCatalog, Discovery, DiscoveryStats, Selection};
+use crate::{catalog::Timeframe, error::Result};
 
 /// The path of the endpoint.
 ///
@@ -28,82 +35,35 @@ pub const ENDPOINT_PATH: &str = "/api/miniapp-discovery";
 /// The largest request body in bytes.
 pub(crate) const MAX_BODY: usize = 64 << 10;
 
-const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
-const DEFAULT_LIMIT: u32 = 50;
+/// The header with the number of apps that match, without limit and offset. The bodies have no place for it: their shape is
+/// that of UPSTREAM 2.
+const TOTAL: &str = "x-total-count";
 
-/// A response of the endpoint, for any HTTP server.
-///
-/// ```
-/// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
-/// let response = client.discovery().handle("GET", "/api/miniapp-discovery?limit=5", b"")?;
-/// for (name, value) in &response.headers {
-///     println!("{name}: {value}");
-/// }
-/// println!("{} {}", response.status, String::from_utf8_lossy(&response.body));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HttpResponse {
-    /// The HTTP status.
-    pub status: u16,
-    /// Headers with lower-case names; `content-length` only for HEAD, whose body is empty.
-    pub headers: Vec<(&'static str, String)>,
-    /// JSON, or empty.
-    pub body: Bytes,
+/// What callers over HTTP may do.
+#[derive(Debug, Clone)]
+pub(crate) struct EndpointOptions {
+    /// Whether they may refresh the catalog.
+    pub(crate) can_refresh: bool,
+    /// The age of the catalog below which their refresh fetches nothing.
+    pub(crate) min_refresh_age: Duration,
+    /// The origins whose pages may call the endpoint, in lower case; `*` for all.
+    pub(crate) allowed_origins: Arc<[String]>,
 }
 
-impl HttpResponse {
-    /// The response 400 with this message, for a host whose request is no text that `handle` could read.
-    ///
-    /// ```
-    /// use townsquare::discovery::HttpResponse;
-    ///
-    /// assert_eq!(HttpResponse::bad_request("The target is not UTF-8").status, 400);
-    /// ```
-    pub fn bad_request(message: &str) -> HttpResponse {
-        error_response(bad_request(message))
-    }
-}
-
-/// An error response.
-struct EndpointError {
-    status: u16,
-    message: String,
-}
-
-impl From<Error> for EndpointError {
-    fn from(error: Error) -> EndpointError {
-        let (status, message) = match error.kind() {
-            ErrorKind::InvalidInput => (400, error.message().to_owned()),
-            ErrorKind::Unavailable | ErrorKind::RateLimited => (503, error.message().to_owned()),
-            ErrorKind::Closed => (503, "Service closed".to_owned()),
-            _ => {
-                tracing::error!(%error, "the discovery endpoint failed");
-                (500, "Internal server error".to_owned())
-            }
-        };
-        EndpointError { status, message }
-    }
-}
-
-fn bad_request(message: impl Into<String>) -> EndpointError {
-    EndpointError { status: 400, message: message.into() }
-}
-
-type EndpointResult = std::result::Result<Bytes, EndpointError>;
+type EndpointResult = std::result::Result<Answer, EndpointError>;
 
 impl Discovery {
     /// Answers a request to the discovery endpoint; call it from any HTTP server.
     ///
     /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies
-    /// are those of UPSTREAM 2.
+    /// are those of UPSTREAM 2. `headers` are those of the request, with names in any case; the endpoint reads
+    /// `If-None-Match`, `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
     /// let body = br#"{"action": "search", "query": "chess"}"#;
-    /// let response = client.discovery().handle("POST", "/api/miniapp-discovery", body)?;
+    /// let headers = [("Accept-Encoding".to_owned(), "gzip".to_owned())];
+    /// let response = client.discovery().handle("POST", "/api/miniapp-discovery", body, &headers)?;
     /// assert_eq!(response.status, 200);
     /// # Ok(())
     /// # }
@@ -111,137 +71,186 @@ impl Discovery {
     ///
     /// # Errors
     /// `Closed` after the client was closed; every other failure is a response.
-    pub async fn handle(&self, method: &str, target: &str, body: &[u8]) -> Result<HttpResponse> {
+    pub async fn handle(
+        &self,
+        method: &str,
+        target: &str,
+        body: &[u8],
+        headers: &[(String, String)],
+    ) -> Result<HttpResponse> {
         self.stats()?;
-        Ok(self.respond(method, target, body).await)
+        let request = EndpointRequest::new(method, target, body, headers);
+        let answer = self.respond(&request).await.unwrap_or_else(|mut error| {
+            error.message = self.refresher.public_message(&error.message);
+            error.retry_after = error.retry_after.or_else(|| self.refresher.retry_after());
+            error.into_answer()
+        });
+        Ok(answer.finish(&request, &self.endpoint))
     }
 
-    async fn respond(&self, method: &str, target: &str, body: &[u8]) -> HttpResponse {
-        let (path, query) = split_target(target);
-        if path != ENDPOINT_PATH {
-            return error_response(EndpointError { status: 404, message: "Not found".to_owned() });
-        }
-        if body.len() > MAX_BODY {
-            return error_response(EndpointError { status: 413, message: "Request body too large".to_owned() });
-        }
-        let answer = match method {
-            "GET" | "HEAD" => self.get(query).await,
-            "POST" => self.post(body).await,
-            "OPTIONS" => {
-                return HttpResponse { status: 204, headers: vec![("allow", ALLOW.to_owned())], body: Bytes::new() };
-            }
-            _ => {
-                let mut response =
-                    error_response(EndpointError { status: 405, message: "Method not allowed".to_owned() });
-                response.headers.push(("allow", ALLOW.to_owned()));
-                return response;
-            }
+    async fn respond(&self, request: &EndpointRequest<'_>) -> EndpointResult {
+        let Some((route, id)) = request.route.and_then(Route::of) else {
+            return Err(EndpointError::new(404, "Not found"));
         };
-        let mut response = answer.map_or_else(error_response, |body| response(200, body));
-        if method == "HEAD" {
-            response.headers.push(("content-length", response.body.len().to_string()));
-            response.body = Bytes::new();
+        if request.body.len() > MAX_BODY {
+            return Err(EndpointError::new(413, "Request body too large"));
         }
-        response
+        match request.method {
+            "GET" | "HEAD" => match route.name {
+                RouteName::List => self.get(request).await,
+                RouteName::App => self.one_app(request, id).await,
+                RouteName::Categories | RouteName::Networks => self.facets(request, route.name).await,
+                RouteName::Suggest => self.suggest(request).await,
+                RouteName::OpenApi => Answer::json(&openapi::document()),
+            },
+            "POST" if route.has_actions => self.post(request.body).await,
+            "OPTIONS" => Ok(Answer::empty(204).with("allow", route.allow())),
+            _ => Ok(EndpointError::new(405, "Method not allowed").into_answer().with("allow", route.allow())),
+        }
     }
 
-    async fn get(&self, query: &str) -> EndpointResult {
-        let query = QueryString::parse(query).map_err(bad_request)?;
-        let timeframe = query.timeframe()?;
-        let limit = query.limit(DEFAULT_LIMIT)?;
-        let (categories, networks) = (query.list("category"), query.list("networks"));
-        let trending = query.get("trending") == Some("true");
-        let selection = Selection::first(limit).in_categories(categories.clone()).on_networks(networks.clone());
-        let apps = self.get_trending_mini_apps(timeframe, selection).await?;
-        let stats = self.stats()?;
-        encode(&json!({
-            "success": true,
-            "stats": {
-                "totalDiscovered": stats.received,
-                "validApps": stats.total,
-                "isCrawling": stats.is_refreshing,
-                "cacheSize": stats.total,
-                "hasApiKey": stats.has_api_key,
-            },
-            "validApps": apps.len(),
-            "apps": apps,
-            "filters": {
-                "categories": categories,
-                "networks": networks,
-                "timeWindow": timeframe.as_str(),
-                "trending": trending,
-                "limit": limit,
-            },
-        }))
+    async fn get(&self, request: &EndpointRequest<'_>) -> EndpointResult {
+        let input = Input::of_query(request.query)?;
+        let (timeframe, selection) = (input.timeframe()?, input.selection()?);
+        let trending = input.text(&parameters::TRENDING)? == Some("true");
+        let catalog = self.catalog_for(timeframe, &selection).await?;
+        let apps = catalog.snapshot.trending(timeframe, &selection)?;
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || {
+            Answer::json(&json!({
+                "success": true,
+                "stats": self.stats_json(&catalog, &stats),
+                "validApps": apps.len(),
+                "apps": apps,
+                "filters": {
+                    "categories": selection.categories,
+                    "networks": selection.networks,
+                    "timeWindow": timeframe.as_str(),
+                    "trending": trending,
+                    "limit": selection.limit,
+                },
+            }))
+            .map(|answer| answer.with(TOTAL, apps.total().to_string()))
+        })
+    }
+
+    async fn one_app(&self, request: &EndpointRequest<'_>, id: &str) -> EndpointResult {
+        let id = decode_path(id).map_err(bad_request)?;
+        let catalog = self.catalog_for(Timeframe::default(), &Selection::first(1)).await?;
+        let Some(app) = catalog.snapshot.get(&id) else {
+            return Err(EndpointError::new(404, "Mini app not found"));
+        };
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || Answer::json(&json!({"success": true, "app": app})))
+    }
+
+    async fn facets(&self, request: &EndpointRequest<'_>, route: RouteName) -> EndpointResult {
+        let input = Input::of_query(request.query)?;
+        let selection = Selection::first(1);
+        let (name, selection) = match route {
+            RouteName::Categories => ("categories", selection.on_networks(input.list(&parameters::NETWORKS)?)),
+            _ => ("networks", selection.in_categories(input.list(&parameters::CATEGORY)?)),
+        };
+        let catalog = self.catalog_for(Timeframe::default(), &selection).await?;
+        let facets = match route {
+            RouteName::Categories => catalog.snapshot.category_facets(&selection)?,
+            _ => catalog.snapshot.network_facets(&selection)?,
+        };
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || Answer::json(&json!({"success": true, name: facets})))
+    }
+
+    async fn suggest(&self, request: &EndpointRequest<'_>) -> EndpointResult {
+        let input = Input::of_query(request.query)?;
+        let text = input.text(&parameters::TYPED)?.unwrap_or_default();
+        let limit = input.number(&parameters::SUGGESTIONS)?;
+        let catalog = self.catalog_for(Timeframe::default(), &Selection::first(limit)).await?;
+        let stats = self.refresher.stats_of(Some(&catalog));
+        self.cacheable(request, &catalog, &stats, || {
+            let suggestions = catalog.snapshot.suggest(text, limit as usize);
+            let suggestions: Vec<_> = suggestions
+                .iter()
+                .map(|found| json!({"app": found.app, "text": found.text, "matches": found.matches}))
+                .collect();
+            Answer::json(&json!({"success": true, "suggestions": suggestions}))
+        })
+    }
+
+    /// The state of one catalog, as a part of a body.
+    fn stats_json(&self, catalog: &CachedCatalog, stats: &DiscoveryStats) -> Value {
+        let age = catalog.age(self.refresher.moment()).as_secs();
+        json!({
+            "totalDiscovered": stats.received,
+            "validApps": stats.total,
+            "isCrawling": stats.is_refreshing,
+            "cacheSize": stats.total,
+            "hasApiKey": stats.has_api_key,
+            "source": stats.source.as_str(),
+            "fetchedAt": stats.fetched_at.map(|at| at.to_string()),
+            "ageSeconds": stats.fetched_at.map(|_| age),
+            "isStale": stats.is_stale,
+            "lastError": stats.last_error.as_deref().map(|error| self.refresher.public_message(error)),
+            "staleLists": stats.stale_lists,
+            "truncated": stats.truncated,
+        })
+    }
+
+    /// Answers from one catalog: 304 if the caller has this version, else `body`. Caches may keep the answer as long as the
+    /// catalog is fresh.
+    fn cacheable(
+        &self,
+        request: &EndpointRequest<'_>,
+        catalog: &CachedCatalog,
+        stats: &DiscoveryStats,
+        body: impl FnOnce() -> EndpointResult,
+    ) -> EndpointResult {
+        let etag = etag(request, catalog, stats);
+        let answer = if request.has_version(&etag) { Answer::empty(304) } else { body()? };
+        let fresh = self.refresher.remaining_freshness(catalog).as_secs();
+        let cache =
+            if stats.is_stale || fresh == 0 { "no-cache".to_owned() } else { format!("public, max-age={fresh}") };
+        Ok(answer.with("etag", etag).with("cache-control", cache))
     }
 
     async fn post(&self, body: &[u8]) -> EndpointResult {
         let body: Value = serde_json::from_slice(body).map_err(|_| bad_request("Request body is not JSON"))?;
-        match body.get("action").and_then(Value::as_str) {
-            Some("search") => {
-                let query = match body.get("query") {
-                    None | Some(Value::Null) => "",
-                    Some(Value::String(query)) => query.trim(),
-                    Some(_) => return Err(bad_request("query is a string")),
-                };
+        let empty = serde_json::Map::new();
+        let input = Input::Body(body.as_object().unwrap_or(&empty));
+        let Some(action) = body.get("action").and_then(Value::as_str).and_then(Action::of) else {
+            let known: Vec<_> = ACTIONS.iter().map(|action| action.word).collect();
+            return Err(bad_request(format!("Unknown action; the actions are {}", known.join(", "))));
+        };
+        match action.name {
+            ActionName::Search => {
+                let query = input.text(&parameters::QUERY)?.unwrap_or_default().trim();
                 if query.is_empty() {
                     return Err(bad_request("Search query required"));
                 }
-                let results = self.search_mini_apps(query, body_limit(&body)?).await?;
-                encode(&json!({"success": true, "count": results.len(), "results": results}))
+                let results = self.search_mini_apps(query, input.selection()?).await?;
+                let answer = Answer::json(&json!({"success": true, "count": results.len(), "results": results}))?;
+                Ok(answer.with(TOTAL, results.total().to_string()))
             }
-            Some("refresh") => {
-                let stats = self.refresh().await?;
-                encode(&json!({"success": true, "message": "Cache refreshed", "count": stats.total}))
+            ActionName::Refresh => {
+                if !self.endpoint.can_refresh {
+                    return Err(EndpointError::new(403, "Refresh is switched off"));
+                }
+                self.refresher.refresh_older_than(self.endpoint.min_refresh_age).await?;
+                let count = self.stats()?.total;
+                Answer::json(&json!({"success": true, "message": "Cache refreshed", "count": count}))
             }
-            Some("trending") => {
-                let timeframe = match body.get("timeWindow") {
-                    None | Some(Value::Null) => Timeframe::default(),
-                    Some(Value::String(text)) => Timeframe::from_str(text)?,
-                    Some(_) => return Err(bad_request("timeWindow is a string")),
-                };
-                let apps = self.get_trending_mini_apps(timeframe, body_limit(&body)?).await?;
-                encode(&json!({"success": true, "count": apps.len(), "apps": apps}))
+            ActionName::Trending => {
+                let apps = self.get_trending_mini_apps(input.timeframe()?, input.selection()?).await?;
+                let answer = Answer::json(&json!({"success": true, "count": apps.len(), "apps": apps}))?;
+                Ok(answer.with(TOTAL, apps.total().to_string()))
             }
-            _ => Err(bad_request("Unknown action; the actions are search, refresh, trending")),
         }
     }
 }
 
-/// Splits a request target in origin form or absolute form into path and query (RFC 9112, 3.2).
-fn split_target(target: &str) -> (&str, &str) {
-    let origin_form = match target.split_once("://") {
-        Some((scheme, rest)) if !scheme.contains(['/', '?']) => rest.find('/').map_or("/", |slash| &rest[slash..]),
-        _ => target,
-    };
-    let without_fragment = origin_form.split('#').next().unwrap_or_default();
-    without_fragment.split_once('?').unwrap_or((without_fragment, ""))
-}
-
-fn body_limit(body: &Value) -> std::result::Result<u32, EndpointError> {
-    match body.get("limit") {
-        None | Some(Value::Null) => Ok(DEFAULT_LIMIT),
-        Some(limit) => limit
-            .as_u64()
-            .and_then(|limit| u32::try_from(limit).ok())
-            .ok_or_else(|| bad_request("limit is a whole number from 1 to 1000")),
-    }
-}
-
-fn encode(body: &impl Serialize) -> EndpointResult {
-    serde_json::to_vec(body).map(Bytes::from).map_err(|error| {
-        tracing::error!(%error, "a response of the discovery endpoint cannot be serialized");
-        EndpointError { status: 500, message: "Internal server error".to_owned() }
-    })
-}
-
-fn error_response(EndpointError { status, message }: EndpointError) -> HttpResponse {
-    let body = json!({"success": false, "error": message}).to_string();
-    response(status, body.into())
-}
-
-fn response(status: u16, body: Bytes) -> HttpResponse {
-    let headers =
-        vec![("content-type", "application/json".to_owned()), ("x-content-type-options", "nosniff".to_owned())];
-    HttpResponse { status, headers, body }
+/// The weak entity tag of an answer. The catalog and the request determine the body, except for the age in it.
+fn etag(request: &EndpointRequest<'_>, catalog: &CachedCatalog, stats: &DiscoveryStats) -> String {
+    let data = catalog.snapshot.data();
+    let lists: Vec<_> = data.further_lists().iter().map(|key| (key.name(), data.list_fetched_at(key))).collect();
+    let version = format!("{} {:?} {} {stats:?} {lists:?}", env!("CARGO_PKG_VERSION"), request.route, request.query,);
+    format!("W/\"{}\"", &blake3::hash(version.as_bytes()).to_hex()[..32])
 }

@@ -1,8 +1,14 @@
-//! Refreshing the catalog: when a refresh starts, which callers wait for it, and its steps in order.
+//! Refreshing the catalog: when a refresh starts, and which callers wait for it.
 //!
 //! Invariant: at most one [`RefreshTask`] runs per client (single flight). However it ends (success, error, panic,
 //! shutdown), `RefreshState::running` becomes `None` and every waiting caller wakes up. A task replaces the cached
-//! catalog as a whole or leaves it unchanged and records the error.
+//! catalog as a whole or leaves it unchanged. The main list and each further list succeed or fail on their own, and each
+//! has its own failures and backoff.
+
+mod further_lists;
+mod held_lease;
+mod main_list;
+mod task;
 
 use std::{
     collections::HashMap,
@@ -13,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
@@ -21,15 +27,17 @@ use tokio::{
     task::{JoinError, spawn},
 };
 
+pub(super) use self::task::FetchMode;
+use self::task::{RefreshOutcome, RefreshRequest, RefreshTask};
 use super::{
-    backoff::Backoff,
+    DiscoveryOptions,
+    backoff::{Backoff, Failures},
     cache::{CachedCatalog, CatalogCache},
-    collapse::refuse_collapse,
     listeners::CatalogListeners,
-    store::{CatalogStore, Lease, StoredCatalog},
+    store::CatalogStore,
 };
 use crate::{
-    catalog::{CatalogData, CatalogSource, DiscoveryStats, FetchedList, ListKey, Snapshot, Timeframe},
+    catalog::{CatalogData, CatalogSource, DiscoveryStats, FetchedList, ListContent, ListKey, Snapshot},
     catalog_thread::CatalogThread,
     clock::{Clock, Moment},
     database::Scope,
@@ -42,12 +50,11 @@ use crate::{
 pub(super) struct Refresher {
     cache: Arc<CatalogCache>,
     upstream: Upstream,
-    store: CatalogStore,
+    store: Arc<CatalogStore>,
     /// Parses, builds and serializes catalogs.
     catalog_thread: Arc<CatalogThread>,
-    /// How long a fetched catalog stays fresh.
-    interval: Duration,
-    /// How long other processes leave the fetch to the holder of the lease.
+    options: DiscoveryOptions,
+    /// How long other processes leave a fetch to the holder of its lease, unless the holder renews it.
     lease: Duration,
     clock: Clock,
     runtime: Handle,
@@ -60,66 +67,32 @@ pub(super) struct Refresher {
 #[derive(Default)]
 struct RefreshState {
     running: Option<RefreshTask>,
-    /// The error of the last refresh.
-    last_error: Option<Error>,
-    /// The wait until a read may start the next refresh.
-    backoff: Backoff,
-    /// The backoff and the error of each further list whose last fetch failed.
-    list_failures: HashMap<ListKey, (Backoff, Error)>,
+    /// The failures of each list whose last fetch failed; `None` is the main list.
+    failures: HashMap<Option<ListKey>, Failures>,
 }
 
-/// A handle to the running refresh, shared by all callers that wait for it.
-#[derive(Clone)]
-struct RefreshTask {
-    request: Arc<RefreshRequest>,
-    outcome: watch::Receiver<Option<Result<RefreshOutcome>>>,
+/// Why a list was not fetched.
+enum FetchFailure {
+    /// The fetch failed.
+    Own(Error),
+    /// The fetch of another process failed, and its backoff has not ended.
+    Shared(Failures),
 }
 
-/// What a refresh is for. Callers that join a running refresh may set its flags.
-#[derive(Default)]
-struct RefreshRequest {
-    /// Further lists to add to the catalog in use; empty for a refresh of the whole catalog.
-    lists: Vec<ListKey>,
-    /// Fetch from the source, even if the database has a fresh catalog.
-    from_source: AtomicBool,
-    /// Accept a collapsed catalog.
-    force: AtomicBool,
-}
-
-#[derive(Clone)]
-struct RefreshOutcome {
-    /// Whether the catalog was fetched from its source, not loaded from the database.
-    is_fetched: bool,
-    /// The error after which an old catalog was loaded from the database.
-    fallback_error: Option<Error>,
-}
-
-impl RefreshRequest {
-    fn fetch_from_source(&self, force: bool) {
-        self.from_source.store(true, Ordering::Release);
-        self.force.fetch_or(force, Ordering::AcqRel);
-    }
-}
-
-impl RefreshTask {
-    /// Waits until the refresh ends.
-    ///
-    /// # Errors
-    /// The error of the refresh; `Closed` if the client is closed first.
-    async fn wait(mut self) -> Result<RefreshOutcome> {
-        match self.outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(Error::closed())),
-            Err(_) => Err(Error::closed()),
-        }
+impl From<Error> for FetchFailure {
+    fn from(error: Error) -> FetchFailure {
+        FetchFailure::Own(error)
     }
 }
 
 /// The calls of readers: each starts a refresh or joins the running one.
 impl Refresher {
+    /// How often a process looks whether a lease is free.
+    const LEASE_POLL: Duration = Duration::from_millis(100);
+
     pub(super) fn new(
         upstream: Upstream,
-        interval: Duration,
-        lease: Duration,
+        options: DiscoveryOptions,
         database: Scope,
         clock: Clock,
         runtime: Handle,
@@ -132,23 +105,21 @@ impl Refresher {
             None
         } else {
             let data = CatalogData::new(FetchedList::default(), clock.now(), true);
-            Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, clock.moment()))
+            Some(CachedCatalog::new(Snapshot::build(data, CatalogSource::None)?, Duration::ZERO, clock.moment()))
         };
         let cache = Arc::new(CatalogCache::new(empty));
-        let (state, listeners, has_changed) =
-            (Mutex::default(), CatalogListeners::new(callbacks), AtomicBool::new(false));
         Ok(Refresher {
             cache,
             upstream,
-            store,
+            store: Arc::new(store),
             catalog_thread,
-            interval,
-            lease,
+            lease: options.lease,
+            options,
             clock,
             runtime,
-            state,
-            listeners,
-            has_changed,
+            state: Mutex::default(),
+            listeners: CatalogListeners::new(callbacks),
+            has_changed: AtomicBool::new(false),
         })
     }
 
@@ -160,113 +131,214 @@ impl Refresher {
         Arc::clone(&self.cache)
     }
 
+    /// The time by which ages are measured.
+    pub(super) fn moment(&self) -> Moment {
+        self.clock.moment()
+    }
+
     /// Loads the first catalog, from the database or its source, and waits for it.
     pub(super) async fn load(self: &Arc<Self>) -> Result<()> {
         let task = {
             let mut state = self.state.lock();
-            match (&state.running, &state.last_error) {
-                (Some(task), _) => task.clone(),
-                (None, Some(error)) if state.backoff.is_active(self.clock.moment()) => return Err(error.clone()),
-                (None, _) => self.start(&mut state, RefreshRequest::default()),
+            match &state.running {
+                Some(task) => task.clone(),
+                None => match state.refusal(None, self.moment()) {
+                    Some(error) => return Err(error),
+                    None => self.start(&mut state, RefreshRequest::default()),
+                },
             }
         };
         task.wait().await.map(drop)
     }
 
-    /// Starts a refresh in the background if the catalog is stale, none is running and no backoff is active.
-    pub(super) fn refresh_if_stale(self: &Arc<Self>, current: &CachedCatalog) {
-        if !self.upstream.is_configured() || self.clock.moment() < current.fresh_until {
+    /// Starts a refresh in the background if none is running and no backoff forbids it: of the whole catalog if it is stale,
+    /// else of those of `lists` that are.
+    pub(super) fn refresh_if_stale(self: &Arc<Self>, current: &CachedCatalog, lists: &[ListKey], now: Moment) {
+        let is_stale = current.age(now) >= self.options.interval;
+        let has_stale_list = lists.iter().any(|list| current.stale_lists.contains(list));
+        if !(is_stale || has_stale_list) || !self.upstream.is_configured() {
             return;
         }
         let mut state = self.state.lock();
-        if state.running.is_none() && !state.backoff.is_active(self.clock.moment()) {
+        if state.running.is_some() {
+            return;
+        }
+        if is_stale && state.refusal(None, now).is_none() {
             self.start(&mut state, RefreshRequest::default());
+            return;
+        }
+        let due =
+            |list: &&ListKey| current.stale_lists.contains(list) && state.refusal(Some((*list).clone()), now).is_none();
+        let lists: Vec<ListKey> = lists.iter().filter(due).cloned().collect();
+        if !lists.is_empty() {
+            self.start(&mut state, RefreshRequest::of_lists(lists));
+        }
+    }
+
+    /// Whether the catalog is older than the maximum staleness.
+    pub(super) fn is_too_stale(&self, current: &CachedCatalog, now: Moment) -> bool {
+        self.upstream.is_configured() && self.options.max_staleness.is_some_and(|limit| current.age(now) >= limit)
+    }
+
+    /// Waits for a refresh of the main list, unless its backoff forbids one. A failure is recorded and no error.
+    pub(super) async fn wait_for_refresh(self: &Arc<Self>) {
+        loop {
+            let (task, is_main) = {
+                let mut state = self.state.lock();
+                match &state.running {
+                    Some(task) => (task.clone(), task.request.is_main()),
+                    None if state.refusal(None, self.moment()).is_some() => return,
+                    None => (self.start(&mut state, RefreshRequest::default()), true),
+                }
+            };
+            // The error is in the stats, and the reader uses the catalog that it has.
+            let outcome = task.wait().await;
+            if is_main || outcome.is_err() {
+                return;
+            }
         }
     }
 
     /// Adds further lists to the catalog in use and waits for them. If another refresh is running, waits for that
     /// refresh instead. Then the caller must check again whether the catalog has the lists.
-    pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>) -> Result<()> {
-        let (task, has_all) = {
+    ///
+    /// # Errors
+    /// The error of a list whose backoff has not ended; `Unavailable` if the catalog has too many further lists.
+    pub(super) async fn fetch_lists(self: &Arc<Self>, lists: Vec<ListKey>, present: usize) -> Result<()> {
+        let task = {
             let mut state = self.state.lock();
-            let now = self.clock.moment();
-            let mut failures = lists.iter().filter_map(|list| state.list_failures.get(list));
-            if let Some((_, error)) = failures.find(|(backoff, _)| backoff.is_active(now)) {
-                return Err(error.clone());
+            let now = self.moment();
+            if let Some(error) = lists.iter().find_map(|list| state.refusal(Some(list.clone()), now)) {
+                return Err(error);
             }
+            if present + lists.len() > self.options.max_lists {
+                let max = self.options.max_lists;
+                return Err(Error::unavailable(format!("The catalog already has its {max} further lists")));
+            }
+            self.cache.record_reads(&lists, now);
             match &state.running {
-                Some(task) => (task.clone(), lists.iter().all(|list| task.request.lists.contains(list))),
-                None => (self.start(&mut state, RefreshRequest { lists, ..RefreshRequest::default() }), true),
+                Some(task) => task.clone(),
+                None => self.start(&mut state, RefreshRequest::of_lists(lists)),
             }
         };
-        match task.wait().await {
-            _ if !has_all => self.cache.check_open(),
-            outcome => outcome.map(drop),
-        }
+        // The failure of a list is recorded: the caller meets its backoff.
+        let _ = task.wait().await;
+        self.cache.check_open()
     }
 
-    /// Fetches the catalog from its source and waits for it; joins a fetch that is running.
-    pub(super) async fn refresh(self: &Arc<Self>, force: bool) -> Result<()> {
+    /// Fetches the main list and waits for it: returns after a fetch that began after the call, or that was running.
+    pub(super) async fn refresh(self: &Arc<Self>, mode: FetchMode) -> Result<()> {
+        let since = self.clock.now();
         loop {
             self.cache.check_open()?;
             if !self.upstream.is_configured() {
                 return Ok(());
             }
-            let (task, is_own) = {
+            let (task, is_own, is_joined) = {
                 let mut state = self.state.lock();
                 match &state.running {
-                    Some(task) => {
-                        task.request.fetch_from_source(force);
-                        (task.clone(), false)
+                    Some(task) if task.request.can_be_joined() => {
+                        task.request.fetch_since(since, mode);
+                        (task.clone(), false, true)
                     }
+                    Some(task) => (task.clone(), false, false),
                     None => {
                         let request = RefreshRequest::default();
-                        request.fetch_from_source(force);
-                        (self.start(&mut state, request), true)
+                        request.fetch_since(since, mode);
+                        (self.start(&mut state, request), true, true)
                     }
                 }
             };
             match task.wait().await {
+                // It fetched a further list only, or had fetched the main list before the call.
+                _ if !is_joined => {}
                 Ok(outcome) if outcome.is_fetched || is_own => return Ok(()),
                 // The joined task may have passed the point where it reads the flags: refresh again.
-                Err(_) if force && !is_own => {}
+                Err(_) if mode == FetchMode::Force && !is_own => {}
                 Ok(_) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
+    /// Fetches the main list for a caller over HTTP, unless it is younger than `min_age`.
+    ///
+    /// # Errors
+    /// The error of the last failure until its backoff ends; else those of [`refresh`](Refresher::refresh).
+    pub(super) async fn refresh_older_than(self: &Arc<Self>, min_age: Duration) -> Result<()> {
+        let now = self.moment();
+        if self.cache.current().is_some_and(|current| current.age(now) < min_age) {
+            return Ok(());
+        }
+        if let Some(error) = self.state.lock().refusal(None, now) {
+            return Err(error);
+        }
+        self.refresh(FetchMode::Polite).await
+    }
+
+    /// How long a catalog stays fresh.
+    pub(super) fn remaining_freshness(&self, catalog: &CachedCatalog) -> Duration {
+        self.options.interval.saturating_sub(catalog.age(self.moment()))
+    }
+
+    /// A message for callers over HTTP: without a path of the host.
+    pub(super) fn public_message(&self, message: &str) -> String {
+        self.upstream.public_message(message)
+    }
+
+    /// The time until a reader may fetch the main list again, if its last fetch failed.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let state = self.state.lock();
+        state.failures.get(&None).map(|failures| failures.backoff.remaining(self.moment()))
+    }
+
     pub(super) fn stats(&self) -> Result<DiscoveryStats> {
         self.cache.check_open()?;
-        let current = self.cache.current();
+        Ok(self.stats_of(self.cache.current().as_deref()))
+    }
+
+    /// The state of one catalog, which need not be the one in use any more.
+    pub(super) fn stats_of(&self, catalog: Option<&CachedCatalog>) -> DiscoveryStats {
         let state = self.state.lock();
-        let list_error = || state.list_failures.values().map(|(_, error)| error).next();
-        let last_error = state.last_error.as_ref().or_else(list_error);
+        let main_error = state.failures.get(&None).map(|failures| failures.error.message().to_owned());
+        let mut failed_lists: Vec<_> = state
+            .failures
+            .iter()
+            .filter_map(|(key, failures)| Some((key.as_ref()?.name(), failures.error.message())))
+            .collect();
+        failed_lists.sort_unstable();
+        let list_error = failed_lists.first().map(|(name, message)| format!("{name}: {message}"));
         let mut stats = DiscoveryStats {
             total: 0,
             received: 0,
             skipped: 0,
             duplicates: 0,
-            has_api_key: self.upstream.is_remote(),
+            has_api_key: self.upstream.has_key(),
             source: CatalogSource::None,
             fetched_at: None,
-            is_stale: last_error.is_some(),
+            is_stale: main_error.is_some(),
             is_refreshing: state.running.is_some(),
-            last_error: last_error.map(|error| error.message().to_owned()),
+            last_error: main_error.or(list_error),
+            stale_lists: failed_lists.into_iter().map(|(name, _)| name).collect(),
+            truncated: false,
         };
-        if let Some(current) = current
+        if let Some(catalog) = catalog
             && self.upstream.is_configured()
         {
-            let header = &current.snapshot.data().header;
-            stats.total = current.snapshot.len();
+            let header = &catalog.snapshot.data().header;
+            stats.total = catalog.snapshot.len();
             stats.received = header.received;
             stats.skipped = header.skipped;
             stats.duplicates = header.duplicates;
-            stats.source = current.snapshot.source();
+            stats.source = catalog.snapshot.source();
             stats.fetched_at = Some(header.fetched_at);
-            stats.is_stale |= self.clock.moment() >= current.fresh_until;
+            stats.is_stale |= catalog.age(self.moment()) >= self.options.interval;
+            stats.stale_lists.extend(catalog.stale_lists.iter().map(ListKey::name));
+            stats.stale_lists.sort_unstable();
+            stats.stale_lists.dedup();
+            stats.truncated = header.is_truncated;
         }
-        Ok(stats)
+        stats
     }
 
     /// Closes the cache and ends the catalog thread. A running task ends with the runtime, which wakes its callers.
@@ -276,6 +348,13 @@ impl Refresher {
         self.cache.clear();
         self.listeners.clear();
         self.catalog_thread.close();
+    }
+}
+
+impl RefreshState {
+    /// The error for a caller who may not fetch a list before its backoff ends.
+    fn refusal(&self, list: Option<ListKey>, now: Moment) -> Option<Error> {
+        self.failures.get(&list)?.refusal(now)
     }
 }
 
@@ -296,15 +375,16 @@ impl Refresher {
     ) {
         let (refresher, shared_request) = (Arc::clone(&self), Arc::clone(&request));
         // A panic of the inner task becomes an error here.
-        let work = spawn(async move {
-            if shared_request.lists.is_empty() {
-                refresher.refresh_with_fallback(&shared_request).await
-            } else {
-                refresher.add_lists(&shared_request.lists).await
+        let work = spawn(async move { refresher.perform(&shared_request).await });
+        let result = work.await.unwrap_or_else(|error| {
+            let error = join_error(error);
+            let lists: Vec<_> = request.lists.iter().cloned().map(Some).collect();
+            for list in if request.is_main() { vec![None] } else { lists } {
+                self.count_failure(list.as_ref(), FetchFailure::Own(error.clone()));
             }
+            Err(error)
         });
-        let result = work.await.unwrap_or_else(|error| Err(join_error(error)));
-        self.finish(&request.lists, &result);
+        self.state.lock().running = None;
         if self.has_changed.swap(false, Ordering::AcqRel)
             && let Ok(stats) = self.stats()
         {
@@ -314,168 +394,64 @@ impl Refresher {
         outcome.send_replace(Some(result));
     }
 
-    /// Sets `running` to `None`, and records or clears errors and backoffs.
-    fn finish(&self, lists: &[ListKey], result: &Result<RefreshOutcome>) {
-        let now = self.clock.moment();
-        let mut state = self.state.lock();
-        state.running = None;
-        match result {
-            Ok(_) if !lists.is_empty() => lists.iter().for_each(|list| drop(state.list_failures.remove(list))),
-            Err(error) if !lists.is_empty() => {
-                for list in lists {
-                    let mut backoff = state.list_failures.get(list).map(|(backoff, _)| *backoff).unwrap_or_default();
-                    backoff.fail(now, error);
-                    state.list_failures.insert(list.clone(), (backoff, error.clone()));
-                }
-            }
-            Ok(RefreshOutcome { fallback_error: None, .. }) => {
-                state.last_error = None;
-                state.backoff = Backoff::default();
-                state.list_failures.clear();
-            }
-            Err(error) | Ok(RefreshOutcome { fallback_error: Some(error), .. }) => {
-                tracing::warn!(%error, "the catalog could not be refreshed");
-                state.backoff.fail(now, error);
-                state.last_error = Some(error.clone());
-            }
+    async fn perform(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+        if !request.is_main() {
+            self.add_lists(&request.lists).await?;
+            return Ok(RefreshOutcome { is_fetched: false });
         }
-    }
-}
-
-/// The steps of a refresh, in order.
-impl Refresher {
-    /// Refreshes the catalog. If that fails and there is no catalog yet, loads the last one from the database.
-    async fn refresh_with_fallback(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
-        let error = match self.refresh_as_leaseholder(request).await {
-            Ok(outcome) => return Ok(outcome),
-            Err(error) => error,
-        };
-        if self.cache.current().is_none() {
-            match self.store.load().await {
-                Ok(Some(data)) => {
-                    self.install(data, CatalogSource::Database, self.clock.moment()).await?;
-                    // Readers can be answered. Callers of `refresh` still get the error.
-                    if !request.from_source.load(Ordering::Acquire) {
-                        return Ok(RefreshOutcome { is_fetched: false, fallback_error: Some(error) });
-                    }
-                }
-                Ok(None) => {}
-                Err(other) => tracing::warn!(error = %other, "the catalog stored in the database cannot be read"),
-            }
-        }
-        Err(error)
+        let outcome = self.refresh_main(request).await;
+        request.end_main_fetch();
+        self.refresh_lists_in_use().await;
+        outcome
     }
 
-    /// Takes a fresh catalog that another process stored, or acquires the lease and fetches one from the source.
-    async fn refresh_as_leaseholder(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
-        if !self.upstream.is_remote() {
-            return self.fetch_catalog(request, None).await;
-        }
-        let mut lease = None;
-        while !request.from_source.load(Ordering::Acquire) {
-            // Looks again after it took the lease: the holder before may have stored a catalog in between.
-            if let Some(data) = self.newer_stored_catalog().await {
-                self.release(lease).await;
-                let fresh_until = self.clock.moment().after(self.remaining_freshness(data.header.fetched_at));
-                self.install(data, CatalogSource::Database, fresh_until).await?;
-                return Ok(RefreshOutcome { is_fetched: false, fallback_error: None });
-            }
-            if lease.is_some() {
-                break;
-            }
-            match self.store.take_lease(self.lease).await {
-                Ok(Some(taken)) => lease = Some(taken),
-                Ok(None) => tokio::time::sleep(Duration::from_millis(100)).await,
-                // If the database cannot be written, every process fetches for itself.
-                Err(_) => break,
-            }
-        }
-        let result = self.fetch_catalog(request, lease).await;
-        self.release(lease).await;
-        result
-    }
-
-    async fn release(&self, lease: Option<Lease>) {
-        if let Some(lease) = lease
-            && let Err(error) = self.store.end_lease(lease).await
+    /// Clears the failures of a list, `None` for the main one; also those in the database if `is_shared`.
+    async fn record_success(&self, list: Option<&ListKey>, is_shared: bool) {
+        self.state.lock().failures.remove(&list.cloned());
+        if is_shared
+            && self.upstream.is_remote()
+            && let Err(error) = self.store.clear_failure(list).await
         {
-            tracing::warn!(%error, "the catalog lease could not be released");
+            tracing::warn!(%error, "the backoff of the catalog could not be cleared in the database");
         }
     }
 
-    /// The stored catalog, if it is newer than the one in use and still fresh.
-    async fn newer_stored_catalog(&self) -> Option<CatalogData> {
-        let stored = self.store.find().await.ok()??;
-        let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
-        let is_newer = current.is_none_or(|current| stored.fetched_at > current);
-        (is_newer && self.remaining_freshness(stored.fetched_at) > Duration::ZERO).then_some(())?;
-        self.store.load().await.ok()?
+    /// Records a failure, also in the database: no process fetches the list before the backoff ends.
+    async fn record_failure(&self, list: Option<&ListKey>, failure: FetchFailure) -> Error {
+        let is_own = matches!(failure, FetchFailure::Own(_));
+        let Failures { backoff, error } = self.count_failure(list, failure);
+        let is_closed = error.kind() == ErrorKind::Closed;
+        if is_own && !is_closed && self.upstream.is_remote() {
+            let wait = backoff.remaining(self.moment());
+            if let Err(other) = self.store.save_failure(list, backoff.failures(), wait, &error).await {
+                tracing::warn!(error = %other, "the backoff of the catalog could not be saved in the database");
+            }
+        }
+        error
     }
 
-    /// How long a catalog fetched at `fetched_at` stays fresh; zero for a time in the future, which a wrong clock
-    /// wrote.
-    fn remaining_freshness(&self, fetched_at: Timestamp) -> Duration {
-        let age = self.clock.now().duration_since(fetched_at);
-        Duration::try_from(age).map_or(Duration::ZERO, |age| self.interval.saturating_sub(age))
-    }
-
-    /// Fetches the default order and every further list in use, installs the catalog and saves it.
-    async fn fetch_catalog(&self, request: &RefreshRequest, lease: Option<Lease>) -> Result<RefreshOutcome> {
-        let (started, fetched_at) = (self.clock.moment(), self.clock.now());
-        let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;
-        let before = match self.cache.current() {
-            Some(current) => current.snapshot.data().header.ranked,
-            None => self.store.find().await.ok().flatten().as_ref().map_or(0, StoredCatalog::ranked),
+    fn count_failure(&self, list: Option<&ListKey>, failure: FetchFailure) -> Failures {
+        let now = self.moment();
+        let mut state = self.state.lock();
+        let failures = match failure {
+            FetchFailure::Shared(failures) => failures,
+            FetchFailure::Own(error) => {
+                tracing::warn!(%error, list = list.map(ListKey::name), "the catalog could not be refreshed");
+                Failures::after(state.failures.get(&list.cloned()), now, error)
+            }
         };
-        let after = list.records.len();
-        let force = request.force.load(Ordering::Acquire);
-        if !force {
-            refuse_collapse("catalog", before, after)?;
-        }
-        let mut data = CatalogData::new(list, fetched_at, !self.upstream.is_remote());
-        let further = self.fetch_each(self.lists_in_use(&data)).await?;
-        if !force {
-            self.refuse_collapsed_lists(&further, after)?;
-        }
-        data.add_lists(further);
-        self.inherit_first_seen(&mut data).await;
-        let fresh_until = started.after(self.interval);
-        let catalog = self.install(data, self.upstream.source(), fresh_until).await?;
-        self.save(catalog.snapshot.data(), lease).await;
-        Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
+        state.failures.insert(list.cloned(), failures.clone());
+        failures
     }
 
-    /// Adds further lists to the catalog in use and saves it.
-    async fn add_lists(&self, lists: &[ListKey]) -> Result<RefreshOutcome> {
-        let Some(current) = self.cache.current() else { return Err(Error::closed()) };
-        let present = current.snapshot.data().further_lists();
-        let missing = lists.iter().filter(|list| !present.contains(list)).cloned().collect();
-        let mut data = current.snapshot.data().clone();
-        let further = self.fetch_each(missing).await?;
-        self.refuse_collapsed_lists(&further, data.header.ranked)?;
-        data.add_lists(further);
-        data.inherit_first_seen(current.snapshot.data());
-        let catalog = self.install(data, current.snapshot.source(), current.fresh_until).await?;
-        catalog.inherit_reads(&current);
-        self.save(catalog.snapshot.data(), None).await;
-        Ok(RefreshOutcome { is_fetched: true, fallback_error: None })
-    }
-
-    /// The further lists that were read since the last refresh.
-    fn lists_in_use(&self, next: &CatalogData) -> Vec<ListKey> {
-        let mut lists = self.cache.current().map(|current| current.read_lists()).unwrap_or_default();
-        // If the records name their networks, network filters need no list of the upstream.
-        lists.retain(|list| !(next.header.has_chains && matches!(list, ListKey::Network(_))));
-        lists
-    }
-
-    async fn fetch_each(&self, keys: Vec<ListKey>) -> Result<Vec<(ListKey, FetchedList)>> {
-        let mut lists = Vec::with_capacity(keys.len());
-        for key in keys {
-            let list = self.fetch_list(&key).await?;
-            lists.push((key, list));
-        }
-        Ok(lists)
+    /// The failures that another process recorded for a list, if their backoff has not ended.
+    async fn shared_failures(&self, list: Option<&ListKey>) -> Option<Failures> {
+        let stored = self.store.list_state(list).await.ok()??.failure?;
+        let remaining: SignedDuration = stored.retry_at.duration_since(self.clock.now());
+        let remaining = Duration::try_from(remaining).ok().filter(|remaining| !remaining.is_zero())?;
+        // A wrong clock wrote a time that is further away.
+        (remaining <= Backoff::LONGEST_RETRY_AFTER).then_some(())?;
+        Some(Failures { backoff: Backoff::resume(self.moment(), stored.failures, remaining), error: stored.error })
     }
 
     /// Fetches a list; its unchanged records are shared with the catalog in use.
@@ -488,52 +464,26 @@ impl Refresher {
         self.upstream.fetch(key, list, &self.catalog_thread).await
     }
 
-    /// Refuses collapsed lists. An order is compared with the default order, which has `ranked` apps. A network's list
-    /// is compared with its previous length.
-    fn refuse_collapsed_lists(&self, lists: &[(ListKey, FetchedList)], ranked: usize) -> Result<()> {
+    /// Builds a snapshot of a catalog with further lists and puts it into use. `age` is that of the main list.
+    async fn install(
+        &self,
+        mut data: CatalogData,
+        lists: Vec<(ListKey, ListContent)>,
+        source: CatalogSource,
+        age: Duration,
+    ) -> Result<Arc<CachedCatalog>> {
         let current = self.cache.current();
-        for (key, list) in lists {
-            let after = list.records.len();
-            match key {
-                ListKey::Timeframe(timeframe) => refuse_collapse(&format!("{timeframe} order"), ranked, after)?,
-                ListKey::Network(network) => {
-                    let members = current.as_ref().map(|current| &current.snapshot.data().header.members);
-                    let before = members.and_then(|members| members.get(network)).map_or(0, Vec::len);
-                    refuse_collapse(&format!("list of {network}"), before, after)?;
-                }
+        let build = move || {
+            data.add_lists(lists);
+            if let Some(current) = &current {
+                data.keep_first_seen(current.snapshot.data());
             }
-        }
-        Ok(())
-    }
-
-    /// Takes over when each app was first seen, from the catalog in use and from a stored one that is newer.
-    async fn inherit_first_seen(&self, data: &mut CatalogData) {
-        let current = self.cache.current();
-        if let Some(current) = &current {
-            data.inherit_first_seen(current.snapshot.data());
-        }
-        let known_at = current.map(|current| current.snapshot.data().header.fetched_at);
-        let stored = self.store.find().await.ok().flatten();
-        if stored.is_some_and(|stored| known_at.is_none_or(|known_at| stored.fetched_at > known_at))
-            && let Ok(Some(stored)) = self.store.load().await
-        {
-            data.inherit_first_seen(&stored);
-        }
-    }
-
-    /// Builds a snapshot and puts it into use.
-    async fn install(&self, data: CatalogData, source: CatalogSource, until: Moment) -> Result<Arc<CachedCatalog>> {
-        let is_same = self.cache.current().is_some_and(|current| current.snapshot.data().is_same_content(&data));
+            let is_same = current.is_some_and(|current| current.snapshot.data().is_same_content(&data));
+            Snapshot::build(data, source).map(|snapshot| (snapshot, is_same))
+        };
+        let (snapshot, is_same) = self.catalog_thread.run(build).await??;
         self.has_changed.fetch_or(!is_same, Ordering::AcqRel);
-        let snapshot = self.catalog_thread.run(move || Snapshot::build(data, source)).await??;
-        self.cache.install(CachedCatalog::new(snapshot, until))
-    }
-
-    /// Saves the catalog. A failure is only logged: the catalog in memory is in use.
-    async fn save(&self, data: &CatalogData, lease: Option<Lease>) {
-        if let Err(error) = self.store.save(data, lease).await {
-            tracing::warn!(%error, "the catalog could not be saved in the database");
-        }
+        self.cache.install(CachedCatalog::new(snapshot, age, self.moment()))
     }
 }
 

@@ -2,9 +2,13 @@
 //! upstream fails.
 //!
 //! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
-//! short transactions, then the header in one, then deletes the parts of older generations in short transactions. If the
-//! records are those of the stored generation, it writes the header only. An older catalog never replaces a newer one. The
-//! holder of a lease cannot save after another process has taken the lease.
+//! short transactions, then checks them and writes the header in one, then deletes the parts of the generation that it
+//! replaced. If the records are those of the stored generation, it writes the header only. An older catalog never replaces
+//! a newer one. The holder of a lease cannot save after another process has taken the lease. Parts that no header names
+//! may belong to a save that runs: they are deleted only [`ORPHAN_AGE`] after they were written.
+
+mod lease;
+mod lists;
 
 use std::{
     sync::{
@@ -18,6 +22,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub(super) use self::lease::Lease;
 use crate::{
     catalog::{CatalogData, CatalogHeader, MiniAppRecord},
     catalog_thread::CatalogThread,
@@ -37,14 +42,6 @@ pub(super) struct CatalogStore {
     holder: Uuid,
     /// True after a stored catalog could not be read: the next save writes all of it.
     is_damaged: AtomicBool,
-}
-
-/// The right to fetch and save the catalog until it ends or another process takes it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Lease {
-    /// The fencing token: each holder gets a larger one.
-    token: i64,
-    length: Duration,
 }
 
 /// A catalog's header as it is stored. Libraries before this field ignore it.
@@ -68,6 +65,18 @@ pub(super) struct StoredCatalog {
     header: String,
 }
 
+/// What became of an attempt to write a header.
+enum HeaderWrite {
+    /// Written; it replaced the header of this generation, if there was one.
+    Written(Option<String>),
+    /// A newer catalog is stored.
+    Outdated,
+    /// A part of the generation is missing.
+    PartsMissing,
+}
+
+/// The age at which parts that no header names were left by a save that never ended.
+const ORPHAN_AGE: Duration = Duration::from_secs(3_600);
 /// The number of records in a part.
 const PART_RECORDS: usize = 1_000;
 /// The number of parts deleted in one transaction.
@@ -77,8 +86,10 @@ static FIND: Statement =
     Statement::new("SELECT generation, parts, fetched_at, header FROM townsquare.catalog WHERE source = $1");
 static READ_PART: Statement =
     Statement::new("SELECT records FROM townsquare.catalog_parts WHERE generation = $1 AND part = $2");
-static WRITE_PART: Statement =
-    Statement::new("INSERT INTO townsquare.catalog_parts (generation, part, source, records) VALUES ($1, $2, $3, $4)");
+static WRITE_PART: Statement = Statement::new(
+    "INSERT INTO townsquare.catalog_parts (generation, part, source, records, written_at) VALUES ($1, $2, $3, $4, $5)",
+);
+static COUNT_PARTS: Statement = Statement::new("SELECT count(*) FROM townsquare.catalog_parts WHERE generation = $1");
 /// Replaces the header unless a newer one is stored. A stored time in the future ($6 is now) was written by a wrong
 /// clock and is replaced.
 static WRITE_HEADER: Statement = Statement::new(
@@ -93,23 +104,19 @@ static WRITE_HEADER: Statement = Statement::new(
 static WRITE_HEADER_OF_GENERATION: Statement = Statement::new(
     "UPDATE townsquare.catalog SET fetched_at = $4, header = $5
     WHERE source = $1 AND generation = $2 AND parts = $3 AND (fetched_at <= $4 OR fetched_at > $6)
-    AND parts = (SELECT count(*) FROM townsquare.catalog_parts WHERE generation = $2)
     RETURNING source",
 );
-static LAST_PART: Statement = Statement::new("SELECT max(part) FROM townsquare.catalog_parts WHERE source = $1");
-static DELETE_UNUSED_PARTS: Statement = Statement::new(
-    "DELETE FROM townsquare.catalog_parts WHERE source = $1 AND part >= $2 AND part < $3
-    AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1)",
+static DELETE_PARTS: Statement = Statement::new(
+    "DELETE FROM townsquare.catalog_parts WHERE generation = $1 AND part >= $2 AND part < $3
+    AND generation NOT IN (SELECT generation FROM townsquare.catalog)",
 );
-static TAKE_LEASE: Statement = Statement::new(
-    "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
-    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
-    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder
-    RETURNING token",
+static UNUSED_GENERATIONS: Statement = Statement::new(
+    "SELECT generation, max(part), max(written_at) FROM townsquare.catalog_parts WHERE source = $1
+    AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1) GROUP BY generation",
 );
-/// Extends or ends the lease of one token. The row stays, so that tokens never repeat.
-static SET_LEASE_END: Statement =
-    Statement::new("UPDATE townsquare.leases SET held_until = $3 WHERE name = $1 AND token = $2 RETURNING name");
+/// Dates the parts that an older library wrote: they may belong to a save of that library.
+static DATE_PARTS: Statement =
+    Statement::new("UPDATE townsquare.catalog_parts SET written_at = $2 WHERE generation = $1 AND written_at IS NULL");
 
 impl CatalogStore {
     pub(super) fn new(
@@ -167,22 +174,24 @@ impl CatalogStore {
         CatalogData::restore(header, records).map(Some).ok_or_else(|| invalid("a list names a record that is missing"))
     }
 
-    /// Stores a catalog, unless a newer one is stored.
+    /// Stores the main list of a catalog, unless a newer one is stored.
     ///
     /// # Errors
     /// `Unavailable` if another process has taken `lease` meanwhile; those of the database.
-    pub(super) async fn save(&self, data: &CatalogData, lease: Option<Lease>) -> Result<()> {
+    pub(super) async fn save(&self, data: &CatalogData, lease: Option<&Lease>) -> Result<()> {
+        let data = data.main_list();
         let records = data.records.clone();
         let hash = self.catalog_thread.run(move || hash_records(&records)).await?;
-        if !self.save_unchanged(data, &hash, lease).await? {
-            self.save_all(data, &hash, lease).await?;
+        if !self.save_unchanged(&data, &hash, lease).await? {
+            self.save_all(&data, &hash, lease).await?;
             self.is_damaged.store(false, Ordering::Release);
         }
-        self.delete_unused_parts().await
+        self.delete_orphans().await
     }
 
-    /// Stores the header alone, if the records are those of the stored generation. Returns false if they are not.
-    async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<Lease>) -> Result<bool> {
+    /// Stores the header alone, if the records are those of the stored generation. Returns false if the records must be
+    /// stored.
+    async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<&Lease>) -> Result<bool> {
         // A header that cannot be read is replaced.
         let Ok(Some(stored)) = self.find().await else { return Ok(false) };
         let is_unchanged = serde_json::from_str::<StoredHeader<CatalogHeader>>(&stored.header)
@@ -191,11 +200,36 @@ impl CatalogStore {
             return Ok(false);
         }
         let values = self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at))?;
-        self.write_header(&WRITE_HEADER_OF_GENERATION, values, lease).await
+        let written = self.write_header(&WRITE_HEADER_OF_GENERATION, values, stored.parts, lease).await?;
+        Ok(!matches!(written, HeaderWrite::PartsMissing))
     }
 
-    async fn save_all(&self, data: &CatalogData, hash: &str, lease: Option<Lease>) -> Result<()> {
-        let generation = Uuid::new_v4().to_string();
+    /// Stores the records and the header. Starts again if an older library deleted the parts meanwhile.
+    async fn save_all(&self, data: &CatalogData, hash: &str, lease: Option<&Lease>) -> Result<()> {
+        for _ in 0..3 {
+            let generation = Uuid::new_v4().to_string();
+            let parts = self.write_parts(data, &generation).await?;
+            let values = self.header_values(data, generation.clone(), parts, hash, None)?;
+            match self.write_header(&WRITE_HEADER, values, parts, lease).await {
+                Ok(HeaderWrite::Written(replaced)) => {
+                    return match replaced {
+                        Some(replaced) => self.delete_generation(replaced).await,
+                        None => Ok(()),
+                    };
+                }
+                Ok(HeaderWrite::PartsMissing) => self.delete_generation(generation).await?,
+                Ok(HeaderWrite::Outdated) => return self.delete_generation(generation).await,
+                Err(error) => {
+                    self.delete_generation(generation).await?;
+                    return Err(error);
+                }
+            }
+        }
+        Err(internal("Another process deletes the catalog that this one saves"))
+    }
+
+    /// Writes the parts of a new generation, each in a short transaction, and returns their number.
+    async fn write_parts(&self, data: &CatalogData, generation: &str) -> Result<i64> {
         let mut parts = 0i64;
         for records in data.records.chunks(PART_RECORDS) {
             let records = records.to_vec();
@@ -204,7 +238,9 @@ impl CatalogStore {
                 .run(move || serde_json::to_string(&records))
                 .await?
                 .map_err(|error| internal("The catalog cannot be serialized").caused_by(error))?;
-            let values = [generation.clone().into(), parts.into(), self.source.to_string().into(), text.into()];
+            let source = self.source.to_string();
+            let now = self.clock.now();
+            let values = [generation.to_owned().into(), parts.into(), source.into(), text.into(), now.into()];
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
                     transaction.forget_pages();
@@ -214,8 +250,7 @@ impl CatalogStore {
             write.await?;
             parts += 1;
         }
-        let values = self.header_values(data, generation, parts, hash, None)?;
-        self.write_header(&WRITE_HEADER, values, lease).await.map(drop)
+        Ok(parts)
     }
 
     /// The values of [`WRITE_HEADER`] and [`WRITE_HEADER_OF_GENERATION`].
@@ -240,65 +275,69 @@ impl CatalogStore {
         ])
     }
 
-    /// Runs a statement that writes the header, and extends the lease in the same transaction. Returns whether the
-    /// statement changed the header.
+    /// Runs a statement that writes the header of a generation of `parts` parts. The same transaction extends the lease and
+    /// checks that every part is stored.
     async fn write_header(
         &self,
         statement: &'static Statement,
         values: Vec<Value<'static>>,
-        lease: Option<Lease>,
-    ) -> Result<bool> {
-        let renewal = lease.map(|lease| self.lease_values(lease, later(self.clock.now(), lease.length)));
+        parts: i64,
+        lease: Option<&Lease>,
+    ) -> Result<HeaderWrite> {
+        let renewal = self.renewal(lease);
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
-                if let Some(values) = renewal {
-                    let renewed =
-                        transaction.fetch_optional(&SET_LEASE_END, &values, |row| row.get::<String>(0)).await?;
-                    renewed.ok_or_else(lease_is_lost)?;
+                lease::require(transaction, renewal.as_deref()).await?;
+                let stored = transaction.fetch_optional(&COUNT_PARTS, &values[1..2], |row| row.get::<i64>(0)).await?;
+                if stored != Some(parts) {
+                    return Ok(HeaderWrite::PartsMissing);
                 }
+                let replaced = transaction.fetch_optional(&FIND, &values[..1], |row| row.get::<String>(0)).await?;
                 let written = transaction.fetch_optional(statement, &values, |row| row.get::<String>(0)).await?;
-                Ok(written.is_some())
+                Ok(written.map_or(HeaderWrite::Outdated, |_| HeaderWrite::Written(replaced)))
             })
         });
         write.await
     }
 
-    /// Deletes the parts that no header names, some per transaction, so that other writers need not wait long.
-    async fn delete_unused_parts(&self) -> Result<()> {
-        let last =
-            self.database.fetch_optional(&LAST_PART, &[(&*self.source).into()], |row| row.get_optional(0)).await?;
-        let end = last.flatten().map_or(0, |last: i64| last + 1);
-        for start in (0..end).step_by(PARTS_PER_DELETE as usize) {
-            let values = [self.source.to_string().into(), start.into(), (start + PARTS_PER_DELETE).into()];
-            let write = self.database.write(move |transaction| {
-                Box::pin(async move {
-                    transaction.forget_pages();
-                    transaction.execute(&DELETE_UNUSED_PARTS, &values).await
-                })
-            });
-            write.await?;
+    /// Deletes the parts that saves left which never ended.
+    async fn delete_orphans(&self) -> Result<()> {
+        let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
+        let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
+        let now = self.clock.now();
+        for (generation, written_at) in unused {
+            match written_at {
+                None => {
+                    let values = [generation.into(), now.into()];
+                    let write = self.database.write(move |transaction| {
+                        Box::pin(async move { transaction.execute(&DATE_PARTS, &values).await })
+                    });
+                    write.await?;
+                }
+                Some(written_at) if later(written_at, ORPHAN_AGE) <= now => self.delete_generation(generation).await?,
+                Some(_) => {}
+            }
         }
         Ok(())
     }
 
-    /// Acquires the lease on the next fetch; `None` if another process holds it.
-    pub(super) async fn take_lease(&self, length: Duration) -> Result<Option<Lease>> {
-        let now = self.clock.now();
-        let (name, holder) = (self.source.to_string(), self.holder.to_string());
-        let values = vec![name.into(), holder.into(), later(now, length).into(), now.into()];
-        let token = self.database.execute(&TAKE_LEASE, values, |row| row.get(0)).await?;
-        Ok(token.map(|token| Lease { token, length }))
-    }
-
-    /// Releases the lease. Does nothing if another process has taken it.
-    pub(super) async fn end_lease(&self, lease: Lease) -> Result<()> {
-        let values = self.lease_values(lease, Timestamp::UNIX_EPOCH);
-        self.database.execute(&SET_LEASE_END, values, |row| row.get::<String>(0)).await.map(drop)
-    }
-
-    /// The values of [`SET_LEASE_END`].
-    fn lease_values(&self, lease: Lease, end: Timestamp) -> Vec<Value<'static>> {
-        vec![self.source.to_string().into(), lease.token.into(), end.into()]
+    /// Deletes the parts of a generation, some per transaction, so that other writers need not wait long. Does nothing if a
+    /// header names the generation.
+    async fn delete_generation(&self, generation: String) -> Result<()> {
+        for start in (0..).step_by(PARTS_PER_DELETE as usize) {
+            let end: i64 = start + PARTS_PER_DELETE;
+            let values = [generation.clone().into(), start.into(), end.into()];
+            let write = self.database.write(move |transaction| {
+                Box::pin(async move {
+                    transaction.forget_pages();
+                    transaction.execute(&DELETE_PARTS, &values).await
+                })
+            });
+            if write.await? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -314,10 +353,6 @@ fn hash_records(records: &[MiniAppRecord]) -> String {
     let mut hasher = blake3::Hasher::new();
     records.iter().for_each(|record| record.hash_content(&mut hasher));
     hasher.finalize().to_hex().to_string()
-}
-
-fn lease_is_lost() -> Error {
-    Error::unavailable("Another process has taken over the refresh of the catalog")
 }
 
 fn invalid(why: &str) -> Error {

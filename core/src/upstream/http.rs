@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{
-    Client, Response, StatusCode,
+    Client, NoProxy, Proxy, Response, StatusCode,
     header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
     redirect,
 };
@@ -16,47 +16,74 @@ use url::Url;
 use super::retry::RequestError;
 use crate::{
     catalog::Timeframe,
-    config::{OptionValues, Secret},
+    config::{CatalogFormat, OptionValues, ProxySettings, Secret},
     error::{Error, Result},
     tls,
 };
 
-const PATH: &str = "v2/farcaster/frame/catalog/";
 const MAX_REDIRECTS: usize = 3;
 
 pub(super) struct ApiClient {
     client: Client,
     endpoint: Url,
+    format: CatalogFormat,
     page_size: u32,
     timeout: Duration,
     max_bytes: u64,
 }
 
 impl ApiClient {
-    pub(super) fn new(base: &Url, key: &Secret, header: &str, options: &OptionValues) -> Result<ApiClient> {
+    /// `key` is the name of a header and the key that it carries; an API that needs no key gets none.
+    pub(super) fn new(
+        base: &Url,
+        format: CatalogFormat,
+        key: Option<(&str, &Secret)>,
+        proxy: Option<&ProxySettings>,
+        options: &OptionValues,
+    ) -> Result<ApiClient> {
         let refused = |what: &str| Error::config(format!("Option {what} cannot be sent in a header"));
-        let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| refused("catalog_key_header"))?;
-        let mut key = HeaderValue::from_str(key.reveal()).map_err(|_| refused("catalog_api_key"))?;
-        key.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(name, key), (ACCEPT, HeaderValue::from_static("application/json"))]);
-        let client = Client::builder()
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        if let Some((header, key)) = key.filter(|_| format == CatalogFormat::Neynar) {
+            let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| refused("catalog_key_header"))?;
+            let mut key = HeaderValue::from_str(key.reveal()).map_err(|_| refused("catalog_api_key"))?;
+            key.set_sensitive(true);
+            headers.insert(name, key);
+        }
+        let uses_tls = base.scheme() == "https" || proxy.is_some_and(|proxy| proxy.is_https);
+        let failed =
+            |error: reqwest::Error| Error::config("Cannot set up an HTTP client").caused_by(error.without_url());
+        // `no_proxy` keeps reqwest from reading the environment.
+        let mut client = Client::builder()
             .default_headers(headers)
             .redirect(redirect::Policy::custom(within_origin))
             .user_agent(concat!("townsquare/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls::client_config(base.scheme() == "https")?)
-            .no_proxy()
-            .build()
-            .map_err(|error| Error::config("Cannot set up an HTTP client").caused_by(error))?;
+            .tls_backend_preconfigured(tls::client_config(uses_tls)?)
+            .no_proxy();
+        if let Some(settings) = proxy {
+            let proxy = Proxy::all(settings.url.reveal()).map_err(failed)?;
+            let exceptions = settings.exceptions.as_deref().and_then(NoProxy::from_string);
+            client = client.proxy(proxy.no_proxy(exceptions));
+        }
+        let client = client.build().map_err(failed)?;
         let mut endpoint = base.clone();
         let folder = base.path().trim_end_matches('/');
-        endpoint.set_path(&format!("{folder}/{PATH}"));
+        let path = match format {
+            CatalogFormat::Neynar => "v2/farcaster/frame/catalog/",
+            CatalogFormat::Farcaster => "v1/top-frameapps",
+        };
+        endpoint.set_path(&format!("{folder}/{path}"));
         Ok(ApiClient {
             client,
             endpoint,
+            format,
             page_size: options.catalog_page_size,
             timeout: options.catalog_timeout,
             max_bytes: options.catalog_max_page_bytes,
         })
+    }
+
+    pub(super) fn format(&self) -> CatalogFormat {
+        self.format
     }
 
     /// The endpoint's URL without credentials and query.
@@ -74,7 +101,10 @@ impl ApiClient {
         let mut url = self.endpoint.clone();
         {
             let mut query = url.query_pairs_mut();
-            query.append_pair("limit", &self.page_size.to_string()).append_pair("time_window", timeframe.as_str());
+            query.append_pair("limit", &self.page_size.to_string());
+            if self.format == CatalogFormat::Neynar {
+                query.append_pair("time_window", timeframe.as_str());
+            }
             network.map(|network| query.append_pair("networks", network));
             cursor.map(|cursor| query.append_pair("cursor", cursor));
         }

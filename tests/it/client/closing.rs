@@ -31,7 +31,7 @@ async fn every_call_on_a_closed_client_fails_as_closed() {
             assert_kind(ErrorKind::Closed, discovery.refresh().await),
             assert_kind(ErrorKind::Closed, discovery.force_refresh().await),
             assert_kind(ErrorKind::Closed, discovery.stats()),
-            assert_kind(ErrorKind::Closed, discovery.handle("GET", "/", b"").await),
+            assert_kind(ErrorKind::Closed, discovery.handle("GET", "/", b"", &[]).await),
         ];
         assert!(errors.iter().all(|error| error.message() == "The client is closed"), "{errors:?}");
     }

@@ -90,7 +90,7 @@ fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(
         ("refresh", wait(discovery.refresh()).map(drop)),
         ("force_refresh", wait(discovery.force_refresh()).map(drop)),
         ("stats", discovery.stats().map(drop)),
-        ("handle", wait(discovery.handle("GET", "/", b"")).map(drop)),
+        ("handle", wait(discovery.handle("GET", "/", b"", &[])).map(drop)),
         ("as_user", wait(client.as_user("x")).map(drop)),
         ("a handle of as_service", wait(client.as_service().spaces().get_public_spaces(1, 0)).map(drop)),
         ("backup", wait(client.backup(folder.path().join("copy.db")))),

@@ -1,5 +1,7 @@
 //! The endpoint without a server (SPEC 4.1, UPSTREAM 2): `handle(method, target, body)`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use townsquare::{
     Client, ErrorKind,
@@ -21,7 +23,7 @@ async fn fixture() -> (Fixture, Client) {
 }
 
 async fn handle(client: &Client, method: &str, target: &str, body: &[u8]) -> HttpResponse {
-    client.discovery().handle(method, target, body).await.expect("open")
+    client.discovery().handle(method, target, body, &[]).await.expect("open")
 }
 
 fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
@@ -63,7 +65,21 @@ async fn get_responds_with_the_documented_body() {
     let (_fixture, client) = fixture().await;
     let body = get(&client, "").await;
     assert_eq!(keys(&body), ["apps", "filters", "stats", "success", "validApps"]);
-    assert_eq!(keys(&body["stats"]), ["cacheSize", "hasApiKey", "isCrawling", "totalDiscovered", "validApps"]);
+    let stats = [
+        "ageSeconds",
+        "cacheSize",
+        "fetchedAt",
+        "hasApiKey",
+        "isCrawling",
+        "isStale",
+        "lastError",
+        "source",
+        "staleLists",
+        "totalDiscovered",
+        "truncated",
+        "validApps",
+    ];
+    assert_eq!(keys(&body["stats"]), stats);
     assert_eq!(keys(&body["filters"]), ["categories", "limit", "networks", "timeWindow", "trending"]);
     assert_eq!((&body["success"], &body["validApps"]), (&json!(true), &json!(50)), "50 by default");
     assert_eq!((&body["stats"]["validApps"], &body["stats"]["totalDiscovered"]), (&json!(APPS), &json!(APPS)));
@@ -306,6 +322,7 @@ async fn post_refresh_reloads_the_catalog() {
     let (fixture, client) = fixture().await;
     get(&client, "").await;
     fixture.upstream.serve(Catalog::of(APPS + 1).rows());
+    fixture.clock.advance(Duration::from_secs(60));
     let (status, body) = post(&client, json!({ "action": "refresh" })).await;
     assert_eq!((status, body), (200, json!({ "success": true, "message": "Cache refreshed", "count": APPS + 1 })));
     assert_eq!(fixture.upstream.list_count(), 2);
@@ -398,6 +415,7 @@ async fn no_catalog_and_a_failed_refresh_are_503() {
     fixture.clock.advance(FIFTEEN_MINUTES);
     assert_eq!(handle(&client, "GET", PATH, b"").await.status, 200);
     fixture.upstream.refuse_connections();
+    fixture.clock.advance(Duration::from_secs(60));
     let response = handle(&client, "POST", PATH, br#"{"action":"refresh"}"#).await;
     assert_error(&response, 503, "a failed refresh");
     assert_eq!(handle(&client, "GET", PATH, b"").await.status, 200, "the old catalog answers");
@@ -407,5 +425,5 @@ async fn no_catalog_and_a_failed_refresh_are_503() {
 async fn a_closed_client_fails_instead_of_responding() {
     let (_fixture, client) = fixture().await;
     client.close().await;
-    assert_kind(ErrorKind::Closed, client.discovery().handle("GET", PATH, b"").await);
+    assert_kind(ErrorKind::Closed, client.discovery().handle("GET", PATH, b"", &[]).await);
 }

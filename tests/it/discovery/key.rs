@@ -23,7 +23,7 @@ async fn assert_empty_results(fixture: &Fixture, client: &Client) {
         assert_eq!((stats.total, stats.has_api_key, stats.last_error), (0, false, None));
         assert_eq!((stats.source, stats.fetched_at), (CatalogSource::None, None));
     }
-    let response = discovery.handle("GET", "/api/miniapp-discovery", b"").await.expect("open");
+    let response = discovery.handle("GET", "/api/miniapp-discovery", b"", &[]).await.expect("open");
     let body: serde_json::Value = serde_json::from_slice(&response.body).expect("JSON");
     assert_eq!((response.status, &body["success"], &body["apps"]), (200, &true.into(), &serde_json::json!([])));
     assert_eq!(body["stats"]["hasApiKey"], false);

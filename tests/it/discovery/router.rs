@@ -43,7 +43,7 @@ fn the_router_responds_like_handle() {
     ];
     for (method, target, body) in requests {
         let shown: String = target.chars().take(60).collect();
-        let expected = wait(client.inner().discovery().handle(method, &target, body)).expect("open");
+        let expected = wait(client.inner().discovery().handle(method, &target, body, &[])).expect("open");
         let answer = fetch(&server, method, &target, body);
         assert_eq!(answer.status, expected.status, "{method} {shown}");
         assert_eq!(answer.body, expected.body, "{method} {shown}");

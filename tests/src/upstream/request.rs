@@ -33,6 +33,11 @@ impl Request {
         let mut lines = head.split("\r\n");
         let mut first = lines.next()?.split(' ');
         let (method, target) = (first.next()?.to_owned(), first.next()?);
+        // A request through a proxy names the host in its target.
+        let target = match target.split_once("://") {
+            Some((_, rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+            None => target,
+        };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let query = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -1,6 +1,9 @@
-//! Parses one row of an upstream page into a record (UPSTREAM 1 "How we read them", 2 "Mapping").
+//! Parses one row of an upstream page into a record (UPSTREAM 1 "How we read them", 2 "Mapping"). The shape of a row is
+//! recognised by its parts, whatever the source.
 //!
 //! Invariant: every record has an http(s) home URL and a name, and its texts are within their bounds.
+
+mod camel_case;
 
 use std::borrow::Cow;
 
@@ -108,9 +111,22 @@ const DESCRIPTION_CHARS: usize = 2_000;
 const URL_BYTES: usize = 2_048;
 const MAX_ITEMS: usize = 50;
 
+impl FrameJson<'_> {
+    /// Whether no part that names the app has a value: the row is in another shape.
+    fn is_empty(&self) -> bool {
+        let has_url = matches!(self.frames_url, Scalar::Text(_));
+        let has_manifest =
+            self.manifest.0.as_ref().is_some_and(|both| both.miniapp.0.is_some() || both.frame.0.is_some());
+        !has_url && !has_manifest
+    }
+}
+
 /// Parses a row; `None` if it is malformed or marked `noindex`.
 pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
-    let frame = serde_json::from_str::<Object<FrameJson<'_>>>(json).ok()?.0?;
+    let mut frame = serde_json::from_str::<Object<FrameJson<'_>>>(json).ok()?.0?;
+    if frame.is_empty() {
+        frame = camel_case::parse(json)?;
+    }
     let manifest = frame.manifest.0.and_then(|both| both.miniapp.0.or(both.frame.0)).unwrap_or_default();
     if manifest.noindex.as_bool() == Some(true) {
         return None;
@@ -279,6 +295,22 @@ mod tests {
     fn names_are_truncated_by_characters() {
         let app = record(&format!(r#"{{"frames_url":"https://a.example","title":"{}"}}"#, "é".repeat(300)));
         assert_eq!(app.name().chars().count(), 200);
+    }
+
+    #[test]
+    fn rows_in_camel_case_are_recognised() {
+        let app = r#"{"name":"A","homeUrl":"https://a.example","iconUrl":"https://a.example/i.png","primaryCategory":"Games",
+            "requiredChains":["eip155:8453"],"tags":["x"],"heroImageUrl":7,
+            "author":{"fid":3,"username":"ann","displayName":"Ann","pfp":{"url":"https://p.example"},"followerCount":9}}"#;
+        for json in [app.to_owned(), format!(r#"{{"rank":1,"miniApp":{app}}}"#), format!(r#"{{"frame":{app}}}"#)] {
+            let app = record(&json);
+            assert_eq!((app.id(), app.name(), app.category()), ("a.example", "A", Some("games")));
+            assert_eq!(app.networks().collect::<Vec<_>>(), ["base"]);
+            let author = app.author().expect("an author");
+            assert_eq!((author.fid, author.display_name, author.pfp_url), (3, Some("Ann"), Some("https://p.example")));
+            assert_eq!(author.follower_count, 9);
+        }
+        assert!(parse(r#"{"rank":1,"miniApp":{"name":"no URL"}}"#, Timestamp::UNIX_EPOCH).is_none());
     }
 
     #[test]

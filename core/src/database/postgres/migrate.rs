@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0005_files" needs 4;
     "0006_realtime" needs 4;
     "0007_file_store" needs 4;
+    "0008_discovery" needs 4;
     "0009_roles" needs ITSELF;
 };
 

@@ -1,12 +1,9 @@
 //! The query string of a GET request, decoded strictly.
 //!
 //! Invariant: a malformed query string (RFC 3986 escapes of UTF-8 text, at most 8 KiB) is refused as a whole. Of
-//! repeated parameters the first is used, as `URLSearchParams.get` of the Web does.
+//! repeated parameters `get` returns the first, as `URLSearchParams.get` of the Web does, and `all` returns every one.
 
-use std::{borrow::Cow, str::FromStr};
-
-use super::{EndpointError, bad_request};
-use crate::catalog::Timeframe;
+use std::borrow::Cow;
 
 /// In bytes.
 const MAX_LENGTH: usize = 8 << 10;
@@ -32,28 +29,23 @@ impl<'a> QueryString<'a> {
         value.filter(|value| !value.is_empty())
     }
 
-    /// The items of a comma-separated parameter.
-    pub(super) fn list(&self, name: &str) -> Vec<String> {
-        let items = self.get(name).into_iter().flat_map(|value| value.split(','));
-        items.map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-    }
-
-    pub(super) fn timeframe(&self) -> Result<Timeframe, EndpointError> {
-        Ok(self.get("timeWindow").map(Timeframe::from_str).transpose()?.unwrap_or_default())
-    }
-
-    pub(super) fn limit(&self, default: u32) -> Result<u32, EndpointError> {
-        let Some(text) = self.get("limit") else { return Ok(default) };
-        // `parse` alone would accept a plus sign.
-        let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| bad_request("limit is a whole number from 1 to 1000"))
+    /// The values of a repeated parameter.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
     }
 }
 
 /// Decodes percent escapes, and `+` as a space.
 fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    unescape(text, true)
+}
+
+/// Decodes the percent escapes of a path.
+pub(super) fn decode_path(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    unescape(text, false)
+}
+
+fn unescape(text: &str, plus_is_space: bool) -> Result<Cow<'_, str>, &'static str> {
     const MALFORMED: &str = "Malformed query string";
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(MALFORMED);
@@ -65,7 +57,7 @@ fn decode(text: &str) -> Result<Cow<'_, str>, &'static str> {
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'+' => b' ',
+            b'+' if plus_is_space => b' ',
             b'%' => {
                 let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
                 let (high, low) = (digit().ok_or(MALFORMED)?, digit().ok_or(MALFORMED)?);
@@ -91,10 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn empty_parameters_are_absent_and_the_first_of_two_is_used() {
+    fn empty_parameters_are_absent_and_repeated_ones_are_all_kept() {
         let query = QueryString::parse("limit=&category=games,,social&category=art&&trending").expect("well-formed");
-        assert_eq!(query.limit(7).ok(), Some(7));
-        assert_eq!(query.list("category"), ["games", "social"]);
-        assert_eq!(query.get("trending"), None);
+        assert_eq!((query.get("limit"), query.get("trending")), (None, None));
+        assert_eq!(query.all("category").collect::<Vec<_>>(), ["games,,social", "art"]);
+        assert_eq!(query.get("category"), Some("games,,social"));
     }
 }

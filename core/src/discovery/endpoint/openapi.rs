@@ -1,0 +1,220 @@
+//! The OpenAPI 3.1 document of the endpoint, made from the tables of routes, actions and parameters.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    ENDPOINT_PATH,
+    parameters::{Parameter, ParameterKind},
+    routes::{ACTIONS, Action, ROUTES, Route},
+};
+
+/// The document.
+pub(super) fn document() -> Value {
+    let paths: Map<String, Value> = ROUTES.iter().map(|route| (full_path(route), path_item(route))).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Mini app discovery",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    })
+}
+
+fn full_path(route: &Route) -> String {
+    match route.path {
+        "" => ENDPOINT_PATH.to_owned(),
+        path => format!("{ENDPOINT_PATH}/{path}"),
+    }
+}
+
+fn path_item(route: &Route) -> Value {
+    let mut parameters: Vec<Value> = route.parameters.iter().map(|parameter| query_parameter(parameter)).collect();
+    if route.path.ends_with("{id}") {
+        parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
+            "description": "The id, the home URL or the domain of an app.",
+        }));
+    }
+    let operation_id = |method: &str| format!("{method}{:?}", route.name);
+    let mut item = json!({
+        "get": {
+            "operationId": operation_id("get"),
+            "summary": route.summary,
+            "parameters": parameters,
+            "responses": responses(&[route.answer], true),
+        },
+    });
+    if route.has_actions {
+        let (bodies, answers): (Vec<_>, Vec<_>) =
+            ACTIONS.iter().map(|action| (action_body(action), action.answer)).unzip();
+        item["post"] = json!({
+            "operationId": operation_id("post"),
+            "summary": "Searches, lists or refreshes.",
+            "requestBody": {"required": true, "content": {"application/json": {"schema": {"oneOf": bodies}}}},
+            "responses": responses(&answers, false),
+        });
+    }
+    item
+}
+
+fn query_parameter(parameter: &Parameter) -> Value {
+    let mut object = json!({
+        "name": parameter.name,
+        "in": "query",
+        "description": parameter.description,
+        "required": matches!(parameter.kind, ParameterKind::RequiredText),
+        "schema": parameter.schema(),
+    });
+    if matches!(parameter.kind, ParameterKind::List) {
+        (object["style"], object["explode"]) = (json!("form"), json!(false));
+    }
+    object
+}
+
+fn action_body(action: &Action) -> Value {
+    let described = |parameter: &&Parameter| {
+        let mut schema = parameter.schema();
+        schema["description"] = json!(parameter.description);
+        (parameter.name.to_owned(), schema)
+    };
+    let mut properties: Map<String, Value> = action.parameters.iter().map(described).collect();
+    properties.insert("action".to_owned(), json!({"const": action.word}));
+    let required = action.parameters.iter().filter(|parameter| matches!(parameter.kind, ParameterKind::RequiredText));
+    let required: Vec<_> = ["action"].into_iter().chain(required.map(|parameter| parameter.name)).collect();
+    json!({"type": "object", "description": action.summary, "properties": properties, "required": required})
+}
+
+/// The responses of an operation that is answered with one of these schemas.
+fn responses(answers: &[&str], is_cacheable: bool) -> Value {
+    let answers: Vec<_> = answers.iter().map(|name| json!({"$ref": format!("#/components/schemas/{name}")})).collect();
+    let schema = if let [answer] = &answers[..] { answer.clone() } else { json!({"oneOf": answers}) };
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), response("The answer.", &schema));
+    if is_cacheable {
+        responses.insert("304".to_owned(), json!({"description": "The caller has this version."}));
+    }
+    let error = json!({"$ref": "#/components/schemas/Error"});
+    for (status, description) in [
+        ("400", "A parameter or the body is not valid."),
+        ("403", "The action is switched off."),
+        ("404", "There is no such path or app."),
+        ("413", "The body is too large."),
+        ("429", "Too many requests; `Retry-After` tells when to try again."),
+        ("503", "There is no catalog, or a refresh failed; `Retry-After` tells when to try again."),
+        ("500", "An error of the server."),
+    ] {
+        responses.insert(status.to_owned(), response(description, &error));
+    }
+    Value::Object(responses)
+}
+
+fn response(description: &str, schema: &Value) -> Value {
+    json!({"description": description, "content": {"application/json": {"schema": schema}}})
+}
+
+/// An object schema; a name that ends with `?` is not required.
+fn object(properties: &[(&str, Value)]) -> Value {
+    let name = |name: &str| name.trim_end_matches('?').to_owned();
+    let required: Vec<_> =
+        properties.iter().filter(|(name, _)| !name.ends_with('?')).map(|(property, _)| name(property)).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(property, schema)| (name(property), schema.clone())).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn schemas() -> Value {
+    let (text, flag, count) =
+        (json!({"type": "string"}), json!({"type": "boolean"}), json!({"type": "integer", "minimum": 0}));
+    let optional = |kind: &str| json!({"type": [kind, "null"]});
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let time = json!({"type": "string", "format": "date-time"});
+    let url = json!({"type": "string", "format": "uri"});
+    let success = json!({"const": true});
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let apps = json!({"type": "array", "items": reference("App")});
+    let facet = object(&[("name", text.clone()), ("count", count.clone())]);
+    let facets = json!({"type": "array", "items": facet});
+    let range = json!({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2});
+    let suggestion = object(&[
+        ("app", reference("App")),
+        ("text", text.clone()),
+        ("matches", json!({"type": "array", "items": range})),
+    ]);
+    let suggestions = json!({"type": "array", "items": suggestion});
+    let author = object(&[
+        ("fid", count.clone()),
+        ("username", text.clone()),
+        ("displayName", optional("string")),
+        ("pfpUrl?", url.clone()),
+        ("followerCount", count.clone()),
+        ("score?", json!({"type": "number", "minimum": 0, "maximum": 1})),
+        ("isPowerUser", flag.clone()),
+    ]);
+    let metadata = object(&[
+        ("version", text.clone()),
+        ("screenshots", texts.clone()),
+        ("buttonTitle?", text.clone()),
+        ("heroImage?", url.clone()),
+        ("tagline?", text.clone()),
+        ("subtitle?", text.clone()),
+        ("image?", url.clone()),
+        ("splashImage?", url.clone()),
+        ("splashBackgroundColor?", text.clone()),
+    ]);
+    json!({
+        "App": object(&[
+            ("id", text.clone()),
+            ("domain", text.clone()),
+            ("name", text.clone()),
+            ("description?", text.clone()),
+            ("iconUrl", text.clone()),
+            ("homeUrl", url.clone()),
+            ("category?", text.clone()),
+            ("networks", texts.clone()),
+            ("tags", texts.clone()),
+            ("author?", author),
+            ("engagement", object(&[("followerCount", count.clone()), ("trendingRank?", count.clone())])),
+            ("metadata", metadata),
+            ("lastFetched", time.clone()),
+        ]),
+        "Stats": object(&[
+            ("totalDiscovered", count.clone()),
+            ("validApps", count.clone()),
+            ("isCrawling", flag.clone()),
+            ("cacheSize", count.clone()),
+            ("hasApiKey", flag.clone()),
+            ("source", json!({"enum": ["upstream", "file", "database", "none"]})),
+            ("fetchedAt", json!({"type": ["string", "null"], "format": "date-time"})),
+            ("ageSeconds", json!({"type": ["integer", "null"], "minimum": 0})),
+            ("isStale", flag.clone()),
+            ("lastError", optional("string")),
+            ("staleLists", texts.clone()),
+            ("truncated", flag.clone()),
+        ]),
+        "List": object(&[
+            ("success", success.clone()),
+            ("stats", reference("Stats")),
+            ("validApps", count.clone()),
+            ("apps", apps.clone()),
+            ("filters", object(&[
+                ("categories", texts.clone()),
+                ("networks", texts.clone()),
+                ("timeWindow", text.clone()),
+                ("trending", flag),
+                ("limit", count.clone()),
+            ])),
+        ]),
+        "SearchResults": object(&[("success", success.clone()), ("results", apps.clone()), ("count", count.clone())]),
+        "TrendingApps": object(&[("success", success.clone()), ("apps", apps), ("count", count.clone())]),
+        "Refreshed": object(&[("success", success), ("message", text.clone()), ("count", count)]),
+        "OneApp": object(&[("success", json!({"const": true})), ("app", reference("App"))]),
+        "Categories": object(&[("success", json!({"const": true})), ("categories", facets.clone())]),
+        "Networks": object(&[("success", json!({"const": true})), ("networks", facets)]),
+        "Suggestions": object(&[("success", json!({"const": true})), ("suggestions", suggestions)]),
+        "Document": json!({"type": "object"}),
+        "Error": object(&[("success", json!({"const": false})), ("error", text)]),
+    })
+}

@@ -1,0 +1,178 @@
+//! The parameters of the endpoint: one table for the code that reads them and for the OpenAPI document.
+//!
+//! Invariant: a GET request and the JSON body of a POST request name, read and refuse a parameter alike. An empty parameter
+//! is one that is not given.
+
+use std::{borrow::Cow, str::FromStr};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    query_string::QueryString,
+    response::{EndpointError, bad_request},
+};
+use crate::{
+    catalog::{CATEGORIES, Selection, Timeframe},
+    validate,
+};
+
+/// A parameter of a route.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) description: &'static str,
+    pub(super) kind: ParameterKind,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum ParameterKind {
+    /// Texts: repeated or separated by commas in a query, a text or an array in a body.
+    List,
+    Text,
+    RequiredText,
+    Timeframe,
+    /// True if it is the word `true`.
+    Flag,
+    /// A whole number from the first to the second value, and its default.
+    Number(u32, u32, u32),
+}
+
+pub(super) static CATEGORY: Parameter =
+    Parameter { name: "category", description: "Apps of any of these categories.", kind: ParameterKind::List };
+pub(super) static NETWORKS: Parameter =
+    Parameter { name: "networks", description: "Apps that run on any of these networks.", kind: ParameterKind::List };
+pub(super) static TIME_WINDOW: Parameter = Parameter {
+    name: "timeWindow",
+    description: "The time window of the trending order.",
+    kind: ParameterKind::Timeframe,
+};
+pub(super) static TRENDING: Parameter = Parameter {
+    name: "trending",
+    description: "Echoed in `filters`; the order is the trending order either way.",
+    kind: ParameterKind::Flag,
+};
+pub(super) static LIMIT: Parameter = Parameter {
+    name: "limit",
+    description: "The largest number of apps.",
+    kind: ParameterKind::Number(1, validate::MAX_LIMIT, 50),
+};
+pub(super) static OFFSET: Parameter = Parameter {
+    name: "offset",
+    description: "The number of apps to leave out before the first.",
+    kind: ParameterKind::Number(0, u32::MAX, 0),
+};
+/// What is typed into a search box; nothing is suggested for an empty one.
+pub(super) static TYPED: Parameter =
+    Parameter { name: "query", description: "The text in the search box.", kind: ParameterKind::Text };
+pub(super) static SUGGESTIONS: Parameter = Parameter {
+    name: "limit",
+    description: "The largest number of suggestions.",
+    kind: ParameterKind::Number(1, 50, 8),
+};
+pub(super) static QUERY: Parameter =
+    Parameter { name: "query", description: "The words to search for.", kind: ParameterKind::RequiredText };
+
+/// The parameters of a request: those of its query, or of its body.
+pub(super) enum Input<'a> {
+    Query(QueryString<'a>),
+    Body(&'a Map<String, Value>),
+}
+
+impl Parameter {
+    /// The JSON schema of the parameter's values.
+    pub(super) fn schema(&self) -> Value {
+        match self.kind {
+            ParameterKind::List if self.name == CATEGORY.name => {
+                json!({"type": "array", "items": {"type": "string", "examples": CATEGORIES}})
+            }
+            ParameterKind::List => json!({"type": "array", "items": {"type": "string"}}),
+            ParameterKind::Text | ParameterKind::RequiredText => json!({"type": "string"}),
+            ParameterKind::Timeframe => json!({
+                "type": "string",
+                "enum": Timeframe::ALL.map(Timeframe::as_str),
+                "default": Timeframe::default().as_str(),
+            }),
+            ParameterKind::Flag => json!({"type": "boolean", "default": false}),
+            ParameterKind::Number(least, most, default) => {
+                json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
+            }
+        }
+    }
+
+    /// What a value of another type is refused with.
+    fn refusal(&self) -> EndpointError {
+        bad_request(match self.kind {
+            ParameterKind::List => format!("{} is a text or a list of texts", self.name),
+            ParameterKind::Number(least, most, _) => {
+                format!("{} is a whole number from {least} to {most}", self.name)
+            }
+            _ => format!("{} is a string", self.name),
+        })
+    }
+}
+
+impl<'a> Input<'a> {
+    /// # Errors
+    /// 400 for a malformed query.
+    pub(super) fn of_query(query: &'a str) -> Result<Input<'a>, EndpointError> {
+        QueryString::parse(query).map(Input::Query).map_err(bad_request)
+    }
+
+    /// A text; `None` if it is absent or empty. Of repeated parameters the first.
+    pub(super) fn text(&self, parameter: &Parameter) -> Result<Option<&str>, EndpointError> {
+        let text = match self {
+            Input::Query(query) => query.get(parameter.name),
+            Input::Body(body) => match body.get(parameter.name) {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(text.as_str()),
+                Some(_) => return Err(parameter.refusal()),
+            },
+        };
+        Ok(text.filter(|text| !text.is_empty()))
+    }
+
+    /// The items of a list.
+    pub(super) fn list(&self, parameter: &Parameter) -> Result<Vec<String>, EndpointError> {
+        let values: Vec<Cow<'_, str>> = match self {
+            Input::Query(query) => query.all(parameter.name).map(Cow::Borrowed).collect(),
+            Input::Body(body) => match body.get(parameter.name) {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::String(text)) => vec![text.into()],
+                Some(Value::Array(items)) => {
+                    let texts = items.iter().map(|item| item.as_str().map(Cow::Borrowed));
+                    texts.collect::<Option<_>>().ok_or_else(|| parameter.refusal())?
+                }
+                Some(_) => return Err(parameter.refusal()),
+            },
+        };
+        let items = values.iter().flat_map(|value| value.split(','));
+        Ok(items.map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// A number, or its default.
+    pub(super) fn number(&self, parameter: &Parameter) -> Result<u32, EndpointError> {
+        let ParameterKind::Number(least, most, default) = parameter.kind else { return Err(parameter.refusal()) };
+        let number = match self {
+            Input::Query(query) => match query.get(parameter.name) {
+                None => return Ok(default),
+                // `parse` alone would accept a plus sign.
+                Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+                Some(_) => None,
+            },
+            Input::Body(body) => match body.get(parameter.name) {
+                None | Some(Value::Null) => return Ok(default),
+                Some(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+            },
+        };
+        number.filter(|number| (least..=most).contains(number)).ok_or_else(|| parameter.refusal())
+    }
+
+    pub(super) fn timeframe(&self) -> Result<Timeframe, EndpointError> {
+        Ok(self.text(&TIME_WINDOW)?.map(Timeframe::from_str).transpose()?.unwrap_or_default())
+    }
+
+    /// The selection of a list.
+    pub(super) fn selection(&self) -> Result<Selection, EndpointError> {
+        let selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
+        Ok(selection.in_categories(self.list(&CATEGORY)?).on_networks(self.list(&NETWORKS)?))
+    }
+}

@@ -1,0 +1,152 @@
+//! Refreshing the main list: from the database if another process fetched it, else from the source under a lease.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{
+    FetchFailure, Refresher,
+    held_lease::HeldLease,
+    task::{RefreshOutcome, RefreshRequest},
+};
+use crate::{
+    catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
+    discovery::{
+        collapse::refuse_collapse,
+        store::{Lease, StoredCatalog},
+    },
+    error::Result,
+};
+
+impl Refresher {
+    /// Refreshes the main list. If that fails and there is no catalog yet, loads the last one from the database.
+    pub(super) async fn refresh_main(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+        let failure = match self.obtain_main(request).await {
+            Ok(outcome) => {
+                self.record_success(None, outcome.is_fetched).await;
+                return Ok(outcome);
+            }
+            Err(failure) => failure,
+        };
+        let error = self.record_failure(None, failure).await;
+        if self.cache.current().is_none() {
+            match self.store.load().await {
+                Ok(Some(data)) => {
+                    let age = self.age_of(data.header.fetched_at);
+                    self.install(data, Vec::new(), CatalogSource::Database, age).await?;
+                    // Readers can be answered. Callers of `refresh` still get the error.
+                    if request.since().is_none() {
+                        return Ok(RefreshOutcome { is_fetched: false });
+                    }
+                }
+                Ok(None) => {}
+                Err(other) => tracing::warn!(error = %other, "the catalog stored in the database cannot be read"),
+            }
+        }
+        Err(error)
+    }
+
+    /// Takes the catalog that another process stored, or acquires the lease and fetches one.
+    async fn obtain_main(&self, request: &RefreshRequest) -> Result<RefreshOutcome, FetchFailure> {
+        if !self.upstream.is_remote() {
+            return Ok(self.fetch_main(request, None).await?);
+        }
+        let mut lease: Option<HeldLease> = None;
+        let mut polls = 0;
+        // Looks again after it took the lease: the holder before may have stored a catalog, or a failure, in between.
+        loop {
+            if let Some(data) = self.stored_main(request).await {
+                release(lease).await;
+                let age = self.age_of(data.header.fetched_at);
+                let kept = self.kept_lists(&data);
+                self.install(data, kept, CatalogSource::Database, age).await?;
+                return Ok(RefreshOutcome { is_fetched: request.since().is_some() });
+            }
+            if !request.ignores_backoff()
+                && let Some(failures) = self.shared_failures(None).await
+            {
+                release(lease).await;
+                return Err(FetchFailure::Shared(failures));
+            }
+            if lease.is_some() {
+                break;
+            }
+            match self.store.take_lease(None, self.lease).await {
+                Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
+                // Whoever called `refresh` does not wait for a process that hangs.
+                Ok(None) if request.since().is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
+                Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
+                // If the database cannot be written, every process fetches for itself.
+                Err(_) => break,
+            }
+            polls += 1;
+        }
+        let result = self.fetch_main(request, lease.as_ref().map(HeldLease::lease)).await;
+        release(lease).await;
+        Ok(result?)
+    }
+
+    /// The stored catalog, if it is newer than the one in use and satisfies the request.
+    async fn stored_main(&self, request: &RefreshRequest) -> Option<CatalogData> {
+        let stored = self.store.find().await.ok()??;
+        let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
+        let is_newer = current.is_none_or(|current| stored.fetched_at > current);
+        let is_fresh = self.age_of(stored.fetched_at) < self.options.interval;
+        let is_recent = request.since().is_none_or(|since| stored.fetched_at > since);
+        (is_newer && is_fresh && is_recent).then_some(())?;
+        self.store.load().await.ok()?
+    }
+
+    /// The age of a list fetched at `fetched_at`. A time in the future, which a wrong clock wrote, counts as very old.
+    pub(super) fn age_of(&self, fetched_at: Timestamp) -> Duration {
+        Duration::try_from(self.clock.now().duration_since(fetched_at)).unwrap_or(Duration::MAX)
+    }
+
+    /// Fetches the main list, puts it into use with the old further lists, and saves it.
+    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<RefreshOutcome> {
+        let (started, fetched_at) = (self.clock.moment(), self.clock.now());
+        let fetched = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await;
+        request.end_main_fetch();
+        let list = fetched?;
+        if !request.is_forced() {
+            let before = match self.cache.current() {
+                Some(current) => current.snapshot.data().header.ranked,
+                None => self.store.find().await.ok().flatten().as_ref().map_or(0, StoredCatalog::ranked),
+            };
+            refuse_collapse("catalog", before, list.records.len())?;
+        }
+        let mut data = CatalogData::new(list, fetched_at, !self.upstream.has_further_lists());
+        self.inherit_first_seen(&mut data).await;
+        let kept = self.kept_lists(&data);
+        let age = self.clock.moment().since(started);
+        let catalog = self.install(data, kept, self.upstream.source(), age).await?;
+        // A failure is only logged: the catalog in memory is in use.
+        if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await {
+            tracing::warn!(%error, "the catalog could not be saved in the database");
+        }
+        Ok(RefreshOutcome { is_fetched: true })
+    }
+}
+
+impl Refresher {
+    /// Takes over when each app was first seen, from the catalog in use and from a stored one that is newer.
+    async fn inherit_first_seen(&self, data: &mut CatalogData) {
+        let current = self.cache.current();
+        if let Some(current) = &current {
+            data.inherit_first_seen(current.snapshot.data());
+        }
+        let known_at = current.map(|current| current.snapshot.data().header.fetched_at);
+        let stored = self.store.find().await.ok().flatten();
+        if stored.is_some_and(|stored| known_at.is_none_or(|known_at| stored.fetched_at > known_at))
+            && let Ok(Some(stored)) = self.store.load().await
+        {
+            data.inherit_first_seen(&stored);
+        }
+    }
+}
+
+pub(super) async fn release(lease: Option<HeldLease>) {
+    if let Some(lease) = lease {
+        lease.release().await;
+    }
+}

@@ -1,0 +1,171 @@
+//! Clients on one database share lists, leases and backoff (DESIGN 6). Each client is a process to the others.
+
+use std::time::Duration;
+
+use townsquare::{
+    Client,
+    blocking::wait,
+    discovery::{CatalogSource, DiscoveryStats, Timeframe},
+};
+use townsquare_tests::{
+    catalog::Catalog,
+    fixture::{FIFTEEN_MINUTES, Fixture, ids},
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+    upstream::{Gate, KEY, Reply, Upstream, in_order_of},
+    wait::{until, wait_until},
+};
+
+const APPS: usize = 150;
+
+async fn count(client: &Client, timeframe: Timeframe) -> usize {
+    client.discovery().get_trending_mini_apps(timeframe, 1000).await.expect("a list").len()
+}
+
+fn stats(client: &Client) -> DiscoveryStats {
+    client.discovery().stats().expect("open")
+}
+
+fn prefix(db: &TestDatabase) -> &'static str {
+    match db.engine {
+        Engine::Sqlite => "townsquare_",
+        Engine::Postgres => "townsquare.",
+    }
+}
+
+fn open(db: &TestDatabase, upstream: &Upstream) -> Client {
+    wait(Client::open(db.config().catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens")
+}
+
+on_both_engines! {
+    fn a_save_keeps_the_parts_of_a_save_that_runs(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(APPS).rows());
+        let client = open(db, &upstream);
+        wait(count(&client, Timeframe::Hours24));
+        wait_until("the catalog is stored", || db.raw.count(&format!("{}catalog", prefix(db))) == 1);
+        // Another save has written its parts and not yet its header.
+        let parts = format!("{}catalog_parts", prefix(db));
+        db.raw.run(&format!(
+            "INSERT INTO {parts} (generation, part, source, records, written_at)
+            SELECT 'other', 0, source, '[]', written_at FROM {parts}"
+        ));
+        let others = || db.raw.count(&format!("{parts} WHERE generation = 'other'"));
+        let refresh = |size: usize| {
+            upstream.serve(Catalog::of(size).rows());
+            db.clock.advance(Duration::from_secs(60));
+            wait(client.discovery().refresh()).expect("refreshed");
+        };
+        refresh(APPS + 1);
+        assert_eq!((others(), db.raw.count(&parts)), (1, 2), "the replaced generation is deleted, the other is not");
+        // A save that never ended is removed after an hour.
+        db.clock.advance(Duration::from_secs(3_600));
+        refresh(APPS + 2);
+        assert_eq!((others(), db.raw.count(&parts)), (0, 1));
+        wait(client.close());
+        let second = open(db, &upstream);
+        assert_eq!(wait(count(&second, Timeframe::Hours24)), APPS + 2);
+        assert_eq!(stats(&second).source, CatalogSource::Database);
+        wait(second.close());
+    }
+
+    fn lists_of_two_clients_are_merged(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(APPS).rows());
+        let (one, two) = (open(db, &upstream), open(db, &upstream));
+        wait(count(&one, Timeframe::Days7));
+        wait(count(&two, Timeframe::Hour1));
+        wait(count(&one, Timeframe::Hour1));
+        assert_eq!(upstream.list_count(), 3, "the main list and each further list once");
+        let third = open(db, &upstream);
+        for (timeframe, window) in [(Timeframe::Days7, "7d"), (Timeframe::Hour1, "1h")] {
+            let listed = wait(third.discovery().get_trending_mini_apps(timeframe, 1000)).expect("a list");
+            assert_eq!(ids(&listed), in_order_of(window, Catalog::of(APPS).apps().map(|app| app.id).collect()));
+        }
+        assert_eq!(upstream.list_count(), 3);
+        for client in [one, two, third] {
+            wait(client.close());
+        }
+    }
+
+    fn backoff_and_retry_after_are_shared(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(APPS).rows());
+        let (one, two) = (open(db, &upstream), open(db, &upstream));
+        wait(count(&one, Timeframe::Hours24));
+        wait(count(&two, Timeframe::Hours24));
+        upstream.reply_with(|_| Reply::rate_limited(Some("3000")));
+        db.clock.advance(FIFTEEN_MINUTES);
+        let settle = |client: &Client| {
+            wait(count(client, Timeframe::Hours24));
+            wait_until("no refresh runs", || !stats(client).is_refreshing);
+        };
+        settle(&one);
+        let calls = upstream.request_count();
+        assert_eq!(calls, 3);
+        for _ in 0..3 {
+            settle(&two);
+            db.clock.advance(Duration::from_secs(900));
+        }
+        assert_eq!(upstream.request_count(), calls, "the second client leaves the upstream alone too");
+        assert!(stats(&two).last_error.is_some_and(|told| told.contains("429")));
+        // A client that opens meanwhile has the stored catalog, and does not ask either.
+        let third = open(db, &upstream);
+        settle(&third);
+        assert_eq!((stats(&third).source, stats(&third).is_stale), (CatalogSource::Database, true));
+        assert_eq!(upstream.request_count(), calls);
+        upstream.recover();
+        db.clock.advance(Duration::from_secs(301));
+        settle(&two);
+        wait_until("it recovers after the time it was told", || stats(&two).last_error.is_none());
+        for client in [one, two, third] {
+            wait(client.close());
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_backoff_of_a_further_list_is_shared() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    fixture.upstream.reply_with(|request| match request.window() {
+        "7d" => Reply::status(500),
+        _ => Reply::Page,
+    });
+    let (one, two) =
+        (fixture.open_with(fixture.short_timeouts()).await, fixture.open_with(fixture.short_timeouts()).await);
+    count(&one, Timeframe::Days7).await;
+    let calls = fixture.upstream.request_count();
+    assert_eq!(calls, 2);
+    count(&two, Timeframe::Days7).await;
+    assert_eq!(fixture.upstream.request_count(), calls);
+    assert_eq!(stats(&two).stale_lists, ["7d"]);
+}
+
+#[tokio::test]
+async fn a_lease_is_renewed_as_long_as_its_fetch_runs() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let gate = Gate::closed();
+    let held = gate.clone();
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    let config =
+        || fixture.config().catalog_timeout(Duration::from_secs(9)).catalog_refresh_timeout(Duration::from_secs(9));
+    let (one, two) = (fixture.open_with(config()).await, fixture.open_with(config()).await);
+    let start = |client: &Client| {
+        let client = client.clone();
+        tokio::spawn(async move { count(&client, Timeframe::Hours24).await })
+    };
+    let first = start(&one);
+    until("the first client fetches", || fixture.upstream.request_count() == 1).await;
+    let connection = rusqlite::Connection::open(fixture.folder.path().join("data/townsquare.db")).expect("SQLite");
+    let held_until = || {
+        let read = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        connection.query_row("SELECT held_until FROM townsquare_leases", [], read).expect("a lease")
+    };
+    let taken = held_until();
+    // The lease would end here.
+    fixture.clock.advance(Duration::from_secs(8));
+    until("the lease is renewed", || held_until() > taken).await;
+    fixture.clock.advance(Duration::from_secs(8));
+    let second = start(&two);
+    until("the second client waits", || stats(&two).is_refreshing).await;
+    gate.open();
+    assert_eq!((first.await.expect("no panic"), second.await.expect("no panic")), (60, 60));
+    assert_eq!(fixture.upstream.list_count(), 1, "one fetch for both");
+}
