@@ -53,8 +53,7 @@ static STATS: Statement = Statement::new(
 );
 
 /// Ends when another transaction writes to the captured tables for as long.
-const START_CAPTURE: &str =
-    "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
+const START_CAPTURE: &str = "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
 
 fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
     Ok((row.get(0)?, row.get(1)?))
