@@ -25,12 +25,15 @@ use crate::{
 };
 
 /// The place of an entry in the log. The order of keys is the order of the feed.
+///
+/// PostgreSQL takes an entry's id while its transaction holds the lock of the changed row. So the ids of one row's changes
+/// have the order of the changes, which the ids of their transactions need not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct EntryKey {
-    /// PostgreSQL: the id of the transaction. SQLite: 0, because its transactions write one after another.
-    pub(crate) transaction: u64,
     /// The number of the row in the log.
     pub(crate) id: i64,
+    /// PostgreSQL: the id of the transaction. SQLite: 0, because its transactions write one after another.
+    pub(crate) transaction: u64,
 }
 
 /// A position in the log: after some entries and before all others.
@@ -38,7 +41,8 @@ pub(crate) struct EntryKey {
 pub(crate) struct Position {
     /// Every entry up to this key is before the position.
     pub(crate) after: EntryKey,
-    /// PostgreSQL: the entries of transactions that this snapshot sees are before the position, too.
+    /// PostgreSQL: the entries of transactions that this snapshot sees are before the position, too. `advance_to` drops it
+    /// when it says nothing more.
     pub(crate) seen: Option<Arc<Snapshot>>,
 }
 
@@ -115,7 +119,7 @@ pub(crate) struct LogStats {
 pub(crate) struct LogBounds {
     /// The key of the last entry that was pruned; the smallest key if none was.
     pub(crate) pruned: EntryKey,
-    /// No entry after this key exists yet. PostgreSQL: the next transaction's id.
+    /// No entry after this key exists yet.
     pub(crate) end: EntryKey,
 }
 
@@ -156,13 +160,19 @@ pub(crate) struct CommitWatch(
 
 impl EntryKey {
     /// Before every entry.
-    pub(crate) const START: EntryKey = EntryKey { transaction: 0, id: 0 };
+    pub(crate) const START: EntryKey = EntryKey { id: 0, transaction: 0 };
 }
 
 impl Position {
     /// The position after the entry with this key and all before it.
     pub(crate) fn after(key: EntryKey) -> Position {
         Position { after: key, seen: None }
+    }
+
+    /// Moves the position behind the entry with this key, which is after it.
+    pub(crate) fn advance_to(&mut self, key: EntryKey) {
+        self.after = key;
+        self.seen.take_if(|snapshot| key.id >= snapshot.last_id);
     }
 
     /// Whether the entry is after this position: it is still to be delivered.
