@@ -29,6 +29,7 @@ from typing_extensions import Self, TypeAlias
 from ._auth import AsyncAuth, Auth
 from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
+from ._realtime import AsyncRealtime, Realtime
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, Storage
 
@@ -117,7 +118,8 @@ class Client:
             **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
                 `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
                 `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`, `catalog_max_lists`,
-                `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`: see the README.
+                `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`, `change_retention`,
+                `change_retention_rows`, `event_heartbeat`: see the README.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
@@ -190,6 +192,10 @@ class Client:
     @property
     def storage(self) -> Storage:
         """Files."""
+
+    @property
+    def realtime(self) -> Realtime:
+        """Changes of rows, as they are committed."""
 
     @property
     def auth(self) -> Auth:
@@ -270,6 +276,10 @@ class AsyncClient:
     @property
     def storage(self) -> AsyncStorage:
         """Files."""
+
+    @property
+    def realtime(self) -> AsyncRealtime:
+        """Changes of rows, as they are committed."""
 
     @property
     def auth(self) -> AsyncAuth:

@@ -8,6 +8,7 @@ mod client;
 mod discovery;
 mod model;
 mod python;
+mod realtime;
 mod router_server;
 mod storage;
 mod tables;

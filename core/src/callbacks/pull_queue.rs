@@ -37,7 +37,6 @@ pub(crate) enum Pulled<E> {
     /// Nothing now. The source's owner calls [`PullQueue::wake`] or [`PullQueue::run_here`] when that changes.
     Empty,
     /// Nothing any more, and why: `None` if the client was closed.
-    #[allow(dead_code, reason = "the change feed ends subscriptions that fall too far behind")]
     Ended(Option<Error>),
 }
 
@@ -106,7 +105,6 @@ impl<E: Send + 'static> PullQueue<E> {
 
     /// As [`wake`](PullQueue::wake), but the calling thread asks the source and runs the callback if no other thread does.
     /// The caller holds no lock and can wait as long as the callback runs.
-    #[allow(dead_code, reason = "the change feed saves a change of threads by it")]
     pub(crate) fn run_here(&self) {
         self.0.deliver();
     }

@@ -53,8 +53,7 @@ static STATS: Statement = Statement::new(
 );
 
 /// Ends when another transaction writes to the captured tables for as long.
-const START_CAPTURE: &str =
-    "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
+const START_CAPTURE: &str = "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
 
 fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
     Ok((row.get(0)?, row.get(1)?))
@@ -224,7 +223,7 @@ impl Postgres {
         );
         let mut connection = self.pool.acquire(&Principal::Service).await?;
         let mut arguments = sqlx::postgres::PgArguments::default();
-        for (_, value) in &equality {
+        if let Some((_, value)) = &equality {
             super::types::bind(&mut arguments, value)?;
         }
         let query = sqlx::query_with(AssertSqlSafe(sql), arguments).persistent(false);

@@ -161,7 +161,8 @@ impl Connection {
     }
 
     async fn announce(&mut self) -> Result<()> {
-        let sql = "SELECT setval('townsquare.listening_until', CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) + 30)";
+        let sql =
+            "SELECT setval('townsquare.listening_until', CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) + 30)";
         answered(sqlx::query(sql).execute(&mut self.listener)).await?;
         self.announced = Instant::now();
         Ok(())

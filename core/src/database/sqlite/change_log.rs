@@ -190,9 +190,9 @@ impl Sqlite {
         let too_old = |times: u32| -> Result<i64> {
             let oldest_kept = earlier(self.clock.now(), limits.age.saturating_mul(times));
             let values = [PRUNE_STEP.into(), timestamp_text(oldest_kept).into()];
-            let prefix = self.readers.with_connection(|connection| {
-                connection.fetch(Caller::Service, &AGED_PREFIX, &values, optional_id)
-            })?;
+            let prefix = self
+                .readers
+                .with_connection(|connection| connection.fetch(Caller::Service, &AGED_PREFIX, &values, optional_id))?;
             Ok(prefix.into_iter().flatten().next().unwrap_or(0))
         };
         let too_many = |times: i64| {
@@ -220,18 +220,17 @@ impl Sqlite {
     pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {
         let bounds = self.one(&BOUNDS, bounds)?;
         let Some((first, last)) = bounds.entries else { return Ok(LogStats::default()) };
-        let oldest = self.readers.with_connection(|connection| {
-            connection.fetch(Caller::Service, &TIME_OF_ENTRY, &[first.into()], time)
-        })?;
+        let oldest = self
+            .readers
+            .with_connection(|connection| connection.fetch(Caller::Service, &TIME_OF_ENTRY, &[first.into()], time))?;
         let retained = u64::try_from(last - first + 1).unwrap_or_default();
         Ok(LogStats { retained, oldest: oldest.first().copied(), ..LogStats::default() })
     }
 
     /// Runs a statement that returns one row.
     fn one<T>(&self, statement: &'static Statement, read: crate::database::row::Read<T>) -> Result<T> {
-        let mut rows = self.readers.with_connection(|connection| {
-            connection.fetch(Caller::Service, statement, &[], read)
-        })?;
+        let mut rows =
+            self.readers.with_connection(|connection| connection.fetch(Caller::Service, statement, &[], read))?;
         rows.pop().ok_or_else(crate::error::Error::not_found)
     }
 }
