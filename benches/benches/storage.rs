@@ -213,6 +213,13 @@ fn list(criterion: &mut Criterion) {
         bencher.iter(|| client.storage().list("assets", prefix()).expect("a page").len());
     });
     group.bench_function("floor: rusqlite", |bencher| bencher.iter(|| raw_files::list(&reader, "folder-49/").len()));
+    raw_files::fill_private(&raw::writer(&file), sized(1_000_000, 2_000), &session.user.id.to_string());
+    group.bench_function("a user, the own private files among those of others", |bencher| {
+        bencher.iter(|| {
+            let found = user.storage().list("private", ListFiles::new().limit(1_000)).expect("a page").len();
+            assert_eq!(found, 1_000);
+        });
+    });
     group.finish();
     client.close();
 }

@@ -107,6 +107,21 @@ pub fn fill(connection: &Connection, count: usize) {
     connection.execute(sql, [count as i64]).expect("rows");
 }
 
+/// Inserts `count` rows of files in the bucket `private`, without bytes: 1,000 of each owner, one of whom is `own`.
+///
+/// # Panics
+/// When the disk is full.
+pub fn fill_private(connection: &Connection, count: usize, own: &str) {
+    let sql = "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?1),
+        owners (n, owner) AS (SELECT n, CASE n / 1000 WHEN 1 THEN ?2 ELSE printf('%064x', n / 1000) END FROM numbers)
+        INSERT INTO townsquare_files (bucket, path, access, first_segment, size, content_type, cache_control, etag, metadata,
+            updated_at, is_inline)
+        SELECT 'private', printf('%s/file-%06d', owner, n), 'private', owner, 4096, 'image/png', 3600, printf('%032x', n),
+            '{}', '2026-01-02T03:04:05.678901Z', 1
+        FROM owners";
+    connection.execute(sql, (count as i64, own)).expect("rows");
+}
+
 fn file(row: &Row<'_>) -> rusqlite::Result<RawFile> {
     let owner = row.get_ref(7)?.as_str_or_null()?;
     Ok(RawFile {

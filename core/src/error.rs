@@ -18,11 +18,13 @@
 //! }
 //! ```
 
+mod file_store;
 mod reason;
 mod run_operation;
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
+pub(crate) use self::file_store::NO_SPACE;
 use self::reason::Reason;
 pub(crate) use self::run_operation::{WithOperation, operation};
 
@@ -234,33 +236,6 @@ operations! {
     Restore, "restore", "Restore";
 }
 
-impl Operation {
-    /// Whether the operation is one of the file store, whose errors have the statuses of SPEC 7.
-    pub(crate) const fn is_of_files(self) -> bool {
-        use Operation as Of;
-        matches!(
-            self,
-            Of::Upload
-                | Of::UploadFrom
-                | Of::SecureUpload
-                | Of::OpenWriter
-                | Of::Download
-                | Of::DownloadTo
-                | Of::OpenReader
-                | Of::DeleteFile
-                | Of::StatFile
-                | Of::ListFiles
-                | Of::CopyFile
-                | Of::MoveFile
-                | Of::SignUrl
-                | Of::RotateUrlKey
-                | Of::HandleFile
-                | Of::ExportFiles
-                | Of::Repair
-        )
-    }
-}
-
 /// The table of database errors in SPEC 7: SQLSTATE, kind, message.
 ///
 /// ```
@@ -295,12 +270,6 @@ const UNAUTHORIZED_UPLOAD: &str = "Unauthorized file upload";
 
 /// The message of a database failure without a code (SPEC 7).
 const UNKNOWN_DATABASE_ERROR: &str = "Unknown database error";
-
-/// The reason of a file store error with status 507.
-pub(crate) const NO_SPACE: &str = "No space left on device";
-
-/// SQLSTATE `disk_full`.
-const DISK_FULL: &str = "53100";
 
 /// SQLSTATE `transaction_resolution_unknown`.
 const OUTCOME_UNKNOWN: &str = "08007";
@@ -437,16 +406,6 @@ impl Error {
         }
         let error = if operation.is_of_files() { self.of_file_store() } else { self };
         error.with(|inner| inner.operation = Some(operation))
-    }
-
-    /// Gives the failures of other layers that SPEC 7 and DESIGN 7 have a status for that status: an ended session, and a
-    /// disk without room for the database.
-    fn of_file_store(self) -> Error {
-        match (self.status(), self.kind(), self.code()) {
-            (None, ErrorKind::Unauthorized, _) => Error::file(401, self.message().to_owned()).because_of(self),
-            (None, _, Some(DISK_FULL)) => Error::file(507, NO_SPACE).because_of(self),
-            _ => self,
-        }
     }
 
     /// Sets the source to a text that says more than the message.

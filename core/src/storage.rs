@@ -9,15 +9,16 @@ mod buckets;
 mod checks;
 mod copy;
 mod core;
+mod delete;
 mod export;
 mod handler;
 mod host_file;
 mod list;
-mod maintenance;
 mod put;
 mod read;
 mod reader;
 mod refusal;
+mod repair;
 mod rows;
 mod settle;
 mod signed_url;
@@ -44,12 +45,7 @@ pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
 pub(crate) use self::handler::BearerResolver;
 use self::{
-    buckets::Target,
-    core::LOCK_TIMEOUT,
     host_file::{SourceFile, TargetFile, check_progress},
-    read::missing,
-    refusal::Refusal,
-    statements as sql,
     writer::source_failed,
 };
 
@@ -571,51 +567,6 @@ impl Storage {
 
     async fn open_reader_of_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
         self.open_reader(bucket, path).await?.read_range(range).await
-    }
-
-    /// Deletes a file, if `if_match` is `None` or its version.
-    pub(super) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
-        let target = self.core.buckets.target(bucket, path)?;
-        let if_match = if_match.map(str::to_owned);
-        if self.delete_row(&target, if_match.clone(), false).await? {
-            return Ok(());
-        }
-        // The file is an object, or the caller may not delete it.
-        let found = self.find_row(&target).await?;
-        let (this, version) = (self.clone(), if_match.clone());
-        let delete = async move {
-            let key = target.key();
-            let delete = async {
-                let is_deleted = this.delete_row(&target, version, true).await?;
-                if is_deleted && let Err(error) = this.core.settle_locked(&key).await {
-                    tracing::warn!(%error, "the object of a deleted file stays for now");
-                }
-                Ok(is_deleted)
-            };
-            let is_deleted = this.core.with_locks(&[&key], LOCK_TIMEOUT, delete).await?;
-            Ok((is_deleted, target))
-        };
-        let (is_deleted, target) = self.core.run(delete).await?;
-        if is_deleted {
-            return Ok(());
-        }
-        let is_other = if_match.is_some_and(|etag| etag != found.etag);
-        let refusal = if is_other { Refusal::Changed { found: Some(found.etag) } } else { Refusal::Denied };
-        Err(refusal.into_error(self.scope.caller(), &target))
-    }
-
-    /// Deletes the row of a file; false if there is none that the caller may delete. `with_object`: also if the file is an
-    /// object, whose lock this requires.
-    async fn delete_row(&self, target: &Target, if_match: Option<String>, with_object: bool) -> Result<bool> {
-        let path = target.path.as_str().to_owned();
-        let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), with_object.into()];
-        Ok(self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some())
-    }
-
-    /// What is known about a file that the caller may see.
-    async fn find_row(&self, target: &Target) -> Result<FileInfo> {
-        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
     }
 }
 

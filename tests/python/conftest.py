@@ -75,7 +75,7 @@ _DATABASES = os.environ.get("TOWNSQUARE_TEST_DATABASE_URLS", "").split()
 _STORAGE = os.environ.get("TOWNSQUARE_TEST_STORAGE_URL", "")
 
 
-def remote_options() -> dict[str, str]:
+def remote_options() -> dict[str, Any]:
     """The options of a client on an empty PostgreSQL database and an empty S3 store. Skips the test without them."""
     if not _DATABASES:
         pytest.skip("no PostgreSQL: run the suite by `cargo test`")

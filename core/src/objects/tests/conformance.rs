@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{LONG, Store, attributes, data, key};
+use super::{LONG, Store, attributes, data, key, wait_until_no_stage};
 use crate::{error::ErrorKind, objects::ObjectKey};
 
 #[tokio::test]
@@ -226,4 +226,56 @@ async fn a_lock_excludes_a_second_writer_until_it_is_dropped() {
         drop(lock);
         drop(store.objects.lock(&key("x"), LONG).await.expect("free"));
     }
+}
+
+#[tokio::test]
+async fn a_store_has_the_id_that_it_was_given() {
+    for store in Store::all() {
+        let read = async || store.objects.read_id().await.expect("an answer");
+        let expected = if store.objects.is_volatile() { [Some("memory"), Some("memory")] } else { [None, Some("one")] };
+        assert_eq!(read().await.as_deref(), expected[0], "{}", store.name);
+        store.objects.write_id("one").await.expect("written");
+        assert_eq!(read().await.as_deref(), expected[1], "{}", store.name);
+        assert_eq!(store.list("spaces").await, [], "it is no object of a bucket");
+    }
+}
+
+#[tokio::test]
+async fn a_second_name_shares_the_bytes_and_outlives_the_first() {
+    for store in Store::all() {
+        let bytes = data(1_000);
+        store.put("x", &bytes, "one").await.expect("written");
+        let link = async |path: &str, size| store.objects.stage_link(&key(path), size, "digest".to_owned()).await;
+        assert!(link("x", 999).await.expect("an answer").is_none(), "{}: another size", store.name);
+        assert!(link("none", 1_000).await.expect("an answer").is_none(), "{}", store.name);
+        drop(link("x", 1_000).await.expect("an answer"));
+        wait_until_no_stage(&store).await;
+        assert!(store.get("x").await.is_some_and(|found| found == bytes));
+        let Some(staged) = link("x", 1_000).await.expect("an answer") else {
+            assert!(store.folder.is_none(), "a folder has second names");
+            continue;
+        };
+        assert_eq!((staged.size, staged.digest.as_str()), (1_000, "digest"));
+        store.objects.install(staged, &key("a/y")).await.expect("installed");
+        store.objects.remove(&key("x")).await.expect("removed");
+        assert!(store.get("a/y").await.is_some_and(|found| found == bytes));
+        assert_eq!(store.list("spaces").await, [("a/y".to_owned(), 1_000)]);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_with_another_id_refuses_every_access() {
+    let store = Store::folder();
+    store.put("x", b"bytes", "one").await.expect("written");
+    store.objects.write_id("one").await.expect("written");
+    store.objects.expect_id(Some("one"));
+    assert!(store.get("x").await.is_some());
+    store.objects.expect_id(Some("two"));
+    store.objects.leave();
+    let refused = store.objects.open_object(&key("x")).await.expect_err("another folder");
+    assert_eq!(refused.status(), Some(503), "{refused:?}");
+    let refused = store.put("y", b"bytes", "one").await.expect_err("another folder");
+    assert_eq!(refused.status(), Some(503), "{refused:?}");
+    store.objects.expect_id(Some("one"));
+    assert_eq!(store.list("spaces").await, [("x".to_owned(), 5)]);
 }

@@ -1,4 +1,6 @@
-//! Repair.
+//! Repair: finishes unfinished writes, and removes objects without a row and rows without an object.
+//!
+//! Invariant: nothing is removed unless the object store is the one with the files of the database.
 
 use std::time::Duration;
 

@@ -1,0 +1,48 @@
+//! Errors of the file store (SPEC 7): the operations that have them, and the failures of other layers that become them.
+
+use super::{Error, ErrorKind, Operation};
+
+/// The reason of an error with status 507.
+pub(crate) const NO_SPACE: &str = "No space left on device";
+
+/// SQLSTATE `disk_full`.
+const DISK_FULL: &str = "53100";
+
+impl Operation {
+    /// Whether the operation is one of the file store, whose errors have the statuses of SPEC 7.
+    pub(super) const fn is_of_files(self) -> bool {
+        use Operation as Of;
+        matches!(
+            self,
+            Of::Upload
+                | Of::UploadFrom
+                | Of::SecureUpload
+                | Of::OpenWriter
+                | Of::Download
+                | Of::DownloadTo
+                | Of::OpenReader
+                | Of::DeleteFile
+                | Of::StatFile
+                | Of::ListFiles
+                | Of::CopyFile
+                | Of::MoveFile
+                | Of::SignUrl
+                | Of::RotateUrlKey
+                | Of::HandleFile
+                | Of::ExportFiles
+                | Of::Repair
+        )
+    }
+}
+
+impl Error {
+    /// Gives the failures of other layers that SPEC 7 and DESIGN 7 have a status for that status: an ended session, and a
+    /// disk without room for the database.
+    pub(super) fn of_file_store(self) -> Error {
+        match (self.status(), self.kind(), self.code()) {
+            (None, ErrorKind::Unauthorized, _) => Error::file(401, self.message().to_owned()).because_of(self),
+            (None, _, Some(DISK_FULL)) => Error::file(507, NO_SPACE).because_of(self),
+            _ => self,
+        }
+    }
+}
