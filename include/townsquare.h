@@ -366,6 +366,12 @@
  *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
+ *   catalog_max_lists       Maximum number of further lists in the catalog: the orders of other timeframes, and the apps of networks. Default: 20 (0 to 100).
+ *   catalog_format          Format of an upstream API: neynar, or farcaster (camelCase rows with their chains, without a key). Default: neynar.
+ *   max_staleness           Age of the catalog from which a read waits for a refresh; without it, reads are answered from a catalog of any age. Default: no limit.
+ *   endpoint_refresh        Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
+ *   endpoint_refresh_age    Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
+ *   endpoint_origins        Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin. Default: .
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
  *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
@@ -637,12 +643,18 @@ typedef struct {
     bool has_fetched_at;
     /// Time of the fetch, in microseconds; 0 without a catalog.
     int64_t fetched_at;
-    /// Whether the catalog is older than the refresh interval or the last refresh failed.
+    /// Whether the catalog is older than the refresh interval or its last refresh failed.
     bool is_stale;
     /// Whether a refresh is running.
     bool is_refreshing;
-    /// Why the last refresh failed; absent after a success.
+    /// Why the last refresh failed, of the catalog or of a further list; absent after a success.
     tsq_str last_error;
+    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched: an array.
+    const tsq_str *stale_lists;
+    /// Number of stale lists.
+    size_t stale_lists_len;
+    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+    bool truncated;
 } tsq_discovery_stats;
 
 /// A header of a response. This struct does not grow.
@@ -655,19 +667,35 @@ typedef struct {
 
 /// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
 typedef struct {
-    /// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503.
+    /// The HTTP status: 200, 204, 304, 400, 403, 404, 405, 413, 429, 500, 503.
     uint16_t status;
     /// The headers: an array.
     const tsq_http_header *headers;
     /// Number of headers.
     size_t headers_len;
-    /// The body: JSON, or empty.
+    /// The body: JSON, or empty; compressed if the header `content-encoding` says so.
     tsq_bytes body;
 } tsq_http_response;
 
 /// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
 /// until the callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
+
+/// An HTTP request to the endpoint. Zero it, then fill it in: `tsq_http_request request = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
+    tsq_str method;
+    /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
+    tsq_str target;
+    /// The headers: an array. Names in any case.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body of a POST.
+    tsq_bytes body;
+} tsq_http_request;
 
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
 typedef struct {
@@ -1535,7 +1563,8 @@ tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_s
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
 
-/// Answers an HTTP request to `/api/miniapp-discovery`, for the HTTP server of the host.
+/// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
+/// target and a body.
 ///
 /// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
 /// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
@@ -1547,6 +1576,16 @@ tsq_status tsq_discovery_handle(const tsq_client *client,
                                 tsq_bytes body,
                                 tsq_http_response **out,
                                 tsq_error **err);
+
+/// Answers an HTTP request to `/api/miniapp-discovery` or below it, for the HTTP server of the host. Caches, compression and
+/// CORS work by the headers `if-none-match`, `accept-encoding` and `origin`.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, 405, 413, …).
+/// Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for NULL or text that is not UTF-8.
+tsq_status tsq_discovery_handle_request(const tsq_client *client,
+                                        const tsq_http_request *request,
+                                        tsq_http_response **out,
+                                        tsq_error **err);
 
 /// The user as a JSON object: its columns by their names.
 ///
