@@ -191,7 +191,7 @@ impl ListTotal {
 }
 
 /// Converts to a `MiniApps`, which a notebook shows as a gallery.
-pub(crate) struct PyMiniApps(pub(crate) townsquare::discovery::MiniApps);
+pub(crate) struct PyMiniApps(pub(crate) MiniApps);
 
 impl<'py> IntoPyObject<'py> for PyMiniApps {
     type Target = PyAny;
