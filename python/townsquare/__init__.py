@@ -18,7 +18,18 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 from ._auth import AsyncAuth, Auth, Session, Subscription, User, identity_claim
 from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
-from ._discovery import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp
+from ._discovery import (
+    AsyncDiscovery,
+    Author,
+    Discovery,
+    DiscoveryStats,
+    Engagement,
+    Facet,
+    Highlight,
+    HttpResponse,
+    MiniApp,
+    Suggestion,
+)
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
 from ._storage import (
@@ -49,7 +60,7 @@ from .exceptions import (
     TooLargeError,
     UnavailableError,
 )
-from .notebook import MiniAppList, SpaceList
+from .notebook import MiniApps, SpaceList
 
 __all__ = [
     "AlreadyExistsError",
@@ -79,17 +90,19 @@ __all__ = [
     "DiscoveryStats",
     "Engagement",
     "Error",
+    "Facet",
     "Fidget",
     "Fidgets",
     "FieldMissingError",
     "FileInfo",
     "FileReader",
     "FileWriter",
+    "Highlight",
     "HttpResponse",
     "HttpStream",
     "InvalidInputError",
     "MiniApp",
-    "MiniAppList",
+    "MiniApps",
     "NotFoundError",
     "Owner",
     "PublicSpace",
@@ -104,6 +117,7 @@ __all__ = [
     "Spaces",
     "Storage",
     "Subscription",
+    "Suggestion",
     "TooLargeError",
     "UnavailableError",
     "User",

@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, sync::mpsc, thread};
 
 use serde_json::json;
-use townsquare::blocking::{Client, wait};
+use townsquare::{
+    blocking::{Client, wait},
+    discovery::EndpointRoute,
+};
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::Fixture,
@@ -20,8 +23,7 @@ struct Server {
 }
 
 impl Server {
-    fn of(client: &Client) -> Server {
-        let app = townsquare::http::router(client.inner().clone());
+    fn of(app: axum::Router) -> Server {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (bound, address) = mpsc::channel();
         let serve = move || {
@@ -56,7 +58,7 @@ impl Drop for Server {
 fn serve() -> (Fixture, Client, Server) {
     let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
     let client = Client::open(fixture.config()).expect("opens");
-    let server = Server::of(&client);
+    let server = Server::of(townsquare::http::router(client.inner().clone()));
     (fixture, client, server)
 }
 
@@ -132,6 +134,21 @@ fn a_large_body_is_413_announced_or_chunked() {
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
     assert_eq!(http_client::send(server.address, &chunked).status, 413);
+}
+
+#[test]
+fn routes_can_be_mounted_one_by_one() {
+    let fixture = Fixture::of(Catalog::of(20).rows());
+    let client = Client::open(fixture.config()).expect("opens");
+    for mounted in EndpointRoute::ALL {
+        let server = Server::of(townsquare::http::endpoint_router(client.inner().clone(), mounted));
+        for route in EndpointRoute::ALL {
+            let path = route.path().replace("{id}", &Catalog::of(20).app(0).id);
+            let expected = if route == mounted { 200 } else { 404 };
+            assert_eq!(server.request("GET", &path, b"").status, expected, "{path} of {mounted:?}");
+            assert_eq!(server.request("GET", &format!("{path}/"), b"").status, expected, "{path}/ of {mounted:?}");
+        }
+    }
 }
 
 #[test]
