@@ -366,6 +366,12 @@
  *   catalog_max_pages       Maximum number of pages fetched for one list. Default: 100 (1 to 1000000).
  *   catalog_max_page_bytes  Maximum size in bytes of a page or of a catalog file. Default: 33554432 (1 to 1099511627776).
  *   catalog_tries           Number of attempts to fetch one page before the refresh fails. Default: 3 (1 to 10).
+ *   catalog_max_lists       Maximum number of further lists in the catalog: the orders of other timeframes, and the apps of networks. Default: 20 (0 to 100).
+ *   catalog_format          Format of an upstream API: neynar, or farcaster (camelCase rows with their chains, without a key). Default: neynar.
+ *   max_staleness           Age of the catalog from which a read waits for a refresh; without it, reads are answered from a catalog of any age. Default: no limit.
+ *   endpoint_refresh        Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
+ *   endpoint_refresh_age    Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
+ *   endpoint_origins        Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin. Default: .
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
  *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
@@ -534,6 +540,9 @@ typedef struct tsq_config tsq_config;
 /// Why a call failed. Owned by the caller, who frees it with `tsq_error_free`.
 typedef struct tsq_error tsq_error;
 
+/// A list of facets, most apps first. Owned, freed with `tsq_facets_free`.
+typedef struct tsq_facets tsq_facets;
+
 /// A list of fidgets, oldest first unless the call says otherwise. Freed with `tsq_fidget_list_free` where a call
 /// returns it owned; a view where it is a member of a space.
 typedef struct tsq_fidget_list tsq_fidget_list;
@@ -548,10 +557,13 @@ typedef struct tsq_file_reader tsq_file_reader;
 /// A file that is being written. Owned, freed with `tsq_file_writer_free`.
 typedef struct tsq_file_writer tsq_file_writer;
 
+/// A list of highlights, the name first. Owned, freed with `tsq_highlights_free`.
+typedef struct tsq_highlights tsq_highlights;
+
 /// A mini app: a view that lives as long as its list, like all texts read from it.
 typedef struct tsq_mini_app tsq_mini_app;
 
-/// A list of mini apps, best first. Owned, freed with `tsq_mini_apps_free`.
+/// A list of mini apps, best first: one page of a longer list. Owned, freed with `tsq_mini_apps_free`.
 typedef struct tsq_mini_apps tsq_mini_apps;
 
 /// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
@@ -564,6 +576,9 @@ typedef struct tsq_string tsq_string;
 /// until the client is closed. Handles of `tsq_client_shared` do not end it when they are freed. Owned, freed with
 /// `tsq_subscription_free`; it may outlive its client.
 typedef struct tsq_subscription tsq_subscription;
+
+/// A list of suggestions, best first. Owned, freed with `tsq_suggestions_free`.
+typedef struct tsq_suggestions tsq_suggestions;
 
 /// UTF-8 text: a pointer and a length in bytes. Not NUL-terminated unless a function says so.
 ///
@@ -602,7 +617,7 @@ typedef void (*tsq_log_callback)(const tsq_log_event *event, void *user_data);
 /// and never runs again; also when the call that takes the callback fails. May be NULL.
 typedef void (*tsq_destroy)(void *user_data);
 
-/// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
+/// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
 /// An input (manual, INPUTS).
 typedef struct {
@@ -616,7 +631,52 @@ typedef struct {
     const tsq_str *networks;
     /// Number of networks.
     size_t networks_len;
+    /// Number of apps to leave out at the start of the list.
+    uint64_t offset;
+    /// Whether near-copies (apps with the same name and author) are returned once.
+    bool is_collapsed;
 } tsq_selection;
+
+/// A category or a network with its number of apps. A record (manual, RECORDS).
+typedef struct {
+    /// The name, as a selection takes it.
+    tsq_str name;
+    /// Number of apps.
+    size_t count;
+} tsq_facet;
+
+/// A part of a text, in characters (Unicode code points): from `start` up to `end`.
+typedef struct {
+    /// The first character.
+    size_t start;
+    /// The character after the last.
+    size_t end;
+} tsq_range;
+
+/// A text of an app that matches a query. A record (manual, RECORDS).
+typedef struct {
+    /// The field: `name`, `tags`, `category`, `subtitle`, `tagline`, `author_display_name`, `author_username`,
+    /// `description` or `domain`.
+    tsq_str field;
+    /// The whole text of the field; of `tags`, one tag.
+    tsq_str text;
+    /// The matched words, in order.
+    const tsq_range *matches;
+    /// Number of matched words.
+    size_t matches_len;
+} tsq_highlight;
+
+/// A suggestion. A record (manual, RECORDS).
+typedef struct {
+    /// The app: a view that lives as long as the list.
+    const tsq_mini_app *app;
+    /// The text to show: the app's name.
+    tsq_str text;
+    /// The parts of `text` that the input matches, in order; none if it matches another text of the app.
+    const tsq_range *matches;
+    /// Number of parts.
+    size_t matches_len;
+} tsq_suggestion;
 
 /// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
 /// `tsq_discovery_stats_free`.
@@ -637,12 +697,18 @@ typedef struct {
     bool has_fetched_at;
     /// Time of the fetch, in microseconds; 0 without a catalog.
     int64_t fetched_at;
-    /// Whether the catalog is older than the refresh interval or the last refresh failed.
+    /// Whether the catalog is older than the refresh interval or its last refresh failed.
     bool is_stale;
     /// Whether a refresh is running.
     bool is_refreshing;
-    /// Why the last refresh failed; absent after a success.
+    /// Why the last refresh failed, of the catalog or of a further list; absent after a success.
     tsq_str last_error;
+    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched: an array.
+    const tsq_str *stale_lists;
+    /// Number of stale lists.
+    size_t stale_lists_len;
+    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+    bool truncated;
 } tsq_discovery_stats;
 
 /// A header of a response. This struct does not grow.
@@ -655,19 +721,39 @@ typedef struct {
 
 /// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
 typedef struct {
-    /// The HTTP status: 200, 204, 400, 404, 405, 413, 500, 503.
+    /// The HTTP status: 200, 204, 304, 400, 403, 404, 405, 413, 429, 500, 503.
     uint16_t status;
     /// The headers: an array.
     const tsq_http_header *headers;
     /// Number of headers.
     size_t headers_len;
-    /// The body: JSON, or empty.
+    /// The body: JSON, or empty; compressed if the header `content-encoding` says so.
     tsq_bytes body;
 } tsq_http_response;
+
+/// Receives the state of the catalog after a refresh that changed it; a view that lives until the callback returns. See
+/// CALLBACKS in the manual.
+typedef void (*tsq_catalog_callback)(const tsq_discovery_stats *stats, void *user_data);
 
 /// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
 /// until the callback returns. See CALLBACKS in the manual.
 typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
+
+/// An HTTP request to the endpoint. Zero it, then fill it in: `tsq_http_request request = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
+    tsq_str method;
+    /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
+    tsq_str target;
+    /// The headers: an array. Names in any case.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body of a POST.
+    tsq_bytes body;
+} tsq_http_request;
 
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
 typedef struct {
@@ -1366,6 +1452,42 @@ bool tsq_author_score(const tsq_author *author,
 /// Whether the author has the power badge of older catalogs.
 bool tsq_author_is_power_user(const tsq_author *author);
 
+/// The number of facets, most apps first; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_facets_len(const tsq_facets *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_facet *tsq_facets_at(const tsq_facets *list, size_t index);
+
+/// The list as a JSON array of objects: `name` and `count`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_facets_json(const tsq_facets *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_facets_free(tsq_facets *list);
+
+/// The number of highlights, the name first; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_highlights_len(const tsq_highlights *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_highlight *tsq_highlights_at(const tsq_highlights *list, size_t index);
+
+/// The list as a JSON array of objects: `field`, `text` and `matches`, an array of `[start, end]`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_highlights_json(const tsq_highlights *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_highlights_free(tsq_highlights *list);
+
 /// The app's id: its normalised home URL without the scheme.
 tsq_str tsq_mini_app_id(const tsq_mini_app *app);
 
@@ -1445,6 +1567,17 @@ tsq_str tsq_mini_app_splash_background_color(const tsq_mini_app *app);
 /// Time of the fetch, in microseconds.
 int64_t tsq_mini_app_last_fetched(const tsq_mini_app *app);
 
+/// Time at which the app was first in the catalog, in microseconds.
+int64_t tsq_mini_app_first_seen(const tsq_mini_app *app);
+
+/// The words of the app that match a search query, by field. Texts without a match are left out.
+///
+/// Borrows `app` and `query`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_mini_app_highlights(const tsq_mini_app *app,
+                                   tsq_str query,
+                                   tsq_highlights **out,
+                                   tsq_error **err);
+
 /// The app as a JSON object, as in responses of the HTTP endpoint: camelCase.
 ///
 /// Borrows `app`; returns owned in `out`.
@@ -1454,6 +1587,12 @@ tsq_status tsq_mini_app_json(const tsq_mini_app *app, tsq_string **out, tsq_erro
 ///
 /// Borrows `apps`.
 size_t tsq_mini_apps_len(const tsq_mini_apps *apps);
+
+/// The number of apps that the call would list without limit and offset; 0 for NULL. The first call for a filtered or
+/// searched list counts them and may take as long as the call that made the list.
+///
+/// Borrows `apps`.
+size_t tsq_mini_apps_total(const tsq_mini_apps *apps);
 
 /// The app at `index`, counted from 0; NULL beyond the end.
 ///
@@ -1468,11 +1607,39 @@ tsq_status tsq_mini_apps_json(const tsq_mini_apps *apps, tsq_string **out, tsq_e
 /// Frees a list and ends all views of its apps. Takes `apps`; NULL is allowed.
 void tsq_mini_apps_free(tsq_mini_apps *apps);
 
+/// The number of suggestions, best first; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_suggestions_len(const tsq_suggestions *list);
+
+/// The item at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_suggestion *tsq_suggestions_at(const tsq_suggestions *list, size_t index);
+
+/// The list as a JSON array of objects: `app`, `text` and `matches`, an array of `[start, end]`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_suggestions_json(const tsq_suggestions *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list with its items. Takes `list`; NULL is allowed.
+void tsq_suggestions_free(tsq_suggestions *list);
+
 /// Frees a state. Takes `stats`; NULL is allowed.
 void tsq_discovery_stats_free(tsq_discovery_stats *stats);
 
 /// Frees a response. Takes `response`; NULL is allowed.
 void tsq_http_response_free(tsq_http_response *response);
+
+/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
+/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
+/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
+///
+/// Borrows `subscription`; NULL is allowed.
+void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
+
+/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
+void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
 ///
@@ -1508,6 +1675,75 @@ tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
                                           tsq_mini_apps **out,
                                           tsq_error **err);
 
+/// Lists the mini apps that were first seen last, latest first; apps of one time in trending order.
+///
+/// Borrows `client` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_get_new_mini_apps(const tsq_client *client,
+                                           const tsq_selection *selection,
+                                           tsq_mini_apps **out,
+                                           tsq_error **err);
+
+/// Lists the mini apps that are like another one, best first: by shared words, author and category. `id` is an id, a home
+/// URL or a domain. The app itself and its near-copies are not in the list.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown id, `TSQ_INVALID_INPUT`
+/// for a limit outside 1 to 1,000, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_similar_mini_apps(const tsq_client *client,
+                                               tsq_str id,
+                                               uint32_t limit,
+                                               tsq_mini_apps **out,
+                                               tsq_error **err);
+
+/// Finds the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app). The list has that app,
+/// or is empty when there is none.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_mini_app(const tsq_client *client,
+                                      tsq_str id,
+                                      tsq_mini_apps **out,
+                                      tsq_error **err);
+
+/// Lists suggestions for a search box while the user types, best first: at most `limit`, near-copies once.
+///
+/// Borrows `client` and `text`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_suggest_mini_apps(const tsq_client *client,
+                                           tsq_str text,
+                                           uint32_t limit,
+                                           tsq_suggestions **out,
+                                           tsq_error **err);
+
+/// Lists the categories with their numbers of apps, most first. Of `selection` only the networks count.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_categories(const tsq_client *client,
+                                    const tsq_selection *selection,
+                                    tsq_facets **out,
+                                    tsq_error **err);
+
+/// Lists the networks with their numbers of apps, most first. Of `selection` only the categories count. An app that names
+/// no network counts for each. When no app of the catalog names one, the list has the networks that calls filtered by.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_networks(const tsq_client *client,
+                                  const tsq_selection *selection,
+                                  tsq_facets **out,
+                                  tsq_error **err);
+
+/// Calls `callback` after each refresh that changed the apps, their texts or an order.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_on_catalog_change(const tsq_client *client,
+                                           tsq_catalog_callback callback,
+                                           void *user_data,
+                                           tsq_destroy destroy,
+                                           tsq_subscription **out,
+                                           tsq_error **err);
+
 /// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
 /// or when loading failed. When the client is closed first, `callback` is not called.
 ///
@@ -1536,7 +1772,8 @@ tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_s
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
 
-/// Answers an HTTP request to `/api/miniapp-discovery`, for the HTTP server of the host.
+/// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
+/// target and a body.
 ///
 /// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
 /// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
@@ -1548,6 +1785,16 @@ tsq_status tsq_discovery_handle(const tsq_client *client,
                                 tsq_bytes body,
                                 tsq_http_response **out,
                                 tsq_error **err);
+
+/// Answers an HTTP request to `/api/miniapp-discovery` or below it, for the HTTP server of the host. Caches, compression and
+/// CORS work by the headers `if-none-match`, `accept-encoding` and `origin`.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, 405, 413, …).
+/// Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for NULL or text that is not UTF-8.
+tsq_status tsq_discovery_handle_request(const tsq_client *client,
+                                        const tsq_http_request *request,
+                                        tsq_http_response **out,
+                                        tsq_error **err);
 
 /// The user as a JSON object: its columns by their names.
 ///
@@ -1572,16 +1819,6 @@ void tsq_session_free(tsq_session *session);
 ///
 /// Returns a view that lives for ever.
 tsq_str tsq_auth_event_name(int32_t event);
-
-/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
-/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
-///
-/// Borrows `subscription`; NULL is allowed.
-void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
-
-/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
-void tsq_subscription_free(tsq_subscription *subscription);
 
 /// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
 /// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex

@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The page and the endpoint.
-pub fn router(client: Client) -> Router {
+pub(crate) fn router(client: Client) -> Router {
     Router::new().route("/", get(page)).merge(http::router(client))
 }
 

@@ -187,4 +187,30 @@ mod tests {
         manual.advance(Duration::from_secs(2));
         assert_eq!(clock.moment().since(moment), Duration::from_secs(2));
     }
+
+    /// A time namespace moves the clock that counts the time asleep, as a suspended machine does, and no other clock.
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
+    fn monotonic_time_counts_the_time_asleep() {
+        let program = std::env::current_exe().expect("a test knows its own program");
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--time", "--fork", "--boottime", "1000000"]).arg(program);
+        command.args(["--exact", "clock::tests::a_machine_that_slept", "--ignored"]);
+        match command.output() {
+            Ok(output) if String::from_utf8_lossy(&output.stdout).contains("running 1 test") => {
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            }
+            _ => eprintln!("SKIPPED: this machine lets no test make a time namespace"),
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[ignore = "runs in a time namespace, by monotonic_time_counts_the_time_asleep"]
+    fn a_machine_that_slept() {
+        use nix::time::{ClockId, clock_gettime};
+        let awake = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock"));
+        assert!(Clock::default().moment().0 >= awake + Duration::from_secs(999_000));
+    }
 }

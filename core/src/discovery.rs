@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 pub(crate) use self::endpoint::EndpointOptions;
 #[cfg(feature = "http")]
 pub(crate) use self::endpoint::MAX_BODY;
-pub use self::endpoint::{ENDPOINT_PATH, HttpResponse};
+pub use self::endpoint::{ENDPOINT_PATH, EndpointRoute, HttpResponse};
 use self::{
     cache::{CachedCatalog, CatalogCache},
     refresh::{FetchMode, Refresher},

@@ -17,7 +17,7 @@ use axum::{
 
 use crate::{
     client::Client,
-    discovery::{ENDPOINT_PATH, MAX_BODY},
+    discovery::{ENDPOINT_PATH, EndpointRoute, MAX_BODY},
 };
 
 /// Returns a router that answers at `/api/miniapp-discovery` (SPEC 4.1) and at the routes below it. Merge it into the router
@@ -29,12 +29,27 @@ use crate::{
 /// # }
 /// ```
 pub fn router(client: Client) -> Router {
-    let (slash, below) = (format!("{ENDPOINT_PATH}/"), format!("{ENDPOINT_PATH}/{{*route}}"));
-    Router::new()
-        .route(ENDPOINT_PATH, any(handle))
-        .route(&slash, any(handle))
-        .route(&below, any(handle))
-        .with_state(client)
+    let below = format!("{ENDPOINT_PATH}/{{*route}}");
+    endpoint_router(client.clone(), EndpointRoute::List)
+        .merge(Router::new().route(&below, any(handle)).with_state(client))
+}
+
+/// Returns a router that answers at one route of the endpoint, for a server that does not mount them all.
+///
+/// ```
+/// # fn example(client: townsquare::Client) -> axum::Router {
+/// use townsquare::{discovery::EndpointRoute, http::endpoint_router};
+///
+/// let list = endpoint_router(client.clone(), EndpointRoute::List);
+/// list.merge(endpoint_router(client, EndpointRoute::Suggest))
+/// # }
+/// ```
+pub fn endpoint_router(client: Client, route: EndpointRoute) -> Router {
+    let path = route.path().replace("{id}", "{*id}");
+    let router = Router::new().route(&path, any(handle));
+    // A wildcard takes the slash at the end too.
+    let router = if path.ends_with('}') { router } else { router.route(&format!("{path}/"), any(handle)) };
+    router.with_state(client)
 }
 
 async fn handle(State(client): State<Client>, request: Request) -> Response<Body> {

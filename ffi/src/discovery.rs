@@ -1,4 +1,4 @@
-//! Operations of discovery: trending, categories, search, refresh, and the HTTP endpoint (SPEC 4.1, 4.2).
+//! Operations of discovery: lists, search, facets, refresh, and the HTTP endpoint (SPEC 4.1, 4.2).
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
@@ -13,13 +13,16 @@ use crate::{
     client::{self, tsq_client},
     discovery_stats::tsq_discovery_stats,
     error::{Report, tsq_error},
+    facet::tsq_facets,
     failure::Failure,
     handle,
     http_response::{tsq_http_request, tsq_http_response},
     mini_apps::tsq_mini_apps,
-    record::record,
+    record::{list, record},
     selection::{self, tsq_selection},
     status::tsq_status,
+    subscription::tsq_subscription,
+    suggestion::tsq_suggestions,
     text::{tsq_bytes, tsq_str},
 };
 
@@ -96,6 +99,162 @@ pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
         produce(Some(Operation::SearchMiniApps), out, err, || {
             let discovery = discovery(client)?;
             Ok(discovery.search_mini_apps(argument::text(query, "query")?, selection::read(selection)?)?)
+        })
+    }
+}
+
+/// Lists the mini apps that were first seen last, latest first; apps of one time in trending order.
+///
+/// Borrows `client` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_get_new_mini_apps(
+    client: *const tsq_client,
+    selection: *const tsq_selection,
+    out: *mut *mut tsq_mini_apps,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetNewMiniApps), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(discovery.get_new_mini_apps(selection::read(selection)?)?)
+        })
+    }
+}
+
+/// Lists the mini apps that are like another one, best first: by shared words, author and category. `id` is an id, a home
+/// URL or a domain. The app itself and its near-copies are not in the list.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown id, `TSQ_INVALID_INPUT`
+/// for a limit outside 1 to 1,000, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_get_similar_mini_apps(
+    client: *const tsq_client,
+    id: tsq_str,
+    limit: u32,
+    out: *mut *mut tsq_mini_apps,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetSimilarMiniApps), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(discovery.get_similar_mini_apps(argument::text(id, "id")?, limit)?)
+        })
+    }
+}
+
+/// Finds the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app). The list has that app,
+/// or is empty when there is none.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_get_mini_app(
+    client: *const tsq_client,
+    id: tsq_str,
+    out: *mut *mut tsq_mini_apps,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetMiniApp), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(discovery.get_mini_app(argument::text(id, "id")?)?.into_iter().collect())
+        })
+    }
+}
+
+/// Lists suggestions for a search box while the user types, best first: at most `limit`, near-copies once.
+///
+/// Borrows `client` and `text`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_suggest_mini_apps(
+    client: *const tsq_client,
+    text: tsq_str,
+    limit: u32,
+    out: *mut *mut tsq_suggestions,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::SuggestMiniApps), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(list(discovery.suggest_mini_apps(argument::text(text, "text")?, limit)?))
+        })
+    }
+}
+
+/// Lists the categories with their numbers of apps, most first. Of `selection` only the networks count.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_categories(
+    client: *const tsq_client,
+    selection: *const tsq_selection,
+    out: *mut *mut tsq_facets,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::Categories), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(list(discovery.categories(selection::read(selection)?)?))
+        })
+    }
+}
+
+/// Lists the networks with their numbers of apps, most first. Of `selection` only the categories count. An app that names
+/// no network counts for each. When no app of the catalog names one, the list has the networks that calls filtered by.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_networks(
+    client: *const tsq_client,
+    selection: *const tsq_selection,
+    out: *mut *mut tsq_facets,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::Networks), out, err, || {
+            let discovery = discovery(client)?;
+            Ok(list(discovery.networks(selection::read(selection)?)?))
+        })
+    }
+}
+
+/// Receives the state of the catalog after a refresh that changed it; a view that lives until the callback returns. See
+/// CALLBACKS in the manual.
+pub type tsq_catalog_callback = Option<unsafe extern "C" fn(stats: *const tsq_discovery_stats, user_data: *mut c_void)>;
+
+/// Calls `callback` after each refresh that changed the apps, their texts or an order.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
+    client: *const tsq_client,
+    callback: tsq_catalog_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        let callback = Callback::take(callback, user_data, destroy);
+        produce_if_wanted(None, out, err, move || {
+            let (callback, discovery) = (callback?, discovery(client)?);
+            // Fails on a closed client.
+            discovery.stats()?;
+            Ok(discovery.on_catalog_change(move |stats| {
+                let stats = record::<tsq_discovery_stats>(stats);
+                callback.call(|function, user_data| function(handle::view(&stats), user_data));
+            }))
         })
     }
 }

@@ -56,13 +56,21 @@ mod selection;
 
 mod author;
 
+mod facet;
+
+mod highlight;
+
 mod mini_app;
 
 mod mini_apps;
 
+mod suggestion;
+
 mod discovery_stats;
 
 mod http_response;
+
+mod subscription;
 
 mod discovery;
 
@@ -73,8 +81,6 @@ mod user_patch;
 mod session;
 
 mod auth_event;
-
-mod subscription;
 
 mod identity_claim;
 
@@ -161,12 +167,14 @@ pub use config::*;
 pub use discovery::*;
 pub use discovery_stats::*;
 pub use error::*;
+pub use facet::*;
 pub use fidget::*;
 pub use fidgets::*;
 pub use file_info::*;
 pub use file_reader::*;
 pub use file_response::*;
 pub use file_writer::*;
+pub use highlight::*;
 pub use http_response::*;
 pub use identities::*;
 pub use identity_claim::*;
@@ -195,6 +203,7 @@ pub use storage::*;
 pub use storage_path::*;
 pub use string::*;
 pub use subscription::*;
+pub use suggestion::*;
 pub use text::*;
 pub use transfer::*;
 pub use upload_options::*;

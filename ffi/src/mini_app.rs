@@ -1,17 +1,20 @@
 //! A mini app: one function for each field, because the library stores apps in a packed form without a struct to show.
 //!
-//! Invariant: a `tsq_mini_app` is always a view of an app inside a list.
+//! Invariant: a `tsq_mini_app` is always a view of an app inside a list of apps or of suggestions.
 
 use std::ptr;
 
 use townsquare::discovery::{MiniApp, Texts};
 
 use crate::{
+    argument,
     author::tsq_author,
     call::produce,
     error::tsq_error,
     guard::{read, read_optional},
     handle::{self, Handle},
+    highlight::tsq_highlights,
+    record::list,
     status::tsq_status,
     string::{json, tsq_string},
     text::{self, tsq_str},
@@ -206,6 +209,29 @@ pub unsafe extern "C" fn tsq_mini_app_splash_background_color(app: *const tsq_mi
 pub unsafe extern "C" fn tsq_mini_app_last_fetched(app: *const tsq_mini_app) -> i64 {
     // SAFETY: `app` is NULL or live, by the manual.
     unsafe { read(app, |app| app.last_fetched().as_microsecond()) }
+}
+
+/// Time at which the app was first in the catalog, in microseconds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_mini_app_first_seen(app: *const tsq_mini_app) -> i64 {
+    // SAFETY: `app` is NULL or live, by the manual.
+    unsafe { read(app, |app| app.first_seen().as_microsecond()) }
+}
+
+/// The words of the app that match a search query, by field. Texts without a match are left out.
+///
+/// Borrows `app` and `query`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_mini_app_highlights(
+    app: *const tsq_mini_app,
+    query: tsq_str,
+    out: *mut *mut tsq_highlights,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(None, out, err, || Ok(list(handle::required(app, "app")?.highlights(argument::text(query, "query")?))))
+    }
 }
 
 /// The app as a JSON object, as in responses of the HTTP endpoint: camelCase.

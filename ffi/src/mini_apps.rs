@@ -1,7 +1,7 @@
 //! Lists of mini apps.
 //!
-//! Invariant: a list copies no app; it holds a reference to the catalog. Reading it allocates nothing and does not need
-//! the client.
+//! Invariant: a list copies no app; it holds a reference to the catalog. Reading its apps allocates nothing, and reading it
+//! does not need the client.
 
 use std::ptr;
 
@@ -17,7 +17,7 @@ use crate::{
     string::{json, tsq_string},
 };
 
-/// A list of mini apps, best first. Owned, freed with `tsq_mini_apps_free`.
+/// A list of mini apps, best first: one page of a longer list. Owned, freed with `tsq_mini_apps_free`.
 pub struct tsq_mini_apps {
     _opaque: [u8; 0],
 }
@@ -33,6 +33,16 @@ impl Handle for tsq_mini_apps {
 pub unsafe extern "C" fn tsq_mini_apps_len(apps: *const tsq_mini_apps) -> usize {
     // SAFETY: `apps` is NULL or live, by the manual.
     unsafe { read(apps, |apps| apps.len()) }
+}
+
+/// The number of apps that the call would list without limit and offset; 0 for NULL. The first call for a filtered or
+/// searched list counts them and may take as long as the call that made the list.
+///
+/// Borrows `apps`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_mini_apps_total(apps: *const tsq_mini_apps) -> usize {
+    // SAFETY: `apps` is NULL or live, by the manual.
+    unsafe { read(apps, MiniApps::total) }
 }
 
 /// The app at `index`, counted from 0; NULL beyond the end.

@@ -1,4 +1,4 @@
-//! Selections: the limit and the filters of a discovery call. The core checks them.
+//! Selections: the page and the filters of a discovery call. The core checks them.
 
 use std::ptr;
 
@@ -6,7 +6,7 @@ use townsquare::discovery::Selection;
 
 use crate::{argument, failure::Failure, text::tsq_str};
 
-/// The limit and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
+/// The page and the filters of a discovery call. Start from `tsq_selection_first`; NULL means the first 50.
 ///
 /// An input (manual, INPUTS).
 #[repr(C)]
@@ -22,12 +22,24 @@ pub struct tsq_selection {
     pub networks: *const tsq_str,
     /// Number of networks.
     pub networks_len: usize,
+    /// Number of apps to leave out at the start of the list.
+    pub offset: u64,
+    /// Whether near-copies (apps with the same name and author) are returned once.
+    pub is_collapsed: bool,
 }
 
 /// The selection of the first `limit` apps, without filters.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_selection_first(limit: u32) -> tsq_selection {
-    tsq_selection { limit, categories: ptr::null(), categories_len: 0, networks: ptr::null(), networks_len: 0 }
+    tsq_selection {
+        limit,
+        categories: ptr::null(),
+        categories_len: 0,
+        networks: ptr::null(),
+        networks_len: 0,
+        offset: 0,
+        is_collapsed: false,
+    }
 }
 
 /// The core's selection; its default for NULL.
@@ -46,5 +58,7 @@ pub(crate) unsafe fn read(selection: *const tsq_selection) -> Result<Selection, 
             argument::texts(selection.networks, selection.networks_len, "selection.networks")?,
         )
     };
-    Ok(Selection::first(selection.limit).in_categories(categories).on_networks(networks))
+    let page = Selection::first(selection.limit).offset(selection.offset);
+    let page = if selection.is_collapsed { page.collapsed() } else { page };
+    Ok(page.in_categories(categories).on_networks(networks))
 }

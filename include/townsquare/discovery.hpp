@@ -3,13 +3,14 @@
 #ifndef TOWNSQUARE_DISCOVERY_HPP
 #define TOWNSQUARE_DISCOVERY_HPP
 
+#include <townsquare/auth.hpp>
 #include <townsquare/base.hpp>
 
 #include <functional>
 
 namespace townsquare {
 
-/// The limit and the filters of a discovery call: `{20}`, `{20, {"games"}, {"base", "optimism"}}`.
+/// The page and the filters of a discovery call: `{20}`, `{20, {"games"}, {"base", "optimism"}}`.
 struct Selection {
     /// 1 to 1,000.
     std::uint32_t limit = 50;
@@ -17,6 +18,10 @@ struct Selection {
     std::vector<std::string> categories = {};
     /// Only apps on one of these networks; empty: on any.
     std::vector<std::string> networks = {};
+    /// Number of apps to leave out at the start of the list.
+    std::uint64_t offset = 0;
+    /// Whether near-copies (apps with the same name and author) are returned once.
+    bool is_collapsed = false;
 };
 
 namespace detail {
@@ -31,6 +36,8 @@ public:
         selection_.categories_len = categories_.size();
         selection_.networks = networks_.data();
         selection_.networks_len = networks_.size();
+        selection_.offset = selection.offset;
+        selection_.is_collapsed = selection.is_collapsed;
     }
     BorrowedSelection(const BorrowedSelection &) = delete;
     BorrowedSelection &operator=(const BorrowedSelection &) = delete;
@@ -64,6 +71,38 @@ public:
 private:
     const tsq_author *author_;
 };
+
+/// A part of a text, in characters: from `start` up to `end`.
+struct Range {
+    std::size_t start;
+    std::size_t end;
+};
+
+namespace detail {
+
+inline std::vector<Range> ranges(const tsq_range *ranges, std::size_t len) {
+    std::vector<Range> result(len);
+    for (std::size_t i = 0; i < len; i++) result[i] = {ranges[i].start, ranges[i].end};
+    return result;
+}
+
+}  // namespace detail
+
+/// A text of an app that matches a query: a view.
+class Highlight {
+public:
+    explicit Highlight(const tsq_highlight *highlight) noexcept : highlight_(highlight) {}
+    [[nodiscard]] std::string_view field() const noexcept { return detail::view(highlight_->field); }
+    [[nodiscard]] std::string_view text() const noexcept { return detail::view(highlight_->text); }
+    /// The matched words.
+    [[nodiscard]] std::vector<Range> matches() const { return detail::ranges(highlight_->matches, highlight_->matches_len); }
+
+private:
+    const tsq_highlight *highlight_;
+};
+
+using HighlightsView = ListView<Highlight, tsq_highlights, tsq_highlights_len, tsq_highlights_at>;
+using Highlights = List<HighlightsView, tsq_highlights, tsq_highlights_free, tsq_highlights_json>;
 
 /// A mini app: a view.
 class MiniApp {
@@ -103,6 +142,13 @@ public:
         return optional(tsq_mini_app_splash_background_color);
     }
     [[nodiscard]] Timestamp last_fetched() const noexcept { return detail::timestamp(tsq_mini_app_last_fetched(app_)); }
+    /// When the app was first in the catalog.
+    [[nodiscard]] Timestamp first_seen() const noexcept { return detail::timestamp(tsq_mini_app_first_seen(app_)); }
+    /// The words of the app that match a search query, by field.
+    [[nodiscard]] Highlights highlights(std::string_view query) const {
+        return Highlights(detail::make<Highlights::Handle>(
+            [&](auto out, auto err) { return tsq_mini_app_highlights(app_, detail::text(query), out, err); }));
+    }
     /// As in responses of the HTTP endpoint: camelCase.
     [[nodiscard]] std::string json() const {
         return detail::json([this](auto out, auto err) { return tsq_mini_app_json(app_, out, err); });
@@ -119,8 +165,45 @@ private:
 };
 
 using MiniAppsView = ListView<MiniApp, tsq_mini_apps, tsq_mini_apps_len, tsq_mini_apps_at>;
-/// Mini apps, best first.
-using MiniApps = List<MiniAppsView, tsq_mini_apps, tsq_mini_apps_free, tsq_mini_apps_json>;
+/// Mini apps, best first: one page of a longer list.
+class MiniApps : public List<MiniAppsView, tsq_mini_apps, tsq_mini_apps_free, tsq_mini_apps_json> {
+public:
+    using List::List;
+    /// The number of apps without limit and offset. The first call for a filtered or searched list counts them.
+    [[nodiscard]] std::size_t total() const noexcept { return tsq_mini_apps_total(get()); }
+};
+
+/// A category or a network with its number of apps: a view.
+class Facet {
+public:
+    explicit Facet(const tsq_facet *facet) noexcept : facet_(facet) {}
+    [[nodiscard]] std::string_view name() const noexcept { return detail::view(facet_->name); }
+    [[nodiscard]] std::size_t count() const noexcept { return facet_->count; }
+
+private:
+    const tsq_facet *facet_;
+};
+
+using FacetsView = ListView<Facet, tsq_facets, tsq_facets_len, tsq_facets_at>;
+/// Categories or networks, most apps first.
+using Facets = List<FacetsView, tsq_facets, tsq_facets_free, tsq_facets_json>;
+
+/// A suggestion for a search box: a view.
+class Suggestion {
+public:
+    explicit Suggestion(const tsq_suggestion *suggestion) noexcept : suggestion_(suggestion) {}
+    [[nodiscard]] MiniApp app() const noexcept { return MiniApp(suggestion_->app); }
+    /// The text to show: the app's name.
+    [[nodiscard]] std::string_view text() const noexcept { return detail::view(suggestion_->text); }
+    /// The parts of the text that the input matches.
+    [[nodiscard]] std::vector<Range> matches() const { return detail::ranges(suggestion_->matches, suggestion_->matches_len); }
+
+private:
+    const tsq_suggestion *suggestion_;
+};
+
+using SuggestionsView = ListView<Suggestion, tsq_suggestions, tsq_suggestions_len, tsq_suggestions_at>;
+using Suggestions = List<SuggestionsView, tsq_suggestions, tsq_suggestions_free, tsq_suggestions_json>;
 
 /// The state of the catalog: a view.
 class DiscoveryStats {
@@ -209,6 +292,25 @@ inline void delete_preload(void *callback) noexcept { delete static_cast<Preload
 
 }  // namespace detail
 
+/// Receives the state of the catalog after a refresh that changed it; the state lives until the callback returns. Runs on a
+/// thread of the library; exceptions that it throws are dropped.
+using CatalogCallback = std::function<void(const DiscoveryStats &stats)>;
+
+namespace detail {
+
+/// Calls a CatalogCallback from C.
+inline void call_catalog(const tsq_discovery_stats *stats, void *callback) noexcept {
+    try {
+        const auto &function = *static_cast<CatalogCallback *>(callback);
+        function(DiscoveryStats(stats));
+    } catch (...) {
+    }
+}
+
+inline void delete_catalog(void *callback) noexcept { delete static_cast<CatalogCallback *>(callback); }
+
+}  // namespace detail
+
 /// Operations of discovery: a view of the client.
 class Discovery {
 public:
@@ -232,6 +334,47 @@ public:
         return list([&](auto out, auto err) {
             return tsq_discovery_search_mini_apps(client_, detail::text(query), borrowed.get(), out, err);
         });
+    }
+    /// Latest first seen first.
+    [[nodiscard]] MiniApps get_new_mini_apps(const Selection &selection = {}) const {
+        const detail::BorrowedSelection borrowed(selection);
+        return list([&](auto out, auto err) { return tsq_discovery_get_new_mini_apps(client_, borrowed.get(), out, err); });
+    }
+    /// By shared words, author and category; never the app itself.
+    [[nodiscard]] MiniApps get_similar_mini_apps(std::string_view id, std::uint32_t limit = 10) const {
+        return list([&](auto out, auto err) {
+            return tsq_discovery_get_similar_mini_apps(client_, detail::text(id), limit, out, err);
+        });
+    }
+    /// A list of the app of an id, of a home URL in any spelling, or of a domain; empty when there is none.
+    [[nodiscard]] MiniApps get_mini_app(std::string_view id) const {
+        return list([&](auto out, auto err) { return tsq_discovery_get_mini_app(client_, detail::text(id), out, err); });
+    }
+    /// For a search box while the user types.
+    [[nodiscard]] Suggestions suggest_mini_apps(std::string_view text, std::uint32_t limit = 8) const {
+        return Suggestions(detail::make<Suggestions::Handle>([&](auto out, auto err) {
+            return tsq_discovery_suggest_mini_apps(client_, detail::text(text), limit, out, err);
+        }));
+    }
+    /// Of the selection only the networks count.
+    [[nodiscard]] Facets categories(const Selection &selection = {}) const {
+        const detail::BorrowedSelection borrowed(selection);
+        return Facets(detail::make<Facets::Handle>(
+            [&](auto out, auto err) { return tsq_discovery_categories(client_, borrowed.get(), out, err); }));
+    }
+    /// Of the selection only the categories count.
+    [[nodiscard]] Facets networks(const Selection &selection = {}) const {
+        const detail::BorrowedSelection borrowed(selection);
+        return Facets(detail::make<Facets::Handle>(
+            [&](auto out, auto err) { return tsq_discovery_networks(client_, borrowed.get(), out, err); }));
+    }
+    /// Calls `callback` after each refresh that changed the catalog.
+    [[nodiscard]] Subscription on_catalog_change(CatalogCallback callback) const {
+        const tsq_catalog_callback call = callback ? detail::call_catalog : nullptr;
+        auto data = std::make_unique<CatalogCallback>(std::move(callback));
+        return Subscription(detail::make<Subscription::Handle>([&](auto out, auto err) {
+            return tsq_discovery_on_catalog_change(client_, call, data.release(), detail::delete_catalog, out, err);
+        }));
     }
     /// Loads the catalog in the background; `callback` runs when calls answer from memory, or when loading failed.
     void preload(PreloadCallback callback) const {

@@ -22,6 +22,8 @@ use crate::{
 
 /// The range of a `limit`, as the core names it for a limit that fits its type.
 pub(crate) const LIMIT_RANGE: &str = "1 to 1000";
+/// The offsets that a list takes.
+pub(crate) const OFFSET_RANGE: &str = "0 or more";
 
 /// An id: a `uuid.UUID` or its text.
 pub(crate) struct IdArg(Result<Uuid, String>);

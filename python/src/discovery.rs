@@ -1,5 +1,5 @@
-//! Discovery: trending, categories, search, refresh, and the endpoint without a server (SPEC 3.1, 4.1), and the record
-//! `DiscoveryStats`.
+//! Discovery: lists, search, facets, refresh, and the endpoint without a server (SPEC 3.1, 4.1), and the records `Facet`
+//! and `DiscoveryStats`.
 
 use pyo3::prelude::*;
 use townsquare::{
@@ -9,10 +9,11 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{BytesArg, IntArg, LIMIT_RANGE, TextArg, TextListArg, TextMapArg},
+    argument::{BytesArg, IntArg, LIMIT_RANGE, OFFSET_RANGE, TextArg, TextListArg, TextMapArg},
+    callback::{Callback, Subscription},
     errors::Failure,
     http::HttpResponse,
-    mini_app::PyMiniAppList,
+    mini_app::{MiniApp, PyMiniApps, Suggestion},
     record::{PyTime, record},
     run::MethodResult,
 };
@@ -28,57 +29,144 @@ area! {
 #[pymethods]
 impl Methods {
     /// Lists the mini apps that trend in a timeframe, best first.
-    #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, categories = None, networks = None))]
-    #[pyo3(text_signature = "($self, timeframe='24h', limit=50, *, categories=None, networks=None)")]
+    #[pyo3(signature = (timeframe = None, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(
+        text_signature = "($self, timeframe='24h', limit=50, *, offset=0, categories=None, networks=None, collapse=False)"
+    )]
     fn get_trending_mini_apps<'py>(
         &self,
         py: Python<'py>,
         timeframe: Option<TextArg>,
         limit: IntArg<u32>,
+        offset: IntArg<u64>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
+        collapse: bool,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::GetTrendingMiniApps, |client| async move {
+        self.runner.run(py, Operation::GetTrendingMiniApps, move |client| async move {
             let timeframe = match timeframe {
                 Some(timeframe) => timeframe.value("timeframe")?.parse()?,
                 None => Timeframe::default(),
             };
-            let selection = selection(limit, categories, networks)?;
-            Ok(PyMiniAppList(client.get()?.discovery().get_trending_mini_apps(timeframe, selection).await?))
+            let selection = page(limit, offset, collapse)?.filtered(categories, networks)?;
+            Ok(PyMiniApps(client.get()?.discovery().get_trending_mini_apps(timeframe, selection).await?))
         })
     }
 
     /// Lists the mini apps of any of these categories, in the trending order of 24 hours.
-    #[pyo3(signature = (categories, limit = IntArg::of(50), *, networks = None))]
-    #[pyo3(text_signature = "($self, categories, limit=50, *, networks=None)")]
+    #[pyo3(signature = (categories, limit = IntArg::of(50), *, offset = IntArg::of(0), networks = None, collapse = false))]
+    #[pyo3(text_signature = "($self, categories, limit=50, *, offset=0, networks=None, collapse=False)")]
     fn get_mini_apps_by_category<'py>(
         &self,
         py: Python<'py>,
         categories: TextListArg,
         limit: IntArg<u32>,
+        offset: IntArg<u64>,
         networks: Option<TextListArg>,
+        collapse: bool,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::GetMiniAppsByCategory, |client| async move {
-            let selection = selection(limit, None, networks)?;
+        self.runner.run(py, Operation::GetMiniAppsByCategory, move |client| async move {
+            let selection = page(limit, offset, collapse)?.filtered(None, networks)?;
             let categories = categories.value("categories")?;
-            Ok(PyMiniAppList(client.get()?.discovery().get_mini_apps_by_category(categories, selection).await?))
+            Ok(PyMiniApps(client.get()?.discovery().get_mini_apps_by_category(categories, selection).await?))
         })
     }
 
     /// Lists the mini apps that match a search query, best first.
-    #[pyo3(signature = (query, limit = IntArg::of(50), *, categories = None, networks = None))]
-    #[pyo3(text_signature = "($self, query, limit=50, *, categories=None, networks=None)")]
+    #[pyo3(signature = (query, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(text_signature = "($self, query, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
     fn search_mini_apps<'py>(
         &self,
         py: Python<'py>,
         query: TextArg,
         limit: IntArg<u32>,
+        offset: IntArg<u64>,
         categories: Option<TextListArg>,
         networks: Option<TextListArg>,
+        collapse: bool,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::SearchMiniApps, |client| async move {
-            let (query, selection) = (query.value("query")?, selection(limit, categories, networks)?);
-            Ok(PyMiniAppList(client.get()?.discovery().search_mini_apps(&query, selection).await?))
+        self.runner.run(py, Operation::SearchMiniApps, move |client| async move {
+            let (query, selection) =
+                (query.value("query")?, page(limit, offset, collapse)?.filtered(categories, networks)?);
+            Ok(PyMiniApps(client.get()?.discovery().search_mini_apps(&query, selection).await?))
+        })
+    }
+
+    /// Lists the mini apps that were first seen last, latest first.
+    #[pyo3(signature = (limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
+    #[pyo3(text_signature = "($self, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
+    fn get_new_mini_apps<'py>(
+        &self,
+        py: Python<'py>,
+        limit: IntArg<u32>,
+        offset: IntArg<u64>,
+        categories: Option<TextListArg>,
+        networks: Option<TextListArg>,
+        collapse: bool,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetNewMiniApps, move |client| async move {
+            let selection = page(limit, offset, collapse)?.filtered(categories, networks)?;
+            Ok(PyMiniApps(client.get()?.discovery().get_new_mini_apps(selection).await?))
+        })
+    }
+
+    /// Lists the mini apps that are like another one, best first.
+    #[pyo3(signature = (id, limit = IntArg::of(10)), text_signature = "($self, id, limit=10)")]
+    fn get_similar_mini_apps<'py>(&self, py: Python<'py>, id: TextArg, limit: IntArg<u32>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetSimilarMiniApps, |client| async move {
+            let (id, limit) = (id.value("id")?, limit.value("limit", LIMIT_RANGE)?);
+            Ok(PyMiniApps(client.get()?.discovery().get_similar_mini_apps(&id, limit).await?))
+        })
+    }
+
+    /// Returns the mini app of an id, a home URL or a domain.
+    fn get_mini_app<'py>(&self, py: Python<'py>, id: TextArg) -> MethodResult<'py> {
+        self.runner.run(py, Operation::GetMiniApp, |client| async move {
+            let id = id.value("id")?;
+            Ok(client.get()?.discovery().get_mini_app(&id).await?.map(MiniApp))
+        })
+    }
+
+    /// Lists suggestions for a search box while the user types.
+    #[pyo3(signature = (text, limit = IntArg::of(8)), text_signature = "($self, text, limit=8)")]
+    fn suggest_mini_apps<'py>(&self, py: Python<'py>, text: TextArg, limit: IntArg<u32>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::SuggestMiniApps, |client| async move {
+            let (text, limit) = (text.value("text")?, limit.value("limit", LIMIT_RANGE)?);
+            let suggestions = client.get()?.discovery().suggest_mini_apps(&text, limit).await?;
+            Ok(suggestions.into_iter().map(Suggestion).collect::<Vec<_>>())
+        })
+    }
+
+    /// Lists the categories with their numbers of apps, most first.
+    #[pyo3(signature = (*, networks = None))]
+    fn categories<'py>(&self, py: Python<'py>, networks: Option<TextListArg>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Categories, |client| async move {
+            let selection = Selection::default().filtered(None, networks)?;
+            let facets = client.get()?.discovery().categories(selection).await?;
+            Ok(facets.into_iter().map(Facet).collect::<Vec<_>>())
+        })
+    }
+
+    /// Lists the networks with their numbers of apps, most first.
+    #[pyo3(signature = (*, categories = None))]
+    fn networks<'py>(&self, py: Python<'py>, categories: Option<TextListArg>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Networks, |client| async move {
+            let selection = Selection::default().filtered(categories, None)?;
+            let facets = client.get()?.discovery().networks(selection).await?;
+            Ok(facets.into_iter().map(Facet).collect::<Vec<_>>())
+        })
+    }
+
+    /// Calls `callback(stats)` after each refresh that changed the catalog.
+    fn on_catalog_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
+        self.runner.run(py, "on_catalog_change", |client| async move {
+            let discovery = client.get()?.discovery();
+            // Fails on a closed client.
+            discovery.stats()?;
+            let subscription = discovery.on_catalog_change(move |stats| {
+                callback.call("on_catalog_change", (DiscoveryStats(stats),));
+            });
+            Ok(Subscription::from(subscription))
         })
     }
 
@@ -124,19 +212,41 @@ impl Methods {
     }
 }
 
-fn selection(
-    limit: IntArg<u32>,
-    categories: Option<TextListArg>,
-    networks: Option<TextListArg>,
-) -> Result<Selection, Failure> {
-    let mut selection = Selection::first(limit.value("limit", LIMIT_RANGE)?);
-    if let Some(categories) = categories {
-        selection = selection.in_categories(categories.value("categories")?);
+/// The limit and the offset of a page.
+fn page(limit: IntArg<u32>, offset: IntArg<u64>, is_collapsed: bool) -> Result<Selection, Failure> {
+    let page = Selection::first(limit.value("limit", LIMIT_RANGE)?).offset(offset.value("offset", OFFSET_RANGE)?);
+    Ok(if is_collapsed { page.collapsed() } else { page })
+}
+
+/// Adds the filters of a call to its page.
+trait Filtered {
+    fn filtered(self, categories: Option<TextListArg>, networks: Option<TextListArg>) -> Result<Selection, Failure>;
+}
+
+impl Filtered for Selection {
+    fn filtered(
+        mut self,
+        categories: Option<TextListArg>,
+        networks: Option<TextListArg>,
+    ) -> Result<Selection, Failure> {
+        if let Some(categories) = categories {
+            self = self.in_categories(categories.value("categories")?);
+        }
+        if let Some(networks) = networks {
+            self = self.on_networks(networks.value("networks")?);
+        }
+        Ok(self)
     }
-    if let Some(networks) = networks {
-        selection = selection.on_networks(networks.value("networks")?);
+}
+
+record! {
+    /// A category or a network with its number of apps.
+    Facet(townsquare::discovery::Facet) [] as facet, hash (&facet.name, facet.count), repr [name, count] {
+        /// The name, as a filter takes it.
+        name: facet.name.as_str(),
+        /// How many apps have it.
+        count: facet.count,
     }
-    Ok(selection)
 }
 
 record! {

@@ -10,6 +10,7 @@ use pyo3::{
 use townsquare::discovery::{MiniAppRecord, MiniApps};
 
 use crate::{
+    argument::TextArg,
     json::serialized,
     record::{PyTime, record},
     run::MethodResult,
@@ -60,8 +61,16 @@ record! {
         splash_background_color: app.splash_background_color(),
         /// When this record was fetched, UTC.
         last_fetched: PyTime(app.last_fetched()),
+        /// When the app was first in the catalog, UTC.
+        first_seen: PyTime(app.first_seen()),
     }
     also {
+        /// The words of the app that match a search query, by field.
+        fn highlights(&self, query: TextArg) -> PyResult<Vec<Highlight>> {
+            let query = query.value("query").unwrap_or_default();
+            Ok(self.0.highlights(&query).into_iter().map(Highlight).collect())
+        }
+
         /// The endpoint's JSON shape, camelCase.
         fn to_dict<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
             serialized(py, &self.0)
@@ -144,10 +153,47 @@ record! {
     }
 }
 
-/// Converts to a `MiniAppList`, which a notebook shows as a gallery.
-pub(crate) struct PyMiniAppList(pub(crate) MiniApps);
+record! {
+    /// A suggestion for a search box.
+    Suggestion(townsquare::discovery::Suggestion) [] as suggestion,
+    hash suggestion.app.id(), repr [text, matches] {
+        /// The app.
+        app: MiniApp(suggestion.app.clone()) => nested,
+        /// The text to show: the app's name.
+        text: suggestion.text.as_str(),
+        /// The parts of `text` that the input matches, as start and end in characters.
+        matches: suggestion.matches.clone(),
+    }
+}
 
-impl<'py> IntoPyObject<'py> for PyMiniAppList {
+record! {
+    /// A text of an app with the words that match a query.
+    Highlight(townsquare::discovery::Highlight) [] as highlight,
+    hash (highlight.field, &highlight.text), repr [field, text, matches] {
+        /// The name of the field.
+        field: highlight.field,
+        /// The whole text; of `tags`, one tag.
+        text: highlight.text.as_str(),
+        /// The matched words, as start and end in characters.
+        matches: highlight.matches.clone(),
+    }
+}
+
+/// Counts the apps of the whole list that a page is taken from.
+#[pyclass(frozen, module = "townsquare._native")]
+pub(crate) struct ListTotal(MiniApps);
+
+#[pymethods]
+impl ListTotal {
+    fn __int__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.0.total())
+    }
+}
+
+/// Converts to a `MiniApps`, which a notebook shows as a gallery.
+pub(crate) struct PyMiniApps(pub(crate) MiniApps);
+
+impl<'py> IntoPyObject<'py> for PyMiniApps {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -155,6 +201,6 @@ impl<'py> IntoPyObject<'py> for PyMiniAppList {
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
         static LIST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let apps = PyList::new(py, self.0.iter().map(|app| MiniApp(app.clone())))?;
-        LIST.import(py, "townsquare.notebook", "MiniAppList")?.call1((apps,))
+        LIST.import(py, "townsquare.notebook", "MiniApps")?.call1((apps, ListTotal(self.0)))
     }
 }

@@ -18,7 +18,18 @@ coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a tim
 from ._auth import AsyncAuth, Auth, Session, Subscription, User, identity_claim
 from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
-from ._discovery import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp
+from ._discovery import (
+    AsyncDiscovery,
+    Author,
+    Discovery,
+    DiscoveryStats,
+    Engagement,
+    Facet,
+    Highlight,
+    HttpResponse,
+    MiniApp,
+    Suggestion,
+)
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
 from ._realtime import (
     AsyncChangeStream,
@@ -59,7 +70,7 @@ from .exceptions import (
     TooLargeError,
     UnavailableError,
 )
-from .notebook import MiniAppList, SpaceList
+from .notebook import MiniApps, SpaceList
 
 __all__ = [
     "AlreadyExistsError",
@@ -94,18 +105,20 @@ __all__ = [
     "DiscoveryStats",
     "Engagement",
     "Error",
+    "Facet",
     "Fidget",
     "Fidgets",
     "FieldMissingError",
     "FileInfo",
     "FileReader",
     "FileWriter",
+    "Highlight",
     "HttpResponse",
     "HttpStream",
     "InvalidInputError",
     "LiveQuery",
     "MiniApp",
-    "MiniAppList",
+    "MiniApps",
     "NotFoundError",
     "Owner",
     "PublicSpace",
@@ -122,6 +135,7 @@ __all__ = [
     "Spaces",
     "Storage",
     "Subscription",
+    "Suggestion",
     "TooLargeError",
     "UnavailableError",
     "User",

@@ -1,13 +1,14 @@
 """The mini app directory and its records. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, final
 
 from typing_extensions import Buffer, TypeAlias
 
+from ._auth import Subscription
 from ._client import _Record
-from .notebook import MiniAppList
+from .notebook import MiniApps
 
 _Timeframe: TypeAlias = Literal["1h", "6h", "12h", "24h", "7d"]
 
@@ -18,9 +19,10 @@ class Discovery:
     Methods answer from memory. When the catalog is older than `refresh_interval`, a read starts a refresh in the background;
     only a read without any catalog waits for it.
 
-    Arguments of every list: `limit`, 1 to 1,000; `categories` and `networks`, iterables of strings, where None or empty means
-    all. An app must match both. An app that names no network runs on all networks. A single string instead of a list
-    raises `TypeError`.
+    Arguments of every list: `limit`, 1 to 1,000, and `offset`, how many apps to leave out at the start; `categories` and
+    `networks`, iterables of strings, where None or empty means all. An app must match both. An app that names no network
+    runs on all networks. A single string instead of a list raises `TypeError`. `collapse=True` returns near-copies (apps with
+    the same name and author) once.
 
     Errors of every list: `InvalidInputError` for a limit out of range, an unknown timeframe, category or network;
     `UnavailableError` when there is no catalog and it cannot be fetched; `ClosedError`.
@@ -31,17 +33,25 @@ class Discovery:
         timeframe: _Timeframe = "24h",
         limit: int = 50,
         *,
+        offset: int = 0,
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
-    ) -> MiniAppList:
+        collapse: bool = False,
+    ) -> MiniApps:
         """Lists the apps that trend in a timeframe, best first.
 
         `engagement.trending_rank` is an app's rank among all apps of the timeframe, before filters and limit.
         """
 
     def get_mini_apps_by_category(
-        self, categories: Sequence[str], limit: int = 50, *, networks: Optional[Sequence[str]] = None
-    ) -> MiniAppList:
+        self,
+        categories: Sequence[str],
+        limit: int = 50,
+        *,
+        offset: int = 0,
+        networks: Optional[Sequence[str]] = None,
+        collapse: bool = False,
+    ) -> MiniApps:
         """Lists the apps of any of these categories, in the trending order of 24 hours."""
 
     def search_mini_apps(
@@ -49,12 +59,62 @@ class Discovery:
         query: str,
         limit: int = 50,
         *,
+        offset: int = 0,
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
-    ) -> MiniAppList:
+        collapse: bool = False,
+    ) -> MiniApps:
         """Lists the apps that match the query, best first. A blank query matches nothing.
 
-        Case and accents are ignored. The last word may be a prefix. A word of five letters or more may have a typo.
+        Case and accents are ignored. The last word may be a prefix. A word also matches its English plural or singular, and
+        two words also match written as one. A word of five letters or more may have a typo, one of nine letters two; such
+        matches come after exact ones. The address of an app finds the apps of its host. Apps that match much worse than the
+        best one are left out. `MiniApp.highlights` tells which words match.
+        """
+
+    def get_new_mini_apps(
+        self,
+        limit: int = 50,
+        *,
+        offset: int = 0,
+        categories: Optional[Sequence[str]] = None,
+        networks: Optional[Sequence[str]] = None,
+        collapse: bool = False,
+    ) -> MiniApps:
+        """Lists the apps that were first seen last, latest first; apps of one time in trending order."""
+
+    def get_similar_mini_apps(self, id: str, limit: int = 10) -> MiniApps:
+        """Lists the apps that are like another one, best first: by shared words, author and category.
+
+        The app itself and its near-copies are not in the list.
+
+        Args:
+            id: An id, a home URL or a domain.
+
+        Raises:
+            NotFoundError: There is no such app.
+        """
+
+    def get_mini_app(self, id: str) -> Optional[MiniApp]:
+        """Returns the app of an id, of a home URL in any spelling, or of a domain (its best ranked app); None without one."""
+
+    def suggest_mini_apps(self, text: str, limit: int = 8) -> list[Suggestion]:
+        """Lists suggestions for a search box while the user types, best first; near-copies once."""
+
+    def categories(self, *, networks: Optional[Sequence[str]] = None) -> list[Facet]:
+        """Lists the categories of the apps on these networks with their numbers of apps, most first."""
+
+    def networks(self, *, categories: Optional[Sequence[str]] = None) -> list[Facet]:
+        """Lists the networks of the apps in these categories with their numbers of apps, most first.
+
+        An app that names no network counts for each. When no app of the catalog names one, the list has the networks that
+        earlier calls filtered by.
+        """
+
+    def on_catalog_change(self, callback: Callable[[DiscoveryStats], object]) -> Subscription:
+        """Calls `callback(stats)` after each refresh that changed the apps, their texts or an order.
+
+        The callback runs on a thread of the library and may call the library.
         """
 
     def refresh(self, *, force: bool = False) -> DiscoveryStats:
@@ -94,14 +154,22 @@ class AsyncDiscovery:
         timeframe: _Timeframe = "24h",
         limit: int = 50,
         *,
+        offset: int = 0,
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
-    ) -> MiniAppList:
+        collapse: bool = False,
+    ) -> MiniApps:
         """See `Discovery.get_trending_mini_apps`."""
 
     async def get_mini_apps_by_category(
-        self, categories: Sequence[str], limit: int = 50, *, networks: Optional[Sequence[str]] = None
-    ) -> MiniAppList:
+        self,
+        categories: Sequence[str],
+        limit: int = 50,
+        *,
+        offset: int = 0,
+        networks: Optional[Sequence[str]] = None,
+        collapse: bool = False,
+    ) -> MiniApps:
         """See `Discovery.get_mini_apps_by_category`."""
 
     async def search_mini_apps(
@@ -109,10 +177,41 @@ class AsyncDiscovery:
         query: str,
         limit: int = 50,
         *,
+        offset: int = 0,
         categories: Optional[Sequence[str]] = None,
         networks: Optional[Sequence[str]] = None,
-    ) -> MiniAppList:
+        collapse: bool = False,
+    ) -> MiniApps:
         """See `Discovery.search_mini_apps`."""
+
+    async def get_new_mini_apps(
+        self,
+        limit: int = 50,
+        *,
+        offset: int = 0,
+        categories: Optional[Sequence[str]] = None,
+        networks: Optional[Sequence[str]] = None,
+        collapse: bool = False,
+    ) -> MiniApps:
+        """See `Discovery.get_new_mini_apps`."""
+
+    async def get_similar_mini_apps(self, id: str, limit: int = 10) -> MiniApps:
+        """See `Discovery.get_similar_mini_apps`."""
+
+    async def get_mini_app(self, id: str) -> Optional[MiniApp]:
+        """See `Discovery.get_mini_app`."""
+
+    async def suggest_mini_apps(self, text: str, limit: int = 8) -> list[Suggestion]:
+        """See `Discovery.suggest_mini_apps`."""
+
+    async def categories(self, *, networks: Optional[Sequence[str]] = None) -> list[Facet]:
+        """See `Discovery.categories`."""
+
+    async def networks(self, *, categories: Optional[Sequence[str]] = None) -> list[Facet]:
+        """See `Discovery.networks`."""
+
+    async def on_catalog_change(self, callback: Callable[[DiscoveryStats], object]) -> Subscription:
+        """See `Discovery.on_catalog_change`."""
 
     async def refresh(self, *, force: bool = False) -> DiscoveryStats:
         """See `Discovery.refresh`."""
@@ -171,6 +270,10 @@ class MiniApp(_Record):
     """Colour behind the splash image: `#rrggbb`."""
     last_fetched: Final[datetime]
     """When this record was fetched, UTC."""
+    first_seen: Final[datetime]
+    """When the app was first in the catalog, UTC."""
+    def highlights(self, query: str) -> list[Highlight]:
+        """The words of the app that match a search query, by field. Texts without a match are left out."""
     def to_dict(self) -> dict[str, Any]:
         """The app in the JSON shape of the endpoint: camelCase keys, without keys for attributes that are None."""
     def _repr_html_(self) -> str: ...
@@ -206,6 +309,40 @@ class Engagement(_Record):
     """Rank in the trending order that the app was listed from, starting at 1; None outside that order."""
     def to_dict(self) -> dict[str, Any]:
         """The value of `engagement` in `MiniApp.to_dict()`."""
+
+@final
+class Suggestion(_Record):
+    """A suggestion for a search box."""
+
+    app: Final[MiniApp]
+    """The app."""
+    text: Final[str]
+    """The text to show: the app's name."""
+    matches: Final[list[tuple[int, int]]]
+    """The parts of `text` that the input matches, as start and end in characters; empty if another text matches."""
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, `app` in the endpoint's shape."""
+
+@final
+class Highlight(_Record):
+    """A text of an app with the words that match a query."""
+
+    field: Final[str]
+    """`name`, `tags`, `category`, `subtitle`, `tagline`, `author_display_name`, `author_username`, `description` or
+    `domain`."""
+    text: Final[str]
+    """The whole text of the field; of `tags`, one tag."""
+    matches: Final[list[tuple[int, int]]]
+    """The matched words, as start and end in characters."""
+
+@final
+class Facet(_Record):
+    """A category or a network with its number of apps."""
+
+    name: Final[str]
+    """The name, as a filter takes it."""
+    count: Final[int]
+    """How many apps have it."""
 
 @final
 class DiscoveryStats(_Record):

@@ -1,19 +1,19 @@
 """Lists of records that a notebook shows as HTML: a gallery of mini apps, a table of spaces.
 
 Invariant: all text is escaped and every link is http or https, because catalogs and spaces hold text of strangers. Apart from
-`_repr_html_`, a `MiniAppList` and a `SpaceList` are plain lists.
+`_repr_html_`, a `MiniApps` and a `SpaceList` are plain lists.
 """
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, List, Optional, Sized, TypeVar
+from typing import TYPE_CHECKING, Iterable, List, Optional, Sized, SupportsInt, Tuple, TypeVar
 
 if TYPE_CHECKING:
     from ._discovery import MiniApp
     from ._spaces import Space
 
-__all__ = ["MiniAppList", "SpaceList"]
+__all__ = ["MiniApps", "SpaceList"]
 
 _CARD = (
     "display:flex;gap:.6em;align-items:flex-start;box-sizing:border-box;width:19em;padding:.6em;"
@@ -31,10 +31,23 @@ def more(records: Sized) -> str:
     return f'<p style="{_SMALL}">and {rest} more</p>' if rest > 0 else ""
 
 
-class MiniAppList(List["MiniApp"]):
-    """A list of mini apps. A notebook shows it as a gallery."""
+class MiniApps(List["MiniApp"]):
+    """A list of mini apps: one page of a longer list. A notebook shows it as a gallery."""
 
-    __slots__ = ()
+    __slots__ = ("_total",)
+    _total: SupportsInt
+
+    def __init__(self, apps: Iterable[MiniApp] = (), total: Optional[SupportsInt] = None) -> None:
+        super().__init__(apps)
+        self._total = len(self) if total is None else total
+
+    @property
+    def total(self) -> int:
+        """How many apps match without limit and offset. The first read of a filtered or searched list counts them."""
+        return int(self._total)
+
+    def __reduce__(self) -> Tuple[object, ...]:
+        return type(self), (list(self), self.total)
 
     def _repr_html_(self) -> str:
         cards = "".join(card(app) for app in self[:_MAX_SHOWN])

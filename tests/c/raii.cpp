@@ -103,6 +103,21 @@ void discovery(const Client &client) {
     const auto by_name = std::find_if(apps.begin(), apps.end(), [](MiniApp one) { return one.name() == "Tip Jar"; });
     CHECK(by_name - apps.begin() == 1 && apps.begin()[1].name() == "Tip Jar");
 
+    const MiniApps page = client.discovery().get_new_mini_apps({1, {"games"}, {}, 1});
+    CHECK(page.total() == 2 && names(page) == "Block Builder");
+    CHECK(page[0].first_seen() <= std::chrono::system_clock::now());
+    CHECK(names(client.discovery().get_mini_app("HTTPS://chess.example.com/play")) == "Chess Café");
+    CHECK(client.discovery().get_mini_app("unknown.example").empty());
+    CHECK(names(client.discovery().get_similar_mini_apps("chess.example.com")) == "Block Builder");
+    const Facets categories = client.discovery().categories();
+    CHECK(categories[0].name() == "games" && categories[0].count() == 2 && !client.discovery().networks().empty());
+    const Suggestions suggestions = client.discovery().suggest_mini_apps("caf");
+    CHECK(suggestions[0].text() == "Chess Café" && suggestions[0].app().category() == "games");
+    CHECK(suggestions[0].matches().size() == 1 && suggestions[0].matches()[0].start == 6);
+    const Highlights highlights = app.highlights("chess");
+    CHECK(highlights[0].field() == "name" && highlights[0].text() == "Chess Café" && highlights[0].matches()[0].end == 5);
+    const Subscription changes = client.discovery().on_catalog_change([](const DiscoveryStats &) {});
+
     const auto stats = client.discovery().refresh();
     CHECK(stats->total() == 4 && stats->received() == 6 && stats->skipped() == 1 && stats->duplicates() == 1);
     CHECK(stats->source() == "file" && stats->fetched_at() && !stats->is_stale() && !stats->is_refreshing());

@@ -2,6 +2,7 @@
 
 mod categories;
 mod collapse;
+mod directory;
 mod endpoint;
 mod endpoint_http;
 mod endpoint_routes;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import townsquare
-from conftest import Upstream, frame, body
+from conftest import Upstream, frame, body, wait_until
 from townsquare import Client, InvalidInputError
 
 
@@ -51,6 +51,56 @@ def test_search_matches_prefixes_and_typos(client: Client) -> None:
     assert "Lantern Quiz" in names(client.discovery.search_mini_apps("lentern"))
     assert client.discovery.search_mini_apps("zebra") == []
     assert client.discovery.search_mini_apps("  ") == []
+
+
+def test_pages_have_a_total(client: Client) -> None:
+    page = client.discovery.get_trending_mini_apps("24h", 2, offset=1)
+    assert (names(page), page.total) == (["Lantern Quiz", "Tidepool"], 4)
+    assert client.discovery.search_mini_apps("chess", 1).total == 2
+    assert client.discovery.get_mini_apps_by_category(["social"], offset=5).total == 2
+    assert client.discovery.get_new_mini_apps(limit=1, collapse=True).total == 4
+    assert townsquare.MiniApps(page).total == 2
+    assert copy.copy(page) == page and copy.copy(page).total == 4
+    with pytest.raises(InvalidInputError, match="offset"):
+        client.discovery.get_trending_mini_apps(offset=-1)
+
+
+def test_an_app_is_found_by_its_address_and_has_similar_ones(client: Client) -> None:
+    discovery = client.discovery
+    app = discovery.get_mini_app("HTTPS://Harbor-Chess.example:443/")
+    assert app is not None and app.name == "Harbor Chess"
+    assert isinstance(app.first_seen, datetime) and app.first_seen <= app.last_fetched
+    assert discovery.get_mini_app("unknown.example") is None
+    similar = discovery.get_similar_mini_apps(app.id)
+    assert app not in similar and names(similar)[0] == "Slow Chess Club"
+    with pytest.raises(townsquare.NotFoundError, match="Get similar mini apps failed: "):
+        discovery.get_similar_mini_apps("unknown.example")
+
+
+def test_facets_count_crosswise(client: Client) -> None:
+    facets = client.discovery.categories()
+    assert [(facet.name, facet.count) for facet in facets] == [("games", 2), ("social", 2)]
+    assert [(facet.name, facet.count) for facet in client.discovery.categories(networks=["optimism"])] == [("social", 1)]
+    assert [facet.to_dict() for facet in client.discovery.networks(categories=["games"])] == [{"name": "base", "count": 2}]
+
+
+def test_suggestions_and_highlights_have_character_ranges(client: Client) -> None:
+    suggestion = client.discovery.suggest_mini_apps("lant", 3)[0]
+    assert (suggestion.text, suggestion.matches, suggestion.app.name) == ("Lantern Quiz", [(0, 4)], "Lantern Quiz")
+    assert suggestion.to_dict()["app"]["name"] == "Lantern Quiz"
+    app = client.discovery.search_mini_apps("ches")[0]
+    highlight = app.highlights("ches")[0]
+    assert (highlight.field, highlight.text, highlight.matches) == ("name", "Harbor Chess", [(7, 12)])
+    assert app.highlights("zebra") == []
+
+
+def test_changes_of_the_catalog_are_told(client: Client) -> None:
+    changes: list[townsquare.DiscoveryStats] = []
+    subscription = client.discovery.on_catalog_change(changes.append)
+    client.discovery.refresh()
+    wait_until(lambda: changes)
+    assert changes[0].total == 4
+    subscription.unsubscribe()
 
 
 def test_a_string_instead_of_a_list_is_a_type_error(client: Client) -> None:

@@ -62,12 +62,26 @@ pub fn send(address: SocketAddr, request: &[u8]) -> Response {
     loop {
         match stream.read(&mut chunk) {
             Ok(0) => break,
-            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+            Ok(read) => {
+                bytes.extend_from_slice(&chunk[..read]);
+                // Some servers keep the connection open.
+                if !request.starts_with(b"HEAD ") && is_complete(&bytes) {
+                    break;
+                }
+            }
             Err(error) if bytes.is_empty() => panic!("no response: {error}"),
             Err(_) => break,
         }
     }
     read_response(&bytes).unwrap_or_else(|| panic!("no HTTP response: {:?}", String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether a response has as many bytes as its `content-length` says; false without one.
+fn is_complete(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    length.is_some_and(|length| bytes.len() >= end + 4 + length)
 }
 
 fn read_response(bytes: &[u8]) -> Option<Response> {

@@ -14,14 +14,14 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-pub use self::response::HttpResponse;
 use self::{
     parameters::Input,
     query_string::decode_path,
     request::EndpointRequest,
     response::{Answer, EndpointError, bad_request},
-    routes::{ACTIONS, Action, ActionName, Route, RouteName},
+    routes::{ACTIONS, Action, ActionName, Route},
 };
+pub use self::{response::HttpResponse, routes::EndpointRoute};
 use super::{CachedCatalog, Discovery, DiscoveryStats, Selection};
 use crate::{catalog::Timeframe, error::Result};
 
@@ -97,11 +97,11 @@ impl Discovery {
         }
         match request.method {
             "GET" | "HEAD" => match route.name {
-                RouteName::List => self.get(request).await,
-                RouteName::App => self.one_app(request, id).await,
-                RouteName::Categories | RouteName::Networks => self.facets(request, route.name).await,
-                RouteName::Suggest => self.suggest(request).await,
-                RouteName::OpenApi => Answer::json(&openapi::document()),
+                EndpointRoute::List => self.get(request).await,
+                EndpointRoute::App => self.one_app(request, id).await,
+                EndpointRoute::Categories | EndpointRoute::Networks => self.facets(request, route.name).await,
+                EndpointRoute::Suggest => self.suggest(request).await,
+                EndpointRoute::OpenApi => Answer::json(&openapi::document()),
             },
             "POST" if route.has_actions => self.post(request.body).await,
             "OPTIONS" => Ok(Answer::empty(204).with("allow", route.allow())),
@@ -144,16 +144,16 @@ impl Discovery {
         self.cacheable(request, &catalog, &stats, || Answer::json(&json!({"success": true, "app": app})))
     }
 
-    async fn facets(&self, request: &EndpointRequest<'_>, route: RouteName) -> EndpointResult {
+    async fn facets(&self, request: &EndpointRequest<'_>, route: EndpointRoute) -> EndpointResult {
         let input = Input::of_query(request.query)?;
         let selection = Selection::first(1);
         let (name, selection) = match route {
-            RouteName::Categories => ("categories", selection.on_networks(input.list(&parameters::NETWORKS)?)),
+            EndpointRoute::Categories => ("categories", selection.on_networks(input.list(&parameters::NETWORKS)?)),
             _ => ("networks", selection.in_categories(input.list(&parameters::CATEGORY)?)),
         };
         let catalog = self.catalog_for(Timeframe::default(), &selection).await?;
         let facets = match route {
-            RouteName::Categories => catalog.snapshot.category_facets(&selection)?,
+            EndpointRoute::Categories => catalog.snapshot.category_facets(&selection)?,
             _ => catalog.snapshot.network_facets(&selection)?,
         };
         let stats = self.refresher.stats_of(Some(&catalog));

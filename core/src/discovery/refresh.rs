@@ -221,9 +221,12 @@ impl Refresher {
                 None => self.start(&mut state, RefreshRequest::of_lists(lists)),
             }
         };
-        // The failure of a list is recorded: the caller meets its backoff.
-        let _ = task.wait().await;
-        self.cache.check_open()
+        let is_main = task.request.is_main();
+        match task.wait().await {
+            Err(error) if !is_main => Err(error),
+            // The failure of a list is recorded: the caller meets its backoff.
+            _ => self.cache.check_open(),
+        }
     }
 
     /// Fetches the main list and waits for it: returns after a fetch that began after the call, or that was running.

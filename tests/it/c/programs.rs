@@ -103,6 +103,10 @@ programs! {
         discovery_from_c = C11 Off,
         discovery_from_c_under_sanitizers = C11 AddressAndUndefined,
         discovery_from_c_as_cpp = Cpp17 Off;
+    "directory.c" in Empty:
+        directory_from_c = C11 Off,
+        directory_from_c_under_sanitizers = C11 AddressAndUndefined,
+        directory_from_c_as_cpp = Cpp17 Off;
     "tables.c" in Town:
         tables_from_c = C11 Off,
         tables_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -1,7 +1,10 @@
 //! The endpoint over HTTP: the axum router of feature `http` (SPEC 4.1).
 
 use serde_json::json;
-use townsquare::blocking::{Client, wait};
+use townsquare::{
+    blocking::{Client, wait},
+    discovery::EndpointRoute,
+};
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::Fixture,
@@ -95,6 +98,21 @@ fn a_large_body_is_413_announced_or_chunked() {
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
     assert_eq!(http_client::send(server.address, &chunked).status, 413);
+}
+
+#[test]
+fn routes_can_be_mounted_one_by_one() {
+    let fixture = Fixture::of(Catalog::of(20).rows());
+    let client = Client::open(fixture.config()).expect("opens");
+    for mounted in EndpointRoute::ALL {
+        let server = RouterServer::start(townsquare::http::endpoint_router(client.inner().clone(), mounted));
+        for route in EndpointRoute::ALL {
+            let path = route.path().replace("{id}", &Catalog::of(20).app(0).id);
+            let expected = if route == mounted { 200 } else { 404 };
+            assert_eq!(fetch(&server, "GET", &path, b"").status, expected, "{path} of {mounted:?}");
+            assert_eq!(fetch(&server, "GET", &format!("{path}/"), b"").status, expected, "{path}/ of {mounted:?}");
+        }
+    }
 }
 
 #[test]

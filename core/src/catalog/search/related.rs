@@ -10,8 +10,6 @@ const MAX_WORDS: usize = 24;
 const MAX_SHARE: usize = 10;
 /// How many documents of a word are compared: those with the word in the most important field.
 const MAX_POSTINGS: usize = 2_000;
-/// Documents under this share of the best score are no relatives.
-const MIN_SHARE: f32 = 0.08;
 
 impl SearchIndex {
     /// The documents that share characteristic words with `id`, with a positive score each, in no order.
@@ -35,7 +33,6 @@ impl SearchIndex {
                 *scores.entry(other).or_default() += weight * f32::from(impact);
             }
         }
-        let best = scores.values().copied().fold(0.0, f32::max);
-        scores.into_iter().filter(|(_, score)| *score >= best * MIN_SHARE).collect()
+        scores.into_iter().collect()
     }
 }

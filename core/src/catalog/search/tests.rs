@@ -70,7 +70,7 @@ fn a_name_is_found_by_its_parts_and_with_or_without_separators() {
     let names = ["Other", "DegenFans", "mini-app", "Warp.cast", "$DEGEN", "Dan's Blog", "FastJPEG"];
     assert_finds(&names, "degenfans", &[1]);
     assert_finds(&names, "fans", &[1]);
-    assert_finds(&names, "degen fans", &[1, 4]);
+    assert_finds(&names, "degen fans", &[1]);
     assert_finds(&names, "miniapp", &[2]);
     assert_finds(&names, "Mini App", &[2]);
     assert_finds(&names, "warpcast", &[3]);
@@ -88,14 +88,14 @@ fn two_words_match_their_compound() {
 
 #[test]
 fn a_compound_matches_its_two_words() {
-    assert_finds(&["Are You A Reply Guy?", "Reply"], "replyguy", &[0, 1]);
+    assert_finds(&["Are You A Reply Guy?", "Reply"], "replyguy", &[0]);
     assert_finds(&["GM", "GM GM"], "gm gm", &[1, 0]);
 }
 
 #[test]
 fn the_last_word_is_a_prefix_and_earlier_ones_are_not() {
     assert_finds(&["Crypto Snake", "Sna"], "crypto sna", &[0, 1]);
-    assert_finds(&["Crypto Snake", "Snake"], "crypt snake", &[0, 1]);
+    assert_finds(&["Crypto Snake", "Snake"], "cryp snake", &[0, 1]);
     assert_finds(&["Zebra"], "z", &[0]);
 }
 
@@ -137,14 +137,128 @@ fn two_errors_are_forgiven_from_nine_letters() {
 }
 
 #[test]
+fn an_error_in_the_beginning_of_a_word_is_forgiven_and_ranks_below_exact_matches() {
+    for typo in ["lntern", "lamtern", "lanntern", "alntern", "lanten", "lanternx"] {
+        assert_finds(&["Other", "Lanternfish Quest"], typo, &[1]);
+    }
+    assert_finds(&["Snakes", "Stake", "Snake"], "snake", &[2, 0, 1]);
+    assert_finds(&["Monad Snake", "Other"], "mnoad s", &[0]);
+    assert_finds(&["Thunderstruck"], "thudnerstukc", &[0]);
+    assert_finds(&["Lant"], "lanx", &[]);
+    // Next to an exact match, a similar word counts in a name only.
+    let documents = [
+        Document { name: "A", description: Some("about snakes"), ..Document::default() },
+        Document { name: "B", description: Some("about staking"), ..Document::default() },
+        Document { name: "Stake", ..Document::default() },
+        Document { name: "C", description: Some("the stake"), ..Document::default() },
+    ];
+    assert_eq!(search(&documents, "stake"), [2, 3]);
+}
+
+#[test]
+fn plurals_and_singulars_are_the_same_word() {
+    let names = ["Other", "My Wallet", "Wallets", "Quiz", "All Quizzes", "walletsearch"];
+    assert_finds(&names, "wallets", &[2, 5, 1]);
+    assert_finds(&names, "wallets my", &[1]);
+    assert_finds(&names, "quizzes", &[4, 3]);
+    assert_finds(&names, "quiz all", &[4]);
+    assert_finds(&["The News", "New"], "new", &[1, 0]);
+    assert_finds(&["The News", "New"], "new of", &[1]);
+}
+
+#[test]
+fn words_are_found_joined_and_split() {
+    let subtitled = Document { name: "A", subtitle: Some("the mini app store"), ..Document::default() };
+    let documents = [subtitled, Document { name: "Mini App", ..Document::default() }];
+    assert_eq!(search(&documents, "miniapp"), [1, 0]);
+    assert_eq!(search(&documents, "miniappst"), [0]);
+    assert_eq!(search(&documents, "mini app"), [1, 0]);
+}
+
+#[test]
+fn words_of_addresses_are_not_indexed() {
+    let hosted =
+        |domain| Document { name: "A", domain, description: Some("at https://www.a.com"), ..Document::default() };
+    let documents = [hosted("www.rodeo.com"), hosted("rodeo.vercel.app")];
+    for word in ["www", "com", "https", "vercel", "app"] {
+        assert_eq!(search(&documents, word), [0; 0], "{word}");
+    }
+    assert_eq!(search(&documents, "rodeo"), [0, 1]);
+}
+
+#[test]
+fn arabic_spellings_and_hangul_keystrokes_are_folded() {
+    for (name, query) in
+        [("أخبار", "اخبار"), ("اخبار", "إخبار"), ("آخر", "اخر"), ("مـــدينة", "مدينه"), ("مَدينة", "مدينة")]
+    {
+        assert_finds(&["Other", name], query, &[1]);
+    }
+    for query in ["ㅎ", "하", "한", "한그", "한글", "한글 게", "ㄱㅔ"] {
+        assert_finds(&["Other", "한글 게임"], query, &[1]);
+    }
+    assert_finds(&["과자", "Other"], "고", &[0]);
+    assert_finds(&["Other", "하나"], "한", &[1]);
+}
+
+#[test]
+fn a_good_match_is_not_followed_by_filler() {
+    let listed = |name| Document { name, description: Some("a list of things to see"), ..Document::default() };
+    let documents = [listed("A"), listed("B"), Document { name: "To Do List", ..Document::default() }, listed("C")];
+    assert_eq!(search(&documents, "to do list"), [2]);
+}
+
+#[test]
+fn misspelt_prefixes_are_the_terms_with_a_prefix_within_the_edit_distance() {
+    let mut random = Random(5);
+    let mut word = |least: usize| -> String {
+        let length = least + random.below(5);
+        (0..length).map(|_| ['a', 'b', 'c', 'é'][random.below(4)]).collect()
+    };
+    let mut terms: Vec<String> = (0..200).map(|_| word(4)).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    let dictionary = TermDictionary::build(&terms.iter().map(String::as_str).collect::<Vec<_>>());
+    let nearest = |query: &str, term: &str| {
+        let prefixes = term.char_indices().map(|(end, _)| &term[..end]).chain([term]);
+        prefixes.map(|prefix| edit_distance(query, prefix)).min().unwrap_or_default()
+    };
+    for _ in 0..300 {
+        let query = word(5);
+        let matches = dictionary.fuzzy_prefixes(&query, 1);
+        let found = |id: u32| matches.iter().any(|(matched, _)| matched.terms.contains(&id));
+        for (id, term) in (0..).zip(&terms).filter(|(_, term)| !term.starts_with(&query)) {
+            let is_near = nearest(&query, term) == 1;
+            assert!(found(id) == is_near || matches.len() >= 32, "{query} and {term}");
+            let is_whole =
+                |(matched, errors): &(PrefixMatch, usize)| matched.terms.start == id && matched.is_term && *errors == 1;
+            assert!(edit_distance(&query, term) != 1 || matches.iter().any(is_whole) || matches.len() >= 32, "{term}");
+        }
+    }
+}
+
+#[test]
+fn a_long_page_and_a_short_one_are_parts_of_one_order() {
+    let names: Vec<String> = (0..900_u32)
+        .map(|number| format!("{} {}", ["mint", "minted", "mono"][number as usize % 3], number % 11))
+        .collect();
+    let index = index(named(&names.iter().map(String::as_str).collect::<Vec<_>>()).into_iter());
+    for query in ["m", "mint", "mint 1", "mintd", "mono 3 minted", "monp"] {
+        let all = find(&index, query, usize::MAX, &|_| true);
+        for limit in [1, 20, 255, 257] {
+            assert_eq!(find(&index, query, limit, &|_| true), all[..limit.min(all.len())], "{query}");
+        }
+    }
+}
+
+#[test]
 fn an_error_in_one_of_several_words_is_forgiven() {
-    assert_finds(&["Monad Club", "Monad Snake Game"], "game mnoad", &[1, 0]);
+    assert_finds(&["Monad Club", "Monad Snake Game"], "game mnoad", &[1]);
     assert_finds(&["tic", "tic-tac-toe"], "tic-tbc-toe", &[1, 0]);
 }
 
 #[test]
 fn words_match_in_any_order_and_all_words_rank_before_some() {
-    assert_finds(&["Mint", "Club", "A Snake of the Mint Club"], "club mint", &[2, 0, 1]);
+    assert_eq!(search(&named(&["Mint", "Club", "A Snake of the Mint Club"]), "club mint")[0], 2);
 }
 
 #[test]
@@ -177,7 +291,7 @@ fn a_domain_is_found_by_its_labels_and_as_a_whole() {
         Document { name: "Tic", domain: "tic.club", ..Document::default() },
     ];
     assert_eq!(search(&documents, "rodeo"), [0]);
-    assert_eq!(search(&documents, "rodeo.club"), [0, 1]);
+    assert_eq!(search(&documents, "rodeo.club"), [0]);
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ENDPOINT_PATH,
     parameters::{Parameter, ParameterKind},
     routes::{ACTIONS, Action, ROUTES, Route},
 };
 
 /// The document.
 pub(super) fn document() -> Value {
-    let paths: Map<String, Value> = ROUTES.iter().map(|route| (full_path(route), path_item(route))).collect();
+    let paths: Map<String, Value> =
+        ROUTES.iter().map(|route| (route.name.path().to_owned(), path_item(route))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -23,16 +23,9 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn full_path(route: &Route) -> String {
-    match route.path {
-        "" => ENDPOINT_PATH.to_owned(),
-        path => format!("{ENDPOINT_PATH}/{path}"),
-    }
-}
-
 fn path_item(route: &Route) -> Value {
     let mut parameters: Vec<Value> = route.parameters.iter().map(|parameter| query_parameter(parameter)).collect();
-    if route.path.ends_with("{id}") {
+    if route.name.path().ends_with("{id}") {
         parameters.push(json!({
             "name": "id", "in": "path", "required": true, "schema": {"type": "string"},
             "description": "The id, the home URL or the domain of an app.",

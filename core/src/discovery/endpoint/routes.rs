@@ -1,12 +1,13 @@
 //! The routes of the endpoint: one table for the code that answers them and for the OpenAPI document.
 
-use super::parameters::{self, Parameter};
+use super::{
+    ENDPOINT_PATH,
+    parameters::{self, Parameter},
+};
 
 /// A path below [`ENDPOINT_PATH`](super::ENDPOINT_PATH).
 pub(super) struct Route {
-    pub(super) name: RouteName,
-    /// Without a slash at its ends; a last segment `{id}` stands for the rest of the path.
-    pub(super) path: &'static str,
+    pub(super) name: EndpointRoute,
     pub(super) summary: &'static str,
     /// The parameters of GET.
     pub(super) parameters: &'static [&'static Parameter],
@@ -16,14 +17,63 @@ pub(super) struct Route {
     pub(super) has_actions: bool,
 }
 
+/// A route of the discovery endpoint, for a server that mounts only some of them.
+///
+/// ```
+/// use townsquare::discovery::EndpointRoute;
+///
+/// assert_eq!(EndpointRoute::Suggest.path(), "/api/miniapp-discovery/suggest");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RouteName {
+#[non_exhaustive]
+pub enum EndpointRoute {
+    /// Lists, and the actions of POST.
     List,
+    /// One app.
     App,
+    /// The categories with their numbers of apps.
     Categories,
+    /// The networks with their numbers of apps.
     Networks,
+    /// Suggestions for a search box.
     Suggest,
+    /// The OpenAPI document of all routes.
     OpenApi,
+}
+
+impl EndpointRoute {
+    /// Every route.
+    pub const ALL: [EndpointRoute; 6] = [
+        EndpointRoute::List,
+        EndpointRoute::App,
+        EndpointRoute::Categories,
+        EndpointRoute::Networks,
+        EndpointRoute::Suggest,
+        EndpointRoute::OpenApi,
+    ];
+
+    /// The path of the route. `{id}` stands for the rest of a path.
+    ///
+    /// ```
+    /// use townsquare::discovery::EndpointRoute;
+    ///
+    /// assert_eq!(EndpointRoute::App.path(), "/api/miniapp-discovery/apps/{id}");
+    /// ```
+    pub const fn path(self) -> &'static str {
+        match self {
+            EndpointRoute::List => "/api/miniapp-discovery",
+            EndpointRoute::App => "/api/miniapp-discovery/apps/{id}",
+            EndpointRoute::Categories => "/api/miniapp-discovery/categories",
+            EndpointRoute::Networks => "/api/miniapp-discovery/networks",
+            EndpointRoute::Suggest => "/api/miniapp-discovery/suggest",
+            EndpointRoute::OpenApi => "/api/miniapp-discovery/openapi.json",
+        }
+    }
+
+    /// The path below the endpoint's, without slashes at its ends.
+    pub(super) fn below_endpoint(self) -> &'static str {
+        self.path().strip_prefix(ENDPOINT_PATH).unwrap_or_default().trim_start_matches('/')
+    }
 }
 
 /// An action of a POST request.
@@ -45,8 +95,7 @@ pub(super) enum ActionName {
 
 pub(super) static ROUTES: &[Route] = &[
     Route {
-        name: RouteName::List,
-        path: "",
+        name: EndpointRoute::List,
         summary: "Lists mini apps in trending order.",
         parameters: &[
             &parameters::CATEGORY,
@@ -60,40 +109,35 @@ pub(super) static ROUTES: &[Route] = &[
         has_actions: true,
     },
     Route {
-        name: RouteName::App,
-        path: "apps/{id}",
+        name: EndpointRoute::App,
         summary: "Returns one mini app.",
         parameters: &[],
         answer: "OneApp",
         has_actions: false,
     },
     Route {
-        name: RouteName::Categories,
-        path: "categories",
+        name: EndpointRoute::Categories,
         summary: "Counts the apps of each category, most first.",
         parameters: &[&parameters::NETWORKS],
         answer: "Categories",
         has_actions: false,
     },
     Route {
-        name: RouteName::Networks,
-        path: "networks",
+        name: EndpointRoute::Networks,
         summary: "Counts the apps of each network, most first.",
         parameters: &[&parameters::CATEGORY],
         answer: "Networks",
         has_actions: false,
     },
     Route {
-        name: RouteName::Suggest,
-        path: "suggest",
+        name: EndpointRoute::Suggest,
         summary: "Suggests apps while somebody types into a search box.",
         parameters: &[&parameters::TYPED, &parameters::SUGGESTIONS],
         answer: "Suggestions",
         has_actions: false,
     },
     Route {
-        name: RouteName::OpenApi,
-        path: "openapi.json",
+        name: EndpointRoute::OpenApi,
         summary: "This document.",
         parameters: &[],
         answer: "Document",
@@ -140,9 +184,9 @@ pub(super) static ACTIONS: &[Action] = &[
 impl Route {
     /// The route of a path, and the rest of the path for `{id}`.
     pub(super) fn of(path: &str) -> Option<(&'static Route, &str)> {
-        ROUTES.iter().find_map(|route| match route.path.strip_suffix("{id}") {
+        ROUTES.iter().find_map(|route| match route.name.below_endpoint().strip_suffix("{id}") {
             Some(folder) => path.strip_prefix(folder).filter(|id| !id.is_empty()).map(|id| (route, id)),
-            None => (route.path == path).then_some((route, "")),
+            None => (route.name.below_endpoint() == path).then_some((route, "")),
         })
     }
 
