@@ -356,6 +356,12 @@
  *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
  *   durability              Failures that a commit to SQLite survives: a power loss (full), or only a crash of the process (normal). Default: full (full or normal).
  *   busy_timeout            Time a write to SQLite waits for another process's write lock. Default: 10 seconds.
+ *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
+ *   max_connections         Maximum number of connections to PostgreSQL. Default: 16 (1 to 10000).
+ *   operation_timeout       Time limit of an operation on PostgreSQL, the wait for a connection included. Default: 30 seconds.
+ *   idle_timeout            Time after which an idle connection to PostgreSQL is closed. Default: 600 seconds.
+ *   max_lifetime            Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
+ *   adopt                   Adds what is missing to a PostgreSQL database that has the tables but was not made by this library. Default: false (true or false).
  *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
  *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.

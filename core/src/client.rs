@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     communities::Communities,
     config::{Config, FilesLocation, OptionValues, Resolved},
-    database::{Database, OpenOptions, change_log::RetentionLimits},
+    database::{Database, OpenOptions, PostgresOptions, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Error, ErrorKind, Operation, Result, operation},
     objects::ObjectsLocation,
@@ -143,9 +143,17 @@ impl Client {
                 allowed_origins: allowed_origins.into(),
             },
         };
+        let postgres = PostgresOptions {
+            pooler: options.database_pooler,
+            max_connections: options.max_connections,
+            operation_timeout: options.operation_timeout,
+            idle_timeout: options.idle_timeout,
+            max_lifetime: options.max_lifetime,
+            adopt: options.adopt,
+        };
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
-        let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
+        let options = OpenOptions { durability, busy_timeout, postgres, clock: clock.clone() };
         let database = Database::open(database, options, handle.clone()).await?;
         let service = database.service();
         let callbacks = runtime.callbacks().clone();

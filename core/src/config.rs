@@ -32,6 +32,20 @@ pub enum Durability {
     Normal,
 }
 
+/// How the server that `database_url` names shares its connections. Set by [`Config::database_pooler`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum DatabasePooler {
+    /// The client finds out when it opens.
+    #[default]
+    Auto,
+    /// A client keeps its connection until it closes it: PostgreSQL itself, or a pooler in session mode.
+    Session,
+    /// A client keeps its connection for one transaction. Each operation is then a transaction of its own, which leaves
+    /// neither settings nor prepared statements behind.
+    Transaction,
+}
+
 /// The configuration of a [`Client`](crate::Client).
 ///
 /// Every option has a builder method, and a name for [`Config::set`] and [`OPTIONS`].

@@ -29,7 +29,7 @@ pub(crate) use self::sqlite::query_plan;
 pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
 use self::transaction::FailedWrite;
 pub(crate) use self::{
-    options::OpenOptions,
+    options::{OpenOptions, PostgresOptions},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::{Read, Row, readable_record, record},
     statement::Statement,
@@ -265,10 +265,11 @@ impl Scope {
     /// A caller that drops the future on SQLite before the transaction begins cancels the write. A transaction that has
     /// begun may be committed even if the caller drops the future.
     ///
-    /// `work` must await nothing but its transaction.
+    /// `work` must await nothing but its transaction. PostgreSQL runs a copy of it again if the transaction was given up
+    /// because of another one.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     ) -> Result<T> {
         let (mut principal, mut work) = (self.principal().await?, work);
         loop {
@@ -283,7 +284,7 @@ impl Scope {
 
     async fn write_for<T: Send + 'static, W>(&self, principal: Arc<Principal>, work: W) -> Result<T, FailedWrite<W>>
     where
-        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]

@@ -159,6 +159,10 @@ pub use crate::{
     error::{Error, ErrorKind, Operation, Result},
 };
 
+#[doc = include_str!("postgres_guide.md")]
+#[cfg(doc)]
+pub mod postgres_guide {}
+
 /// Compiles the Rust example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -9,7 +9,7 @@ mod public_spaces;
 mod rows;
 mod statements;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -229,8 +229,8 @@ impl Spaces {
 }
 
 /// Whether a space has the content of `new`.
-fn is_same(new: NewSpace) -> Box<dyn Fn(&Space) -> bool + Send> {
-    Box::new(move |space| {
+fn is_same(new: NewSpace) -> Arc<dyn Fn(&Space) -> bool + Send + Sync> {
+    Arc::new(move |space| {
         new.name.as_ref() == Some(&space.name)
             && (&new.description, new.owner_id, new.is_public) == (&space.description, space.owner_id, space.is_public)
     })

@@ -73,7 +73,7 @@ pub(crate) struct AsyncClient;
 impl Methods {
     /// Opens a client; the package's stubs list the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, inline_file_limit=None, max_file_size=52428800, buckets=None, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, adopt=False, operation_timeout=30, max_connections=16, database_pooler='auto', inline_file_limit=None, max_file_size=52428800, buckets=None, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,

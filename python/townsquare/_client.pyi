@@ -90,6 +90,10 @@ class Client:
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
+        adopt: Optional[bool] = False,
+        operation_timeout: Optional[_Seconds] = 30,
+        max_connections: Optional[int] = 16,
+        database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
         buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
@@ -112,14 +116,19 @@ class Client:
             persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
                 an app with one user. Processes with the same `data_dir` share the session.
             expose_owner_email: Whether public spaces show the addresses of their owners.
+            adopt: Whether to take over a PostgreSQL database that has the tables but was not made by this library. Without it,
+                such a database is refused with a list of the differences.
+            operation_timeout: How long an operation on PostgreSQL may take.
+            max_connections: Largest number of connections to PostgreSQL.
+            database_pooler: How the PostgreSQL server, or a pooler before it, shares connections; "auto" finds out.
             inline_file_limit: Bytes; files up to it are kept in the database. By default 65,536, with a `storage_url` 0.
             max_file_size: Largest size of a file, in bytes.
             buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
             **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
-                `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
-                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`, `catalog_max_lists`,
-                `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`, `change_retention`,
-                `change_retention_rows`, `event_heartbeat`: see the README.
+                `busy_timeout`, `idle_timeout`, `max_lifetime`, `catalog_key_header`, `catalog_refresh_timeout`,
+                `catalog_page_size`, `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`,
+                `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`,
+                `change_retention`, `change_retention_rows`, `event_heartbeat`: see the README.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
@@ -230,6 +239,10 @@ class AsyncClient:
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
         expose_owner_email: Optional[bool] = True,
+        adopt: Optional[bool] = False,
+        operation_timeout: Optional[_Seconds] = 30,
+        max_connections: Optional[int] = 16,
+        database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
         buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,

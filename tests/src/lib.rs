@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod fixture;
 pub mod http_client;
 pub mod paths;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod proxy;
 pub mod raw_sql;

@@ -6,7 +6,9 @@ use std::{path::Path, time::Duration};
 
 use parking_lot::Mutex;
 use rusqlite::{fallible_iterator::FallibleIterator as _, types::ValueRef};
-use sqlx::{AssertSqlSafe, Column as _, Connection as _, PgConnection, Row as _, ValueRef as _};
+use sqlx::{
+    AssertSqlSafe, Column as _, Connection as _, PgConnection, Row as _, ValueRef as _, postgres::PgConnectOptions,
+};
 use tokio::runtime::Runtime;
 
 /// A row of a result.
@@ -39,7 +41,10 @@ impl RawConnection {
     /// The server's or driver's message.
     pub fn postgres(url: &str) -> Result<RawConnection, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let connection = runtime.block_on(PgConnection::connect(url)).map_err(|error| error.to_string())?;
+        let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| error.to_string())?;
+        // Poolers refuse this start-up parameter.
+        let options = options.extra_float_digits(None);
+        let connection = runtime.block_on(PgConnection::connect_with(&options)).map_err(|error| error.to_string())?;
         Ok(RawConnection(Mutex::new(Engine::Postgres(connection, runtime))))
     }
 

@@ -3,7 +3,7 @@
 //! Invariant: each database is new, empty and used by one test. Dropping it after a passed test checks a SQLite file
 //! for corruption and dangling references.
 
-use std::{path::PathBuf, process::Command, thread, time::Duration};
+use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,6 +17,7 @@ use townsquare::{
 
 use crate::{
     fixture::start_time,
+    pgbouncer::{Mode, PgBouncer},
     postgres::{APP_ROLE, Server, VARIABLE, server},
     raw_sql::{RawConnection, quoted},
     subprocess::child,
@@ -25,6 +26,10 @@ use crate::{
 
 /// The environment variable that passes the database's URL to child processes.
 const URL: &str = "TOWNSQUARE_TEST_DATABASE";
+
+/// The environment variable that puts a pgbouncer between the clients of PostgreSQL tests and the server: `transaction` or
+/// `session`.
+const POOLER: &str = "TOWNSQUARE_TEST_POOLER";
 
 /// How long the clients of tests wait for a connection to PostgreSQL.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -51,6 +56,7 @@ pub struct TestDatabase {
     /// A connection without the library.
     pub raw: RawConnection,
     location: Location,
+    pooler: Option<PgBouncer>,
 }
 
 enum Location {
@@ -128,6 +134,28 @@ impl Location {
         }
     }
 
+    /// Starts the pooler that [`POOLER`] asks for.
+    fn pooler(&self) -> Option<PgBouncer> {
+        let mode = match env::var(POOLER).as_deref() {
+            Ok("transaction") => Mode::Transaction,
+            Ok("session") => Mode::Session,
+            _ => return None,
+        };
+        match self {
+            Location::Database(server, ..) => {
+                PgBouncer::before(server, mode, if mode == Mode::Session { 40 } else { 4 })
+            }
+            Location::File(_) => None,
+        }
+    }
+
+    fn url_through(&self, pooler: Option<&PgBouncer>) -> String {
+        match (self, pooler) {
+            (Location::Database(_, name, _), Some(pooler)) => pooler.url(APP_ROLE, name),
+            _ => self.url(),
+        }
+    }
+
     fn file(&self) -> PathBuf {
         match self {
             Location::File(folder) => folder.path().join("townsquare.db"),
@@ -142,12 +170,13 @@ impl Location {
         }
     }
 
-    fn config(&self, clock: &ManualClock) -> Config {
-        let config = Config::new().database_url(self.url()).catalog_api_key("").clock(clock.clock());
+    fn config(&self, pooler: Option<&PgBouncer>, clock: &ManualClock) -> Config {
+        let url = self.url_through(pooler);
+        let config = Config::new().database_url(url).catalog_api_key("").clock(clock.clock());
         match self {
             Location::File(folder) => config.data_dir(folder.path()),
             // A loaded machine may take long to start a server process for each connection.
-            Location::Database(_, _, folder) => config.data_dir(folder.path()).busy_timeout(CONNECT_TIMEOUT),
+            Location::Database(_, _, folder) => config.data_dir(folder.path()).operation_timeout(CONNECT_TIMEOUT),
         }
     }
 
@@ -172,14 +201,16 @@ impl TestDatabase {
 
     fn of(engine: Engine, location: Location, options: impl Fn(Config) -> Config) -> TestDatabase {
         let clock = ManualClock::at(start_time());
-        let client = wait(Client::open(options(location.config(&clock)))).expect("a new database opens");
+        let pooler = location.pooler();
+        let config = location.config(pooler.as_ref(), &clock);
+        let client = wait(Client::open(options(config))).expect("a new database opens");
         let (service, raw) = (client.as_service(), location.raw());
-        TestDatabase { engine, clock, client, service, raw, location }
+        TestDatabase { engine, clock, client, service, raw, location, pooler }
     }
 
     /// Returns the configuration of a further client with the same clock.
     pub fn config(&self) -> Config {
-        self.location.config(&self.clock)
+        self.location.config(self.pooler.as_ref(), &self.clock)
     }
 
     /// Opens a further client with the same clock.
@@ -293,7 +324,7 @@ pub fn child_on(url: &str, test: &str, role: &str, variables: &[(&str, &str)]) -
 /// # Panics
 /// In a process without a parent's database.
 pub fn inherited() -> Config {
-    let url = std::env::var(URL).expect("the parent process sets the variable");
+    let url = env::var(URL).expect("the parent process sets the variable");
     Config::new().database_url(url).catalog_api_key("")
 }
 

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     clock::Clock,
     database::{Scope, Transaction, session_ended},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
 };
@@ -134,7 +134,9 @@ impl Accounts {
             Box::pin(async move {
                 RateLimit::count_sign_up(transaction, limit, now).await?;
                 let id = Uuid::new_v4();
-                transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await?;
+                if transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await? == 0 {
+                    return Err(Error::database(Some("23505"), ErrorKind::AlreadyExists, ""));
+                }
                 transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
                 get_user(transaction, id).await?.ok_or_else(Error::not_found)
             })

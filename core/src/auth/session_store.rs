@@ -37,6 +37,7 @@ pub(super) struct SessionStore {
 }
 
 /// A new pair of tokens and the times at which they expire. It has no `Debug`, because tokens are secrets.
+#[derive(Clone)]
 pub(super) struct TokenPair {
     pub(super) access_token: String,
     pub(super) refresh_token: String,

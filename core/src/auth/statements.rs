@@ -19,6 +19,7 @@ macro_rules! user_columns {
 }
 
 /// A user with the hash of the user's password.
+#[derive(Clone)]
 pub(super) struct Account {
     pub(super) user: User,
     pub(super) password_hash: String,
@@ -67,8 +68,11 @@ pub(super) fn refresh_row(row: &Row<'_>) -> Result<RefreshRow> {
     Ok(RefreshRow { user: user(row)?, refresh_expires_at: row.get(5)?, session_id: row.get(6)? })
 }
 
-pub(super) static INSERT_USER: Statement =
-    Statement::new("INSERT INTO users (id, email, created_at, updated_at) VALUES ($1, $2, $3, $3)");
+/// Inserts nothing if a user has the address in another spelling.
+pub(super) static INSERT_USER: Statement = Statement::new(
+    "INSERT INTO users (id, email, created_at, updated_at) SELECT $1, $2, $3, $3
+     WHERE NOT EXISTS (SELECT 1 FROM users WHERE {users.has_address $2})",
+);
 
 // A user whom another program inserted has no credentials yet.
 pub(super) static SET_CREDENTIALS: Statement = Statement::new(
@@ -80,13 +84,13 @@ pub(super) static GET_USER: Statement =
     Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.id = $1"));
 
 pub(super) static FIND_USER: Statement =
-    Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.email = $1"));
+    Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE {users.has_address $1}"));
 
 pub(super) static GET_ACCOUNT_BY_EMAIL: Statement = Statement::new(concat!(
     "SELECT ",
     user_columns!(),
     ", credentials.password_hash FROM users JOIN townsquare.credentials AS credentials ON credentials.user_id = users.id
-     WHERE users.email = $1"
+     WHERE {users.has_address $1}"
 ));
 
 pub(super) static GET_ACCOUNT: Statement = Statement::new(concat!(

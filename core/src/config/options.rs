@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Config, Durability, Secret};
+use super::{Config, DatabasePooler, Durability, Secret};
 use crate::error::{Error, Result};
 
 const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -31,6 +31,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `optional_u64(least..=most)` | `Option<u64>` | a whole number |
 /// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
+/// | `pooler` | `DatabasePooler` | `auto`, `session`, `transaction` |
 ///
 /// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for the documentation.
 /// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
@@ -110,6 +111,7 @@ macro_rules! option {
     (type optional_u64) => { Option<u64> };
     (type flag) => { bool };
     (type durability) => { Durability };
+    (type pooler) => { DatabasePooler };
 
     (default path $sentence:literal) => { None };
     (default secret $sentence:literal) => { None };
@@ -120,6 +122,7 @@ macro_rules! option {
     (default url $default:literal) => { Secret::new($default) };
     (default seconds $default:literal) => { Duration::from_secs($default) };
     (default durability $name:literal) => { Durability::default() };
+    (default pooler $name:literal) => { DatabasePooler::default() };
     (default $kind:ident $default:literal) => { $default };
 
     (quote text) => { "`" };
@@ -132,6 +135,7 @@ macro_rules! option {
     (example seconds $name:ident $default:literal) => { concat!("std::time::Duration::from_secs(", $default, ")") };
     (example optional_seconds $name:ident $default:literal) => { "std::time::Duration::from_secs(60)" };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
+    (example pooler $name:ident $default:literal) => { "townsquare::config::DatabasePooler::Session" };
     (example optional_u64 $name:ident $default:literal) => { "4096" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
@@ -139,6 +143,7 @@ macro_rules! option {
     (values optional_seconds) => { "" };
     (values flag) => { " (true or false)" };
     (values durability) => { " (full or normal)" };
+    (values pooler) => { " (auto, session or transaction)" };
     (values $kind:ident $least:literal $most:literal) => { concat!(" (", $least, " to ", $most, ")") };
     (values $kind:ident) => { "" };
 
@@ -151,6 +156,7 @@ macro_rules! option {
     (parse optional_seconds $name:ident $text:ident) => { Some(parse_seconds($name, $text)?) };
     (parse flag $name:ident $text:ident) => { parse_flag($name, $text)? };
     (parse durability $name:ident $text:ident) => { parse_durability($name, $text)? };
+    (parse pooler $name:ident $text:ident) => { parse_pooler($name, $text)? };
     (parse optional_u64 $name:ident $text:ident) => { Some(parse_number($name, $text)?) };
     (parse $number:ident $name:ident $text:ident) => { parse_number($name, $text)? };
 
@@ -207,6 +213,18 @@ options! {
     durability: durability = "full";
     /// Time a write to SQLite waits for another process's write lock.
     busy_timeout: seconds = 10;
+    /// How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open.
+    database_pooler: pooler = "auto";
+    /// Maximum number of connections to PostgreSQL.
+    max_connections: u32(1..=10000) = 16;
+    /// Time limit of an operation on PostgreSQL, the wait for a connection included.
+    operation_timeout: seconds = 30;
+    /// Time after which an idle connection to PostgreSQL is closed.
+    idle_timeout: seconds = 600;
+    /// Time after which a connection to PostgreSQL is replaced.
+    max_lifetime: seconds = 1800;
+    /// Adds what is missing to a PostgreSQL database that has the tables but was not made by this library.
+    adopt: flag = false;
     /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
     catalog_url: url = "https://api.neynar.com";
     /// Key of the upstream API; with an empty key, discovery returns no mini apps.
@@ -294,6 +312,15 @@ fn parse_durability(name: &str, text: &str) -> Result<Durability> {
         "full" => Ok(Durability::Full),
         "normal" => Ok(Durability::Normal),
         _ => Err(Error::config(format!("Option {name} is full or normal, not {text:?}"))),
+    }
+}
+
+fn parse_pooler(name: &str, text: &str) -> Result<DatabasePooler> {
+    match text {
+        "auto" => Ok(DatabasePooler::Auto),
+        "session" => Ok(DatabasePooler::Session),
+        "transaction" => Ok(DatabasePooler::Transaction),
+        _ => Err(Error::config(format!("Option {name} is auto, session or transaction, not {text:?}"))),
     }
 }
 

@@ -2,13 +2,31 @@
 
 use std::time::Duration;
 
-use crate::{clock::Clock, config::Durability};
+use crate::{
+    clock::Clock,
+    config::{DatabasePooler, Durability},
+};
 
 /// How a database is opened.
 pub(crate) struct OpenOptions {
     #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "a PostgreSQL server sets its own durability"))]
     pub(crate) durability: Durability,
-    /// SQLite: how long a statement waits for a lock. PostgreSQL: how long a call waits for a connection.
+    /// SQLite: how long a statement waits for a lock.
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "PostgreSQL has `operation_timeout`"))]
     pub(crate) busy_timeout: Duration,
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no connections to a server"))]
+    pub(crate) postgres: PostgresOptions,
     pub(crate) clock: Clock,
+}
+
+/// The options of a PostgreSQL database.
+#[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no connections to a server"))]
+pub(crate) struct PostgresOptions {
+    pub(crate) pooler: DatabasePooler,
+    pub(crate) max_connections: u32,
+    pub(crate) operation_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) max_lifetime: Duration,
+    pub(crate) adopt: bool,
 }

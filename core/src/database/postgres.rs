@@ -4,10 +4,14 @@
 //! connection error or a dropped future, is closed. The database itself enforces the policies (`policies`). Any
 //! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
+mod adoption;
+mod adoption_columns;
+mod attempt;
 mod change_log;
 mod commit_watch;
-mod connection_principal;
+pub(super) mod connection_principal;
 mod dialect;
+mod drain;
 mod errors;
 mod foreign_policies;
 mod in_runtime;
@@ -15,24 +19,30 @@ mod migrate;
 mod policies;
 mod policy_scripts;
 mod pool;
+mod pool_state;
+mod pooler;
 pub(super) mod query;
 mod role_mode;
+mod servers;
 mod setup;
 pub(super) mod types;
 
-use std::time::Duration;
-
-use sqlx::{
-    Connection as _,
-    postgres::{PgConnectOptions, PgRow},
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
+
+use sqlx::{Connection as _, postgres::PgRow};
 use tokio::runtime::Handle;
 
 use self::{
-    errors::{leaves_connection_usable, of_write, was_disconnected},
+    attempt::{Failure, Retries},
+    connection_principal::Lifetime,
+    errors::{leaves_connection_usable, of_write, past_deadline},
     in_runtime::{InRuntime, RuntimeSelector},
     pool::{Pool, PooledConnection},
     query::execute_batch,
+    servers::Servers,
 };
 use super::{
     options::OpenOptions,
@@ -47,11 +57,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
 };
 
-/// The capacity of a connection's prepared statement cache: more than the library has statements.
-const MAX_STATEMENTS: usize = 512;
-
 /// How long `close` waits for one connection to send its termination message.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How much longer than the server's own time limit the client waits for an answer.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// An open PostgreSQL database.
 pub(super) struct Postgres {
@@ -59,19 +69,20 @@ pub(super) struct Postgres {
     runtimes: RuntimeSelector,
 }
 
+/// Whether a statement changes rows, so that it must not run twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Writes,
+}
+
 impl Postgres {
     pub(super) async fn open(url: &Secret, options: &OpenOptions, runtime: Handle) -> Result<Postgres> {
-        let connect: PgConnectOptions = url
-            .reveal()
-            .parse()
-            // The driver's error may quote the URL and its password, so it is not the source of ours.
-            .map_err(|_| Error::config("Option database_url is not a PostgreSQL URL that can be read"))?;
-        let connect = connect.application_name("townsquare").statement_cache_capacity(MAX_STATEMENTS);
-        let mut pool = Pool::new(connect, options.busy_timeout, runtime.clone());
+        let mut pool = Pool::new(Servers::parse(url)?, options.postgres, runtime.clone());
         let runtimes = RuntimeSelector::new(runtime).await?;
-        let set_up = setup::run(&pool, &options.clock, options.busy_timeout);
-        let roles = InRuntime::new(runtimes.clone(), set_up).await?;
+        let (roles, lifetime) = InRuntime::new(runtimes.clone(), setup::run(&pool, &options.clock)).await?;
         pool.set_roles(roles);
+        pool.set_lifetime(lifetime);
         Ok(Postgres { pool, runtimes })
     }
 
@@ -83,7 +94,7 @@ impl Postgres {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, |error| error)).await?;
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, Effect::Reads)).await?;
         query::read_rows(&rows, read)
     }
 
@@ -98,25 +109,43 @@ impl Postgres {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, of_write)).await?;
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, Effect::Writes)).await?;
         query::read_rows(&rows, read)
     }
 
-    /// Runs `work` in a transaction and returns its result after the commit.
+    /// Runs `work` in a transaction and returns its result after the commit. Runs it again if the server gave the
+    /// transaction up because of another one.
     ///
     /// # Errors
     /// [`Error::outcome_unknown`] if the connection was lost before the server answered the commit.
     pub(super) async fn write<T: Send + 'static, W>(&self, principal: &Principal, work: W) -> Result<T, FailedWrite<W>>
     where
-        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Send + 'static,
+        W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
+        let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
+        let run = async {
+            loop {
+                let mut connection = match self.begin(principal).await {
+                    Ok(connection) => connection,
+                    Err(error) => return Err(FailedWrite { error, work: Some(work) }),
+                };
+                let lifetime = self.pool.lifetime();
+                let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
+                let result = work.clone()(&mut transaction).await;
+                is_committing.store(result.is_ok(), Ordering::Relaxed);
+                match end(connection, result).await {
+                    Err(error) if retries.allow_conflict(&error) => is_committing.store(false, Ordering::Relaxed),
+                    Err(error) => {
+                        self.after(&error);
+                        return Err(error.into());
+                    }
+                    Ok(result) => return Ok(result),
+                }
+            }
+        };
         self.in_runtime(async {
-            let mut connection = match self.begin(principal).await {
-                Ok(connection) => connection,
-                Err(error) => return Err(FailedWrite { error, work: Some(work) }),
-            };
-            let result = work(&mut Transaction::postgres(&mut connection, principal.caller())).await;
-            end(connection, result).await.map_err(FailedWrite::from)
+            let answered = self.pool.shared().timeout(self.deadline(), run).await;
+            answered.unwrap_or_else(|_| Err(self.past_deadline(&is_committing).into()))
         })
         .await
     }
@@ -137,26 +166,73 @@ impl Postgres {
         });
     }
 
-    /// Runs one statement outside of a transaction block. `failure` makes the error of a statement that was sent.
+    /// Runs one statement.
     async fn fetch_rows(
         &self,
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
-        failure: fn(Error) -> Error,
+        effect: Effect,
     ) -> Result<Vec<PgRow>> {
+        let (is_sent, mut retries) = (AtomicBool::new(false), Retries::new());
+        let run = async {
+            loop {
+                is_sent.store(false, Ordering::Relaxed);
+                let attempt = match self.pool.lifetime() {
+                    Lifetime::Session => self.run_alone(principal, statement, values, &is_sent).await,
+                    Lifetime::Transaction => self.run_in_transaction(principal, statement, values, &is_sent).await,
+                };
+                let failure = match attempt {
+                    Ok(rows) => return Ok(rows),
+                    Err(failure) => failure,
+                };
+                self.after(&failure.error);
+                let has_alternatives = self.pool.shared().servers.has_alternatives();
+                if !retries.allow(&failure, effect, has_alternatives) {
+                    let is_unknown = effect == Effect::Writes && failure.was_sent;
+                    return Err(if is_unknown { of_write(failure.error) } else { failure.error });
+                }
+            }
+        };
+        let answered = self.pool.shared().timeout(self.deadline(), run).await;
+        answered.unwrap_or_else(|_| {
+            let may_have_written = AtomicBool::new(effect == Effect::Writes && is_sent.load(Ordering::Relaxed));
+            Err(self.past_deadline(&may_have_written))
+        })
+    }
+
+    /// Runs one statement outside of a transaction block.
+    async fn run_alone(
+        &self,
+        principal: &Principal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        is_sent: &AtomicBool,
+    ) -> Result<Vec<PgRow>, Failure> {
         let mut connection = self.pool.acquire(principal).await?;
-        let mut result = query::fetch(&mut connection, principal.caller(), statement, values).await;
-        // The server closed the connection while it was idle, so it never ran the statement.
-        if connection.was_idle() && result.as_ref().err().is_some_and(was_disconnected) {
-            drop(connection);
-            connection = self.pool.acquire_new(principal).await?;
-            result = query::fetch(&mut connection, principal.caller(), statement, values).await;
-        }
+        is_sent.store(true, Ordering::Relaxed);
+        let result = query::fetch(&mut connection, Lifetime::Session, principal.caller(), statement, values).await;
+        let was_idle = connection.was_idle();
         if result.as_ref().err().is_none_or(leaves_connection_usable) {
             connection.release();
         }
-        result.map_err(failure)
+        result.map_err(|error| Failure { error, was_sent: true, was_idle })
+    }
+
+    /// Runs one statement in a transaction of its own, which sets the principal.
+    async fn run_in_transaction(
+        &self,
+        principal: &Principal,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        is_sent: &AtomicBool,
+    ) -> Result<Vec<PgRow>, Failure> {
+        let mut connection = self.begin(principal).await?;
+        let was_idle = connection.was_idle();
+        let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
+        let was_sent = result.is_ok();
+        is_sent.store(was_sent, Ordering::Relaxed);
+        end(connection, result).await.map_err(|error| Failure { error, was_sent, was_idle })
     }
 
     /// Acquires a connection and begins a transaction on it.
@@ -164,30 +240,61 @@ impl Postgres {
     /// # Errors
     /// `Unauthorized` if the principal's session has ended.
     async fn begin(&self, principal: &Principal) -> Result<PooledConnection> {
-        // The session is checked in the same round trip as BEGIN: a transaction without a statement needs a valid
-        // session, too.
-        let begin = match principal {
-            Principal::User(user) => format!("BEGIN; SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
-            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => "BEGIN".to_owned(),
+        let connection = self.pool.acquire(principal).await?;
+        let was_idle = connection.was_idle();
+        match self.begin_on(connection, principal).await {
+            // The server may have closed the connection while it was idle.
+            Err(error) if was_idle && error.kind() != ErrorKind::Unauthorized => {
+                let connection = self.pool.acquire_new(principal).await?;
+                self.begin_on(connection, principal).await
+            }
+            begun => begun,
+        }
+    }
+
+    async fn begin_on(&self, mut connection: PooledConnection, principal: &Principal) -> Result<PooledConnection> {
+        // A transaction without a statement needs a valid session, too.
+        let check = match principal {
+            Principal::User(user) => format!("SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
+            Principal::Anonymous | Principal::Vouched(_) | Principal::Service => String::new(),
         };
-        let mut connection = self.pool.acquire(principal).await?;
-        match execute_batch(&mut connection, &begin).await {
+        let begun = match self.pool.lifetime() {
+            // In the same round trip.
+            Lifetime::Session => execute_batch(&mut connection, &format!("BEGIN; {check}")).await,
+            Lifetime::Transaction => {
+                execute_batch(&mut connection, "BEGIN").await?;
+                self.pool.set_for_transaction(&mut connection, principal).await?;
+                if check.is_empty() { Ok(()) } else { execute_batch(&mut connection, &check).await }
+            }
+        };
+        match begun {
             Ok(()) => Ok(connection),
-            Err(error) if error.kind() == ErrorKind::Unauthorized => {
-                if execute_batch(&mut connection, "ROLLBACK").await.is_ok() {
+            Err(error) => {
+                if error.kind() == ErrorKind::Unauthorized && execute_batch(&mut connection, "ROLLBACK").await.is_ok() {
                     connection.release();
                 }
                 Err(error)
             }
-            // The server may have closed the connection while it was idle.
-            Err(_) if connection.was_idle() => {
-                drop(connection);
-                connection = self.pool.acquire_new(principal).await?;
-                execute_batch(&mut connection, &begin).await?;
-                Ok(connection)
-            }
-            Err(error) => Err(error),
         }
+    }
+
+    /// Forgets connections that are of no use after `error`: to a server that was lost, or that another one replaced.
+    fn after(&self, error: &Error) {
+        let is_replaced = errors::is_read_only(error) && self.pool.shared().servers.has_alternatives();
+        if errors::is_lost(error) || is_replaced {
+            // A closed pool has no idle connections.
+            let _ = self.pool.forget_idle();
+        }
+    }
+
+    /// How long the client waits: the server's own time limit, which ends a statement with an answer, comes first.
+    fn deadline(&self) -> Duration {
+        self.pool.shared().options.operation_timeout + GRACE
+    }
+
+    fn past_deadline(&self, may_have_written: &AtomicBool) -> Error {
+        let error = past_deadline(self.pool.shared().options.operation_timeout);
+        if may_have_written.load(Ordering::Relaxed) { Error::outcome_unknown().caused_by(error) } else { error }
     }
 
     fn in_runtime<F: Future>(&self, future: F) -> InRuntime<F> {

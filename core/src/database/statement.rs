@@ -9,6 +9,7 @@
 //!   callers it also checks the caller's session, even if the policy allows every row;
 //! - `{spaces.monotonic_updated_at $3}`: `$3`, or one microsecond after the row's `updated_at` if `$3` is not later
 //!   than it;
+//! - `{users.has_address $3}`: the condition that the user has the address `$3`, which is in lower case;
 //! - `{any $3}`: after a column, the condition that it equals one of the texts of the list `$3`;
 //! - the columns of a record of `model`:
 //!
@@ -54,6 +55,8 @@ pub(super) trait Dialect {
     fn holds_key(user: &str, column: &str) -> String;
     /// The condition that the user has linked the identity key in the column.
     fn linked(user: &str, column: &str) -> String;
+    /// The condition that a column has the address, in any spelling if other programs store addresses as they are.
+    fn has_address(column: &str, address: &str) -> String;
     /// What follows a column to say that it equals one of the texts of a list.
     fn any_of(list: &str) -> String;
 }
@@ -194,6 +197,9 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     if let Some(list) = inside.strip_prefix("any ") {
         return D::any_of(list);
     }
+    if let Some(address) = inside.strip_prefix("users.has_address ") {
+        return D::has_address("users.email", address);
+    }
     if let Some((table, time)) = inside.split_once(".monotonic_updated_at ") {
         return D::monotonic_updated_at(time, &format!("{table}.updated_at"));
     }
@@ -259,6 +265,9 @@ mod tests {
         }
         fn linked(user: &str, column: &str) -> String {
             format!("linked({user}, {column})")
+        }
+        fn has_address(column: &str, address: &str) -> String {
+            format!("{column} is {address}")
         }
         fn any_of(list: &str) -> String {
             format!("in({list})")

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 #[cfg(feature = "postgres")]
-use super::postgres::query;
+use super::postgres::{connection_principal::Lifetime, query};
 #[cfg(feature = "sqlite")]
 use super::sqlite::write_connection::WriteConnection;
 use super::{row::Read, statement::Statement, value::Value};
@@ -38,7 +38,7 @@ enum TransactionInner<'a> {
     #[cfg(feature = "sqlite")]
     Sqlite(&'a mut WriteConnection),
     #[cfg(feature = "postgres")]
-    Postgres(&'a mut sqlx::PgConnection),
+    Postgres(&'a mut sqlx::PgConnection, Lifetime),
 }
 
 impl<'a> Transaction<'a> {
@@ -50,8 +50,12 @@ impl<'a> Transaction<'a> {
 
     /// A transaction that `connection` has begun.
     #[cfg(feature = "postgres")]
-    pub(super) fn postgres(connection: &'a mut sqlx::PgConnection, caller: Caller) -> Transaction<'a> {
-        Transaction { caller, inner: TransactionInner::Postgres(connection) }
+    pub(super) fn postgres(
+        connection: &'a mut sqlx::PgConnection,
+        lifetime: Lifetime,
+        caller: Caller,
+    ) -> Transaction<'a> {
+        Transaction { caller, inner: TransactionInner::Postgres(connection, lifetime) }
     }
 
     /// Runs a statement and returns its rows.
@@ -65,8 +69,8 @@ impl<'a> Transaction<'a> {
             #[cfg(feature = "sqlite")]
             TransactionInner::Sqlite(connection) => connection.fetch(self.caller, statement, values, read),
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(connection) => {
-                query::read_rows(&query::fetch(connection, self.caller, statement, values).await?, read)
+            TransactionInner::Postgres(connection, lifetime) => {
+                query::read_rows(&query::fetch(connection, *lifetime, self.caller, statement, values).await?, read)
             }
         }
     }
@@ -87,7 +91,9 @@ impl<'a> Transaction<'a> {
             #[cfg(feature = "sqlite")]
             TransactionInner::Sqlite(connection) => connection.execute(self.caller, statement, values),
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(connection) => query::execute(connection, self.caller, statement, values).await,
+            TransactionInner::Postgres(connection, lifetime) => {
+                query::execute(connection, *lifetime, self.caller, statement, values).await
+            }
         }
     }
 
@@ -100,7 +106,9 @@ impl<'a> Transaction<'a> {
             #[cfg(feature = "sqlite")]
             TransactionInner::Sqlite(_) => Ok(()),
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(connection) => query::lock_path(connection, bucket, folders, path).await,
+            TransactionInner::Postgres(connection, lifetime) => {
+                query::lock_path(connection, *lifetime, bucket, folders, path).await
+            }
         }
     }
 
@@ -111,7 +119,7 @@ impl<'a> Transaction<'a> {
             #[cfg(feature = "sqlite")]
             TransactionInner::Sqlite(connection) => connection.forget_pages(),
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(_) => {}
+            TransactionInner::Postgres(..) => {}
         }
     }
 }

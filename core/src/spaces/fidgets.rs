@@ -2,7 +2,7 @@
 //!
 //! Invariant: a caller who may see a space may see its fidgets; its owner may change them.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -232,8 +232,8 @@ fn new_row(space_id: Uuid, mut fidget: NewFidget, created_at: Timestamp) -> NewR
 }
 
 /// Whether a fidget has the content of `new` and is in this space.
-fn is_same(space_id: Uuid, new: NewFidget) -> Box<dyn Fn(&Fidget) -> bool + Send> {
-    Box::new(move |fidget| {
+fn is_same(space_id: Uuid, new: NewFidget) -> Arc<dyn Fn(&Fidget) -> bool + Send + Sync> {
+    Arc::new(move |fidget| {
         (Some(space_id), new.kind.as_ref()) == (fidget.space_id, Some(&fidget.kind))
             && (&new.config, &new.position) == (&fidget.config, &fidget.position)
     })

@@ -5,7 +5,7 @@
 //! caller may change returns that row; any other taken id is `AlreadyExists`, whoever owns the row. So a call in which
 //! every row has an id of the caller is idempotent.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -28,6 +28,7 @@ pub(super) struct Insert {
 }
 
 /// A row to insert.
+#[derive(Clone)]
 pub(super) struct NewRow<T> {
     /// The values of [`Insert::insert`].
     pub(super) values: Vec<Value<'static>>,
@@ -36,13 +37,14 @@ pub(super) struct NewRow<T> {
 }
 
 /// The id that the caller gave, and whether an existing row has the content of the new one.
+#[derive(Clone)]
 pub(super) struct GivenId<T> {
     pub(super) id: Uuid,
-    pub(super) is_same: Box<dyn Fn(&T) -> bool + Send>,
+    pub(super) is_same: Arc<dyn Fn(&T) -> bool + Send + Sync>,
 }
 
 /// Inserts a row and returns it.
-pub(super) async fn insert_one<T: Send + 'static>(
+pub(super) async fn insert_one<T: Clone + Send + 'static>(
     scope: &Scope,
     insert: &'static Insert,
     table: Table,
@@ -57,7 +59,7 @@ pub(super) async fn insert_one<T: Send + 'static>(
 }
 
 /// Inserts rows and returns them in the same order. An error names the index of its row.
-pub(super) async fn insert_all<T: Send + 'static>(
+pub(super) async fn insert_all<T: Clone + Send + 'static>(
     scope: &Scope,
     insert: &'static Insert,
     table: Table,

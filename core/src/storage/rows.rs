@@ -32,6 +32,7 @@ pub(super) struct FoundFile {
 }
 
 /// A row of `file_intents`.
+#[derive(Clone)]
 pub(super) struct Intent {
     pub(super) etag: String,
     pub(super) size: u64,

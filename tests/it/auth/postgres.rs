@@ -1,6 +1,7 @@
 //! PostgreSQL enforces the policies itself (DESIGN 4): plain SQL on a connection with the restricted role of the
 //! library's callers.
 
+mod adoption;
 mod foreign_rules;
 mod random_rows;
 mod roles;
@@ -236,6 +237,18 @@ on_engine! { Postgres in postgres;
         }
         raw.run(&format!("SELECT set_config('townsquare.session', '{}', false)", insert_session(&db.raw, ann)));
         assert_eq!(raw.rows("SELECT id FROM spaces"), [[Some(of_ann.0.to_string())]], "the session does");
+    }
+
+    /// An owner with very many private spaces would slow down every page with that owner's public ones.
+    fn the_policy_of_users_reads_no_private_spaces(db: &TestDatabase) {
+        let whale = db.user();
+        db.raw.run(&format!("INSERT INTO spaces (name, owner_id, is_public)
+            SELECT 'x', '{whale}', n > 3000 FROM generate_series(1, 3010) AS n; ANALYZE"));
+        let raw = connect_as(db, "anonymous");
+        raw.run("SET enable_seqscan = off");
+        let plan = raw.rows("EXPLAIN (COSTS off) SELECT email FROM users").into_iter().flatten().flatten().collect::<String>();
+        assert!(plan.contains("townsquare_public_spaces_owner"), "{plan}");
+        assert_eq!(raw.count("users"), 1);
     }
 
     fn an_ended_session_names_no_caller(db: &TestDatabase) {

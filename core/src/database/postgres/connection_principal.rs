@@ -4,7 +4,9 @@
 //! so the next statement of the same principal costs no round trip. Statements bind the caller's id as well: on a
 //! connection with another user's session they fail.
 
-use sqlx::PgConnection;
+use std::time::Duration;
+
+use sqlx::{PgConnection, postgres::PgRow};
 
 use super::{
     errors::translate,
@@ -25,25 +27,29 @@ pub(super) enum ConnectionPrincipal {
     User(String),
 }
 
-/// How long a connection keeps its principal.
+/// How long a connection belongs to the client, with its settings and prepared statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lifetime {
+pub(in crate::database) enum Lifetime {
+    /// Until the client closes it.
     Session,
+    /// Until the transaction ends: a pooler then gives the server process to another client.
     Transaction,
 }
 
-/// Sets role, caller, session and search path in one round trip. The hash of the session is a parameter, because the text
+/// Sets role, caller, session, search path and time limit in one round trip, and returns the id of the server process. The hash of the session is a parameter, because the text
 /// of a statement stands in logs and in `pg_stat_activity`.
 macro_rules! set_principal {
     ($is_local:literal) => {
         concat!(
-            "SELECT set_config('role', $1, ",
+            "SELECT pg_backend_pid(), set_config('role', $1, ",
             $is_local,
             "), set_config('townsquare.caller', $2, ",
             $is_local,
             "), set_config('townsquare.session', $3, ",
             $is_local,
             "), set_config('search_path', 'pg_catalog, public', ",
+            $is_local,
+            "), set_config('statement_timeout', $4, ",
             $is_local,
             ")"
         )
@@ -73,13 +79,14 @@ impl From<&Principal> for ConnectionPrincipal {
     }
 }
 
-/// Sets a connection to `principal`, in one round trip.
+/// Sets a connection to `principal`, in one round trip. Returns a row with the id of the server process.
 pub(super) async fn set(
     connection: &mut PgConnection,
     principal: &Principal,
     roles: &Roles,
     lifetime: Lifetime,
-) -> Result<ConnectionPrincipal> {
+    timeout: Duration,
+) -> Result<PgRow> {
     let (caller, session) = match principal {
         Principal::Service => ("", ""),
         // No session proves a vouched user to the database. Each statement binds the user, and its policies hold for them.
@@ -92,8 +99,7 @@ pub(super) async fn set(
         Lifetime::Session => set_principal!("false"),
         Lifetime::Transaction => set_principal!("true"),
     };
-    let query = sqlx::query(sql).bind(role).bind(caller).bind(session);
-    let query = query.persistent(lifetime == Lifetime::Session);
-    query.execute(connection).await.map_err(translate)?;
-    Ok(principal.into())
+    let timeout = timeout.as_millis().max(1).to_string();
+    let query = sqlx::query(sql).bind(role).bind(caller).bind(session).bind(timeout);
+    query.persistent(lifetime == Lifetime::Session).fetch_one(connection).await.map_err(translate)
 }

@@ -32,6 +32,11 @@ impl Dialect for Postgresql {
         format!("townsquare.holds_key({user}, ARRAY[{column}])")
     }
 
+    fn has_address(column: &str, address: &str) -> String {
+        // An adopted table may have addresses in mixed case. A functional index finds them.
+        format!("lower({column}) = {address}")
+    }
+
     fn any_of(list: &str) -> String {
         format!("= ANY ({list})")
     }

@@ -2,7 +2,11 @@
 //!
 //! Invariant: an error does not carry the server's DETAIL: it quotes values of the refused row, such as hashes.
 
-use std::{error::Error as _, fmt, io::ErrorKind::BrokenPipe};
+use std::{
+    error::Error as _,
+    fmt,
+    io::ErrorKind::{BrokenPipe, InvalidData, InvalidInput, PermissionDenied},
+};
 
 use sqlx::postgres::PgDatabaseError;
 
@@ -61,20 +65,61 @@ pub(super) fn internal(error: impl fmt::Display) -> Error {
     Error::database(Some("XX000"), ErrorKind::Internal, error)
 }
 
-/// The error of `open` if no connection can be made.
+/// The error of `open` if no connection can be made: `Config`, unless the server may accept one later.
 pub(super) fn cannot_connect(error: Error) -> Error {
+    if is_temporary(&error) {
+        return error;
+    }
     let why = error.source().map_or_else(|| error.message().to_owned(), ToString::to_string);
     Error::config(format!("Option database_url: cannot connect: {why}")).because_of(error)
+}
+
+/// True if the server is down, starting or full: the URL need not change.
+fn is_temporary(error: &Error) -> bool {
+    if error.code().is_some() {
+        return error.kind() == ErrorKind::Unavailable;
+    }
+    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
+    matches!(cause, Some(sqlx::Error::Io(io)) if !matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied))
 }
 
 /// The error of `open` if the server refuses a migration or a policy. The server's message names the missing grant or
 /// the object.
 pub(super) fn cannot_set_up(error: sqlx::Error) -> Error {
     match error.as_database_error().map(|failure| failure.message().to_owned()) {
+        // The caller waits for the lock, or tells that the server is read-only.
+        Some(_) if is_unavailable(&error) => translate(error),
         Some(message) => Error::config(format!("Option database_url: the database cannot be set up: {message}"))
             .because_of(translate(error)),
         None => translate(error),
     }
+}
+
+fn is_unavailable(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|failure| failure.code());
+    code.is_some_and(|code| kind(&code) == ErrorKind::Unavailable)
+}
+
+/// True if the connection was lost, whether or not the server said so.
+pub(super) fn is_lost(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable
+        && error.code().is_none_or(|code| code.starts_with("57P") || code.starts_with("08"))
+}
+
+/// True if the server gave the transaction up because of another one, so that it may run again.
+pub(super) fn is_conflict(error: &Error) -> bool {
+    matches!(error.code(), Some("40001" | "40P01"))
+}
+
+/// True if the server refuses writes for now.
+pub(super) fn is_read_only(error: &Error) -> bool {
+    error.code() == Some("25006")
+}
+
+/// The error of an operation past its deadline.
+pub(super) fn past_deadline(limit: std::time::Duration) -> Error {
+    let message = format!("the operation did not finish within {limit:?}");
+    Error::database(Some("57014"), ErrorKind::Unavailable, message)
 }
 
 /// True if the server closed the connection before it read the statement: SQLSTATE 57P01 to 57P05 (shutdown, idle

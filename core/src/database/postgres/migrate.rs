@@ -7,6 +7,7 @@
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
 
 use super::{
+    adoption::{self, Differences},
     errors::{cannot_set_up, translate},
     types,
 };
@@ -48,6 +49,9 @@ const MIGRATIONS: &[Migration] = migrations! {
 /// The minimum version of a migration that no older library works with.
 const ITSELF: usize = usize::MAX;
 
+/// The migration that creates the public tables.
+const TABLES: &str = "0002_tables";
+
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.
 const FIRST_WITH_MINIMUM: usize = 4;
 
@@ -84,19 +88,26 @@ pub(super) async fn lock(connection: &mut PgConnection) -> Result<()> {
 
 /// Applies the missing migrations, in the transaction of the caller, which holds the [`lock`]. Returns the state after
 /// it: another process, also one of a newer library, may have migrated the database while this one waited for the lock.
+/// `adopt` says whether to take tables that another program made.
 ///
 /// # Errors
 /// `Config` if the login role lacks a right, or if the database needs a newer version of the library.
-pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock) -> Result<SchemaState> {
+pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock, adopt: bool) -> Result<SchemaState> {
     let applied = applied(connection).await?;
+    let mut differences = Differences::default();
     if applied == 0 {
+        differences = adoption::check(connection, adopt).await?;
         let create = "CREATE SCHEMA townsquare; CREATE TABLE townsquare.migrations (
              version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL
          )";
         connection.execute(sqlx::raw_sql(create)).await.map_err(cannot_set_up)?;
     }
     for (version, migration) in (1..).zip(MIGRATIONS).skip(applied) {
-        connection.execute(sqlx::raw_sql(migration.sql)).await.map_err(cannot_set_up)?;
+        if migration.name == TABLES && differences.has_tables() {
+            differences.adopt(connection).await?;
+        } else {
+            connection.execute(sqlx::raw_sql(migration.sql)).await.map_err(cannot_set_up)?;
+        }
         let mut arguments = PgArguments::default();
         for value in [(version as i64).into(), migration.name.into(), clock.now().into()] {
             types::bind(&mut arguments, &value)?;

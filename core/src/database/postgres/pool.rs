@@ -1,7 +1,8 @@
 //! The connection pool.
 //!
-//! Invariant: at most [`Pool::SIZE`] connections are open. Each serves one call at a time, inside the runtime that
-//! opened it, which polls its socket. A connection that is dropped and not released is closed.
+//! Invariant: at most `max_connections` server processes work for the pool. Each connection serves one call at a time, inside
+//! the runtime that opened it, which polls its socket. A connection that is dropped and not released keeps its permit
+//! until its server process has answered or was cancelled (`drain`), and is closed.
 //!
 //! sqlx's own pool pings a connection each time it returns, from a spawned task, which costs every read a second round
 //! trip. This pool is a stack and a semaphore.
@@ -9,70 +10,59 @@
 use std::{
     ops::{Deref, DerefMut},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+use sqlx::{PgConnection, Row as _};
 use tokio::{
-    runtime::{Handle, Id},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    runtime::Handle,
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
 };
 
 use super::{
     connection_principal::{self, ConnectionPrincipal, Lifetime},
+    drain::drain,
     errors::translate,
+    pool_state::{OpenConnection, Shared},
     role_mode::Roles,
+    servers::Servers,
 };
 use crate::{
-    database::principal::Principal,
+    database::{options::PostgresOptions, principal::Principal},
     error::{Error, ErrorKind, Result},
 };
 
+/// How many connections the pool opens before it sets an idle one to another principal, which costs a round trip.
+const CONNECTIONS_BEFORE_SWITCH: usize = 4;
+
+/// How long to wait before the next attempt to connect to a server that is full or starts.
+const CONNECT_PAUSE: Duration = Duration::from_millis(100);
+
 pub(super) struct Pool {
-    connect: PgConnectOptions,
-    /// How long a call waits for a free connection, and for a new one.
-    timeout: Duration,
     roles: Roles,
-    /// Runs the timers: the caller's runtime may have none.
-    timer_runtime: Handle,
-    permits: Arc<Semaphore>,
-    idle: IdleConnections,
-}
-
-/// The idle connections in the order of their release; `None` once the pool is closed.
-type IdleConnections = Arc<Mutex<Option<Vec<OpenConnection>>>>;
-
-struct OpenConnection {
-    connection: PgConnection,
-    /// The runtime that polls the socket.
-    runtime: Id,
-    principal: ConnectionPrincipal,
+    lifetime: Lifetime,
+    shared: Arc<Shared>,
 }
 
 /// A connection in use.
 pub(super) struct PooledConnection {
-    /// `None` only while it is released.
+    /// `None` only while it is released or dropped.
     open: Option<OpenConnection>,
     was_idle: bool,
-    idle: IdleConnections,
+    shared: Arc<Shared>,
     /// Returned to the semaphore together with the connection.
-    _permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Pool {
-    /// The most connections. A server allows 100 by default, for all of its clients.
-    const SIZE: usize = 32;
-
-    pub(super) fn new(connect: PgConnectOptions, timeout: Duration, timer_runtime: Handle) -> Pool {
-        Pool {
-            connect,
-            timeout,
-            roles: Roles::unknown(),
-            timer_runtime,
-            permits: Arc::new(Semaphore::new(Pool::SIZE)),
-            idle: Arc::new(Mutex::new(Some(Vec::new()))),
-        }
+    pub(super) fn new(servers: Servers, options: PostgresOptions, timer_runtime: Handle) -> Pool {
+        let permits = Arc::new(Semaphore::new(options.max_connections as usize));
+        let idle = Mutex::new(Some(Vec::new()));
+        let shared = Shared { servers, options, timer_runtime, permits, idle, freed: Notify::new() };
+        let pool = Pool { roles: Roles::unknown(), lifetime: Lifetime::Session, shared: Arc::new(shared) };
+        pool.start_closing_old_connections();
+        pool
     }
 
     /// How a connection outside of the pool is opened.
@@ -90,6 +80,19 @@ impl Pool {
         self.roles = roles;
     }
 
+    /// Sets how long a connection belongs to the client: a pooler may hand it to another one after each transaction.
+    pub(super) fn set_lifetime(&mut self, lifetime: Lifetime) {
+        self.lifetime = lifetime;
+    }
+
+    pub(super) fn lifetime(&self) -> Lifetime {
+        self.lifetime
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Opens a connection that is set to no principal.
     pub(super) async fn acquire_unset(&self) -> Result<PooledConnection> {
         let permit = self.permit().await?;
@@ -97,24 +100,19 @@ impl Pool {
     }
 
     /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
-    /// is already set to `principal`, then any idle one, then opens a new one.
+    /// is already set to `principal`, then a new one while there are few, then any idle one.
     ///
     /// # Errors
     /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after
     /// [`Pool::close`].
     pub(super) async fn acquire(&self, principal: &Principal) -> Result<PooledConnection> {
         let permit = self.permit().await?;
-        let runtime = Handle::current().id();
-        let idle = {
-            let mut idle = self.idle.lock();
-            let idle = idle.as_mut().ok_or_else(Error::closed)?;
-            let is_usable = |open: &OpenConnection| open.runtime == runtime;
-            let best = idle.iter().rposition(|open| is_usable(open) && open.principal.is(principal));
-            best.or_else(|| idle.iter().rposition(is_usable)).map(|position| idle.remove(position))
+        let mut connection = match self.take_idle(principal)? {
+            Some((open, true)) => return Ok(self.pooled(open, true, permit)),
+            Some((open, false)) => self.pooled(open, true, permit),
+            None => return self.connect_for(principal, permit).await,
         };
-        let Some(open) = idle else { return self.connect_for(principal, permit).await };
-        let mut connection = self.pooled(open, true, permit);
-        match connection.set_principal(principal, &self.roles).await {
+        match self.set_principal(&mut connection, principal).await {
             Ok(()) => Ok(connection),
             // The server may have closed the connection while it was idle. A new one shows whether the server is up.
             Err(_) => {
@@ -124,82 +122,173 @@ impl Pool {
         }
     }
 
-    /// Opens a connection, set to `principal`, after an idle one failed.
+    /// Opens a connection, set to `principal`, after another one was lost.
     pub(super) async fn acquire_new(&self, principal: &Principal) -> Result<PooledConnection> {
-        // The other idle connections are likely to fail as well.
-        let stale = self.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
-        drop(stale);
+        self.forget_idle()?;
         let permit = self.permit().await?;
         self.connect_for(principal, permit).await
     }
 
+    /// Closes the idle connections, which are likely to fail like one that was lost.
+    pub(super) fn forget_idle(&self) -> Result<()> {
+        let stale = self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.split_off(0);
+        drop(stale);
+        Ok(())
+    }
+
+    /// Takes an idle connection of the current runtime, and whether it is set to `principal`. Returns `None` where a new
+    /// connection is better.
+    fn take_idle(&self, principal: &Principal) -> Result<Option<(OpenConnection, bool)>> {
+        let runtime = Handle::current().id();
+        let mut idle = self.shared.idle.lock();
+        let idle = idle.as_mut().ok_or_else(Error::closed)?;
+        let expired = self.shared.take_expired(idle);
+        let is_usable = |open: &OpenConnection| open.runtime == runtime;
+        let is_set = |open: &OpenConnection| self.lifetime == Lifetime::Transaction || open.principal.is(principal);
+        let best = idle.iter().rposition(|open| is_usable(open) && is_set(open));
+        let found = match best.map(|position| (idle.remove(position), true)) {
+            None => {
+                let has_few = self.shared.open_connections(idle) < CONNECTIONS_BEFORE_SWITCH;
+                let is_free = |open: &OpenConnection| !has_few || open.principal == ConnectionPrincipal::Unset;
+                let other = idle.iter().rposition(|open| is_usable(open) && is_free(open));
+                other.map(|position| (idle.remove(position), false))
+            }
+            found => found,
+        };
+        drop(expired);
+        Ok(found)
+    }
+
     async fn connect_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
         let mut connection = self.connect(permit).await?;
-        connection.set_principal(principal, &self.roles).await?;
+        self.set_principal(&mut connection, principal).await?;
         Ok(connection)
+    }
+
+    /// Sets the connection to `principal` for its session. After an error the connection must not be used.
+    async fn set_principal(&self, connection: &mut PooledConnection, principal: &Principal) -> Result<()> {
+        let open = connection.open.as_mut().expect(NOT_RELEASED);
+        if self.lifetime == Lifetime::Session && !open.principal.is(principal) {
+            let timeout = self.shared.options.operation_timeout;
+            let row =
+                connection_principal::set(&mut open.connection, principal, &self.roles, self.lifetime, timeout).await?;
+            open.process = Some(row.try_get(0).map_err(translate)?);
+            open.principal = principal.into();
+        }
+        Ok(())
+    }
+
+    /// Sets the connection to `principal` for the transaction that it has begun.
+    pub(super) async fn set_for_transaction(
+        &self,
+        connection: &mut PooledConnection,
+        principal: &Principal,
+    ) -> Result<()> {
+        let timeout = self.shared.options.operation_timeout;
+        connection_principal::set(connection, principal, &self.roles, Lifetime::Transaction, timeout).await.map(drop)
     }
 
     /// Waits for the right to use a connection.
     async fn permit(&self) -> Result<OwnedSemaphorePermit> {
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+        let permits = &self.shared.permits;
+        if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
             return Ok(permit);
         }
-        match self.with_timeout(Arc::clone(&self.permits).acquire_owned()).await {
+        match self.shared.with_timeout(Arc::clone(permits).acquire_owned()).await {
             Ok(permit) => permit.map_err(|_| Error::closed()),
             // 53300: too many connections.
             Err(_) => Err(Error::database(
                 Some("53300"),
                 ErrorKind::Unavailable,
-                format!("all {} connections were busy for {:?}", Pool::SIZE, self.timeout),
+                format!(
+                    "all {} connections were busy for {:?}",
+                    self.shared.options.max_connections, self.shared.options.operation_timeout
+                ),
             )),
         }
     }
 
+    /// Connects. Waits while the server is full and the pool has other connections, or while it starts after a crash.
     async fn connect(&self, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
         self.close_surplus();
-        match self.with_timeout(self.connect.connect()).await {
+        let connecting = async {
+            loop {
+                let error = match self.shared.servers.connect().await {
+                    Ok(connection) => return Ok(connection),
+                    Err(error) => error,
+                };
+                let is_worth_waiting = match error.code() {
+                    Some("53300") => self.shared.permits.available_permits() + 1 < self.max_connections(),
+                    // Only a pool that has worked before waits: `open` reports a server that starts.
+                    Some("57P03") => self.roles != Roles::unknown(),
+                    _ => false,
+                };
+                if !is_worth_waiting {
+                    return Err(error);
+                }
+                // Another connection of this pool may be idle by now: its place on the server serves this call.
+                let _ = self.shared.timeout(CONNECT_PAUSE, self.shared.freed.notified()).await;
+                drop(self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.pop());
+            }
+        };
+        match self.shared.with_timeout(connecting).await {
             Ok(connection) => {
-                let (connection, runtime) = (connection.map_err(translate)?, Handle::current().id());
-                Ok(self.pooled(
-                    OpenConnection { connection, runtime, principal: ConnectionPrincipal::Unset },
-                    false,
-                    permit,
-                ))
+                let (connection, runtime, now) = (connection?, Handle::current().id(), Instant::now());
+                let principal = ConnectionPrincipal::Unset;
+                let open = OpenConnection { connection, runtime, principal, process: None, opened: now, released: now };
+                Ok(self.pooled(open, false, permit))
             }
             // 08001: unable to establish a connection.
             Err(_) => Err(Error::database(
                 Some("08001"),
                 ErrorKind::Unavailable,
-                format!("the server did not accept a connection within {:?}", self.timeout),
+                format!("the server did not accept a connection within {:?}", self.shared.options.operation_timeout),
             )),
         }
+    }
+
+    fn max_connections(&self) -> usize {
+        self.shared.options.max_connections as usize
     }
 
     /// Closes the longest idle connections beyond the free permits. They belong to other runtimes, which may have
     /// ended.
     fn close_surplus(&self) {
         let mut surplus = Vec::new();
-        if let Some(idle) = self.idle.lock().as_mut() {
-            let count = idle.len().saturating_sub(self.permits.available_permits());
+        if let Some(idle) = self.shared.idle.lock().as_mut() {
+            let count = idle.len().saturating_sub(self.shared.permits.available_permits());
             surplus.extend(idle.drain(..count));
         }
         // The sockets are closed outside the lock.
         drop(surplus);
     }
 
-    fn with_timeout<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
-        let _entered = self.timer_runtime.enter();
-        tokio::time::timeout(self.timeout, future)
+    /// Closes connections that were idle, or open, for too long, until the pool is dropped.
+    fn start_closing_old_connections(&self) {
+        let shared = Arc::downgrade(&self.shared);
+        let options = self.shared.options;
+        let interval = options.idle_timeout.min(options.max_lifetime).div_f64(2.0).max(Duration::from_millis(10));
+        self.shared.timer_runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                let Some(shared) = shared.upgrade() else { return };
+                let expired = match shared.idle.lock().as_mut() {
+                    Some(idle) => shared.take_expired(idle),
+                    None => return,
+                };
+                drop(expired);
+            }
+        });
     }
 
     fn pooled(&self, open: OpenConnection, was_idle: bool, permit: OwnedSemaphorePermit) -> PooledConnection {
-        PooledConnection { open: Some(open), was_idle, idle: Arc::clone(&self.idle), _permit: permit }
+        PooledConnection { open: Some(open), was_idle, shared: Arc::clone(&self.shared), permit: Some(permit) }
     }
 
     /// Closes the pool and returns the idle connections. Later calls fail with `Closed`.
     pub(super) fn close(&self) -> Vec<PgConnection> {
-        self.permits.close();
-        let idle = self.idle.lock().take().unwrap_or_default();
+        self.shared.permits.close();
+        let idle = self.shared.idle.lock().take().unwrap_or_default();
         idle.into_iter().map(|open| open.connection).collect()
     }
 }
@@ -210,20 +299,25 @@ impl PooledConnection {
         self.was_idle
     }
 
-    /// Sets the connection to `principal`. After an error the connection must not be used.
-    async fn set_principal(&mut self, principal: &Principal, roles: &Roles) -> Result<()> {
-        let open = self.open.as_mut().expect(NOT_RELEASED);
-        if !open.principal.is(principal) {
-            open.principal =
-                connection_principal::set(&mut open.connection, principal, roles, Lifetime::Session).await?;
-        }
-        Ok(())
-    }
-
     /// Returns the connection to the pool. It must be in a known state, outside of a transaction.
     pub(super) fn release(mut self) {
-        if let Some(idle) = self.idle.lock().as_mut() {
-            idle.extend(self.open.take());
+        if let Some(idle) = self.shared.idle.lock().as_mut()
+            && let Some(mut open) = self.open.take()
+        {
+            open.released = Instant::now();
+            idle.push(open);
+        }
+        drop(self.permit.take());
+        self.shared.freed.notify_one();
+    }
+}
+
+impl Drop for PooledConnection {
+    fn drop(&mut self) {
+        let (Some(open), Some(permit)) = (self.open.take(), self.permit.take()) else { return };
+        // Outside of a runtime the socket is closed at once.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(drain(open, permit, Arc::clone(&self.shared)));
         }
     }
 }

@@ -5,7 +5,7 @@ use sqlx::{
     postgres::{PgArguments, PgRow},
 };
 
-use super::{dialect::Postgresql, errors::translate, types};
+use super::{connection_principal::Lifetime, dialect::Postgresql, errors::translate, types};
 use crate::{
     database::{
         row::{Columns, MalformedValues, Read, Row},
@@ -19,12 +19,17 @@ use crate::{
 /// Runs a statement for `caller` and returns its rows.
 pub(in crate::database) async fn fetch(
     connection: &mut PgConnection,
+    lifetime: Lifetime,
     caller: Caller,
     statement: &'static Statement,
     values: &[Value<'_>],
 ) -> Result<Vec<PgRow>> {
     let (sql, arguments) = render(caller, statement, values)?;
-    sqlx::query_with(sql, arguments).fetch_all(connection).await.map_err(translate)
+    sqlx::query_with(sql, arguments)
+        .persistent(lifetime == Lifetime::Session)
+        .fetch_all(connection)
+        .await
+        .map_err(translate)
 }
 
 /// Reads a record from each row.
@@ -36,18 +41,21 @@ pub(in crate::database) fn read_rows<T>(rows: &[PgRow], read: Read<T>) -> Result
 /// Runs a statement for `caller` and returns the number of rows that it changed.
 pub(in crate::database) async fn execute(
     connection: &mut PgConnection,
+    lifetime: Lifetime,
     caller: Caller,
     statement: &'static Statement,
     values: &[Value<'_>],
 ) -> Result<u64> {
     let (sql, arguments) = render(caller, statement, values)?;
-    let done = sqlx::query_with(sql, arguments).execute(connection).await.map_err(translate)?;
+    let query = sqlx::query_with(sql, arguments).persistent(lifetime == Lifetime::Session);
+    let done = query.execute(connection).await.map_err(translate)?;
     Ok(done.rows_affected())
 }
 
 /// Locks a path until the transaction ends; see [`Transaction::lock_path`](crate::database::Transaction::lock_path).
 pub(in crate::database) async fn lock_path(
     connection: &mut PgConnection,
+    lifetime: Lifetime,
     bucket: &str,
     folders: &[String],
     path: &str,
@@ -57,7 +65,7 @@ pub(in crate::database) async fn lock_path(
          FROM unnest($2::text[]) AS folder
          UNION ALL SELECT count(pg_advisory_xact_lock(townsquare.path_lock($1, $3)))";
     let query = sqlx::query(sql).bind(bucket).bind(folders).bind(path);
-    query.fetch_all(connection).await.map(drop).map_err(translate)
+    query.persistent(lifetime == Lifetime::Session).fetch_all(connection).await.map(drop).map_err(translate)
 }
 
 /// Runs SQL without parameters, in one round trip. `sql` may hold several statements, and nothing from outside.

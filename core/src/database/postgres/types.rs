@@ -12,6 +12,7 @@ use sqlx::{
     Arguments as _, Decode, Encode, Postgres, Type,
     encode::IsNull,
     error::BoxDynError,
+    postgres::types::Oid,
     postgres::{PgArgumentBuffer, PgArguments, PgTypeInfo, PgValueFormat, PgValueRef},
 };
 
@@ -27,7 +28,8 @@ const EPOCH: i64 = 946_684_800;
 
 impl Type<Postgres> for Time {
     fn type_info() -> PgTypeInfo {
-        PgTypeInfo::with_name("timestamptz")
+        // By number: a name would cost each new connection a query.
+        PgTypeInfo::with_oid(Oid(1184))
     }
 }
 

@@ -45,6 +45,10 @@ impl Dialect for SqliteDialect {
         )
     }
 
+    fn has_address(column: &str, address: &str) -> String {
+        format!("{column} = {address}")
+    }
+
     fn any_of(list: &str) -> String {
         format!("IN (SELECT value FROM json_each({list}))")
     }

@@ -230,7 +230,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("townsquare-open-{}", std::process::id()));
         let file = folder.join(FILE_NAME);
         let busy_timeout = Duration::from_secs(5);
-        let options = OpenOptions { durability: Durability::Full, busy_timeout, clock: Clock::default() };
+        let options = OpenOptions {
+            durability: Durability::Full,
+            busy_timeout,
+            postgres: crate::database::PostgresOptions::default(),
+            clock: Clock::default(),
+        };
         let (writer, _fork_guard) = open_writer(&file, Some(&folder), &options).expect("a new database");
         writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
         let reader = open_reader(&file, busy_timeout).expect("a reader");

@@ -1,0 +1,251 @@
+//! Adopts a database that has the tables of SPEC 2 but was not made by this library (DESIGN 3a).
+//!
+//! Invariant: every difference is found before anything is changed, and rows are never changed. What other clients of the
+//! database could do, they still can.
+
+use std::fmt::Write;
+
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+
+use super::{
+    adoption_columns::{Column, TABLES, fits},
+    errors::{cannot_set_up, translate},
+};
+use crate::error::{Error, Result};
+
+/// The statements of the migration that creates the tables. Here each does nothing if its object exists.
+const CREATE_TABLES: &str = include_str!("../../../migrations/postgres/0002_tables.sql");
+
+/// The relations with the names of the tables, and their columns.
+const FOUND: &str = "SELECT class.relname::text, class.relkind::text, column_.attname::text,
+        format_type(column_.atttypid, column_.atttypmod), column_.attnotnull,
+        column_.atthasdef OR column_.attidentity <> '', quote_ident(pg_get_userbyid(class.relowner)),
+        pg_has_role(session_user, class.relowner, 'USAGE')
+    FROM pg_catalog.pg_class AS class
+    LEFT JOIN pg_catalog.pg_attribute AS column_
+        ON column_.attrelid = class.oid AND column_.attnum > 0 AND NOT column_.attisdropped
+    WHERE class.relnamespace = 'public'::regnamespace AND class.relkind <> 'i' AND class.relkind <> 'S'
+        AND class.relname = ANY ($1)
+    ORDER BY class.relname, column_.attnum";
+
+/// Unique keys that the library relies on: table, columns, and the name of the index that is created if there is none.
+const KEYS: [(&str, &str, &str); 10] = [
+    ("community_configs", "id", "community_configs_id_adopted"),
+    ("community_configs", "community_id", "community_configs_community_id_adopted"),
+    ("community_domains", "id", "community_domains_id_adopted"),
+    ("community_domains", "domain", "community_domains_domain_adopted"),
+    ("community_domains", "community_id,domain_type", "community_domains_type_adopted"),
+    ("\"spaceRegistrations\"", "spaceId", "registrations_id_adopted"),
+    ("users", "id", "users_id_adopted"),
+    ("users", "email", "users_email_adopted"),
+    ("spaces", "id", "spaces_id_adopted"),
+    ("fidgets", "id", "fidgets_id_adopted"),
+];
+
+/// Foreign keys: table, column, what it references. They are added as NOT VALID: rows that break them stay.
+const REFERENCES: [(&str, &str, &str); 3] = [
+    ("community_domains", "community_id", "community_configs (community_id)"),
+    ("spaces", "owner_id", "users (id)"),
+    ("fidgets", "space_id", "spaces (id)"),
+];
+
+/// Checks: table, name, condition. They are added as NOT VALID.
+const CHECKS: [(&str, &str, &str); 2] = [
+    ("community_domains", "domain_type_adopted", "domain_type IN ('blank_subdomain', 'custom')"),
+    (
+        "\"spaceRegistrations\"",
+        "space_type_adopted",
+        "\"spaceType\" IN ('profile', 'token', 'proposal', 'channel', 'navPage')",
+    ),
+];
+
+/// How a database differs from SPEC 2.
+#[derive(Default)]
+pub(super) struct Differences {
+    /// The tables that exist.
+    found: Vec<String>,
+    /// Why the tables do not fit.
+    obstacles: Vec<String>,
+    /// What adopting changes, and what stays different.
+    remarks: Vec<String>,
+}
+
+/// Compares the tables of a database without the schema `townsquare`.
+///
+/// # Errors
+/// `Config` if there are such tables and `adopt` is off, and if they do not fit. The message lists every difference.
+pub(super) async fn check(connection: &mut PgConnection, adopt: bool) -> Result<Differences> {
+    let mut differences = Differences::read(connection).await?;
+    if differences.found.is_empty() {
+        return Ok(differences);
+    }
+    if differences.obstacles.is_empty() {
+        differences.compare_rows(connection).await?;
+    }
+    let tables = differences.found.join(", ");
+    let list = |lines: &[String]| lines.iter().map(|line| format!("\n- {line}")).collect::<String>();
+    if !differences.obstacles.is_empty() {
+        return Err(Error::config(format!(
+            "Option database_url: the tables {tables} already exist, were not made by this library, and do not fit:{}",
+            list(&differences.obstacles)
+        )));
+    }
+    if !adopt {
+        return Err(Error::config(format!(
+            "Option database_url: the tables {tables} already exist and were not made by this library. They fit: the option \
+             adopt would take them.{}",
+            list(&differences.remarks)
+        )));
+    }
+    Ok(differences)
+}
+
+impl Differences {
+    /// Whether there is something to adopt.
+    pub(super) fn has_tables(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    async fn read(connection: &mut PgConnection) -> Result<Differences> {
+        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        let query = sqlx::query(FOUND).bind(names).persistent(false);
+        let rows = query.fetch_all(connection).await.map_err(translate)?;
+        let mut differences = Differences::default();
+        for (table, columns) in TABLES {
+            let of_table = |row: &&sqlx::postgres::PgRow| row.try_get::<String, _>(0).is_ok_and(|name| name == *table);
+            let rows: Vec<_> = rows.iter().filter(of_table).collect();
+            let Some(first) = rows.first() else { continue };
+            differences.found.push((*table).to_owned());
+            let text = |row: &sqlx::postgres::PgRow, index: usize| -> Result<String> {
+                Ok(row.try_get::<Option<String>, _>(index).map_err(translate)?.unwrap_or_default())
+            };
+            if !matches!(text(first, 1)?.as_str(), "r" | "p") {
+                differences.obstacles.push(format!("{table} is no table"));
+                continue;
+            }
+            if !first.try_get::<bool, _>(7).map_err(translate)? {
+                differences
+                    .obstacles
+                    .push(format!("{table} belongs to the role {}, whose rights are needed", text(first, 6)?));
+            }
+            let mut found = Vec::new();
+            for row in rows {
+                let flag = |index: usize| row.try_get::<Option<bool>, _>(index).map_err(translate);
+                found.push(Column {
+                    name: text(row, 2)?,
+                    type_name: text(row, 3)?,
+                    is_required: flag(4)?.unwrap_or_default(),
+                    has_default: flag(5)?.unwrap_or_default(),
+                });
+            }
+            let (obstacles, remarks) = fits(table, columns, &found);
+            differences.obstacles.extend(obstacles);
+            differences.remarks.extend(remarks);
+        }
+        Ok(differences)
+    }
+
+    /// Finds rows that the library could not tell apart, and rights that operators should know of.
+    async fn compare_rows(&mut self, connection: &mut PgConnection) -> Result<()> {
+        if !self.found.iter().any(|table| table == "users") {
+            return Ok(());
+        }
+        let doubles = "SELECT string_agg(id::text, ', ' ORDER BY id) FROM public.users
+            GROUP BY lower(email) HAVING count(*) > 1 ORDER BY 1 LIMIT 20";
+        for row in connection.fetch_all(doubles).await.map_err(translate)? {
+            let users: String = row.try_get(0).map_err(translate)?;
+            self.obstacles.push(format!("the addresses of these users differ only in case: {users}"));
+        }
+        let readers = "SELECT string_agg(quote_ident(rolname), ', ' ORDER BY rolname) FROM pg_catalog.pg_roles
+            WHERE NOT rolsuper AND rolname NOT LIKE 'pg\\_%' AND rolname <> session_user
+            AND has_column_privilege(oid, 'public.users'::regclass, 'email', 'SELECT')";
+        let readers: Option<String> =
+            connection.fetch_one(readers).await.map_err(translate)?.try_get(0).map_err(translate)?;
+        if let Some(readers) = readers {
+            self.remarks.push(format!("these roles may read users.email, as far as policies let them: {readers}"));
+        }
+        let references = "SELECT string_agg(DISTINCT confrelid::regclass::text, ', ') FROM pg_catalog.pg_constraint
+            WHERE conrelid = 'public.users'::regclass AND contype = 'f'";
+        let references: Option<String> =
+            connection.fetch_one(references).await.map_err(translate)?.try_get(0).map_err(translate)?;
+        if let Some(others) = references {
+            self.remarks
+                .push(format!("users references {others}: sign-up fails for users that {others} does not have"));
+        }
+        Ok(())
+    }
+
+    /// Adds what is missing, in the transaction of the caller. Runs in place of the migration that creates the tables.
+    ///
+    /// # Errors
+    /// `Config` if rows break a key.
+    pub(super) async fn adopt(&self, connection: &mut PgConnection) -> Result<()> {
+        for remark in &self.remarks {
+            tracing::warn!("adopting the database: {remark}");
+        }
+        let mut sql = keep_rights();
+        // First, because the tables that are created refer to them.
+        for (table, columns, name) in KEYS {
+            write_key(&mut sql, table, columns, name);
+        }
+        let create = CREATE_TABLES
+            .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
+            .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ")
+            .replace("CREATE FUNCTION ", "CREATE OR REPLACE FUNCTION ");
+        sql.push_str(&create);
+        for (table, column, target) in REFERENCES {
+            let _ = write!(
+                sql,
+                "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_constraint AS known
+                    JOIN pg_catalog.pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+                    WHERE conrelid = 'public.{table}'::regclass AND contype = 'f' AND attname = '{column}'
+                    AND confrelid = 'public.{}'::regclass)
+                 THEN ALTER TABLE public.{table} ADD FOREIGN KEY ({column}) REFERENCES public.{target}
+                    ON DELETE CASCADE NOT VALID; END IF; END $$;\n",
+                target.split(' ').next().unwrap_or_default()
+            );
+        }
+        for (table, name, condition) in CHECKS {
+            let _ = writeln!(sql, "ALTER TABLE public.{table} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID;");
+        }
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map(drop).map_err(cannot_set_up)
+    }
+}
+
+/// A table without row-level security gets it. The roles that had rights keep what they saw by a policy.
+fn keep_rights() -> String {
+    let names: Vec<String> = TABLES.iter().map(|(name, _)| format!("'{name}'")).collect();
+    format!(
+        "DO $$ DECLARE found RECORD; BEGIN
+            FOR found IN SELECT class.oid::regclass AS name,
+                    string_agg(DISTINCT quote_ident(role.rolname), ', ') AS roles
+                FROM pg_catalog.pg_class AS class, aclexplode(class.relacl) AS rights
+                JOIN pg_catalog.pg_roles AS role ON role.oid = rights.grantee
+                WHERE class.relnamespace = 'public'::regnamespace AND class.relname IN ({})
+                    AND NOT class.relrowsecurity AND role.oid <> class.relowner AND role.rolname <> session_user
+                GROUP BY class.oid
+            LOOP
+                EXECUTE format('CREATE POLICY kept_by_adoption ON %s TO %s USING (true) WITH CHECK (true)',
+                    found.name, found.roles);
+            END LOOP;
+         END $$;\n",
+        names.join(", ")
+    )
+}
+
+/// Creates a unique index on a table that exists, unless it has one on exactly these columns.
+fn write_key(sql: &mut String, table: &str, columns: &str, name: &str) {
+    let quoted: Vec<String> = columns.split(',').map(|column| format!("\"{column}\"")).collect();
+    let mut sorted: Vec<&str> = columns.split(',').collect();
+    sorted.sort_unstable();
+    let _ = write!(
+        sql,
+        "DO $$ BEGIN IF to_regclass('public.{table}') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_index AS known
+            WHERE indrelid = to_regclass('public.{table}') AND indisunique AND indpred IS NULL AND indexprs IS NULL
+            AND (SELECT string_agg(attname, ',' ORDER BY attname COLLATE \"C\") FROM pg_catalog.pg_attribute
+                WHERE attrelid = indrelid AND attnum = ANY (indkey)) = '{}')
+         THEN CREATE UNIQUE INDEX {name} ON public.{table} ({}); END IF; END $$;\n",
+        sorted.join(","),
+        quoted.join(", ")
+    );
+}

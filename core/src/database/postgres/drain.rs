@@ -1,0 +1,38 @@
+//! Ends a connection whose call was interrupted: the caller dropped its future, a deadline passed, or an error occurred.
+//!
+//! Invariant: the permit of the connection is returned only when its server process has answered or is gone, so that
+//! cancelled calls do not add up to more server processes than the pool allows.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::Connection as _;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::pool_state::{OpenConnection, Shared};
+
+/// How long the server process may take before it is cancelled.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long to wait for the connection that cancels.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Waits for the answer to what was sent, cancels it if that takes long, and closes the connection.
+pub(super) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
+    if shared.timeout(PATIENCE, open.connection.ping()).await.is_err() {
+        if let Some(process) = open.process {
+            // A failure is ignored: the statement's own time limit ends it as well.
+            let _ = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, process)).await;
+        }
+        let _ = shared.with_timeout(open.connection.ping()).await;
+    }
+    let _ = shared.timeout(CANCEL_TIMEOUT, open.connection.close()).await;
+    drop(permit);
+}
+
+async fn cancel(shared: &Shared, process: i32) -> crate::error::Result<()> {
+    let mut connection = shared.servers.connect().await?;
+    let cancel = sqlx::query("SELECT pg_catalog.pg_cancel_backend($1)").bind(process).persistent(false);
+    let _ = cancel.execute(&mut connection).await;
+    let _ = connection.close().await;
+    Ok(())
+}

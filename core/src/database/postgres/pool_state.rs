@@ -1,0 +1,69 @@
+//! What the connections of a pool share with it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use sqlx::PgConnection;
+use tokio::{
+    runtime::{Handle, Id},
+    sync::{Notify, Semaphore},
+};
+
+use super::{connection_principal::ConnectionPrincipal, servers::Servers};
+use crate::database::options::PostgresOptions;
+
+/// What connections in use share with the pool.
+pub(super) struct Shared {
+    pub(super) servers: Servers,
+    pub(super) options: PostgresOptions,
+    /// Runs the timers: the caller's runtime may have none.
+    pub(super) timer_runtime: Handle,
+    pub(super) permits: Arc<Semaphore>,
+    /// The idle connections in the order of their release; `None` once the pool is closed.
+    pub(super) idle: Mutex<Option<Vec<OpenConnection>>>,
+    /// Notified when a connection is released or closed.
+    pub(super) freed: Notify,
+}
+
+/// An open connection, in use or idle.
+pub(super) struct OpenConnection {
+    pub(super) connection: PgConnection,
+    /// The runtime that polls the socket.
+    pub(super) runtime: Id,
+    pub(super) principal: ConnectionPrincipal,
+    /// The process id of the server process; `None` behind a pooler in transaction mode.
+    pub(super) process: Option<i32>,
+    pub(super) opened: Instant,
+    pub(super) released: Instant,
+}
+
+impl Shared {
+    /// Limits a future to the operation timeout.
+    pub(super) fn with_timeout<F: Future>(&self, future: F) -> tokio::time::Timeout<F> {
+        self.timeout(self.options.operation_timeout, future)
+    }
+
+    pub(super) fn timeout<F: Future>(&self, limit: Duration, future: F) -> tokio::time::Timeout<F> {
+        let _entered = self.timer_runtime.enter();
+        tokio::time::timeout(limit, future)
+    }
+
+    /// The number of open connections, in use and idle.
+    pub(super) fn open_connections(&self, idle: &[OpenConnection]) -> usize {
+        let in_use = (self.options.max_connections as usize).saturating_sub(self.permits.available_permits());
+        // The caller has a permit and no connection yet.
+        in_use.saturating_sub(1) + idle.len()
+    }
+
+    /// Takes the connections out of `idle` that were idle, or open, for too long.
+    pub(super) fn take_expired(&self, idle: &mut Vec<OpenConnection>) -> Vec<OpenConnection> {
+        let (idle_timeout, max_lifetime) = (self.options.idle_timeout, self.options.max_lifetime);
+        let is_expired = |open: &mut OpenConnection| {
+            open.released.elapsed() >= idle_timeout || open.opened.elapsed() >= max_lifetime
+        };
+        idle.extract_if(.., is_expired).collect()
+    }
+}

@@ -1,0 +1,199 @@
+//! Adoption of a database that another program made (DESIGN 3a), here one like a Supabase project.
+
+use townsquare::{Client, Config, ErrorKind, Uuid, blocking::wait, spaces::NewSpace};
+use townsquare_tests::{
+    fixture::assert_kind,
+    postgres::{APP_ROLE, Server, callers_role, server},
+    raw_sql::RawConnection,
+    test_database::{EmptyDatabase, Engine},
+};
+
+use super::roles::{assert_policies_apply, config};
+
+/// The roles of a Supabase project, with this suffix.
+struct Project {
+    server: &'static Server,
+    database: String,
+    suffix: String,
+    ann: Uuid,
+}
+
+impl Project {
+    /// Creates a database with the tables, rows, grants and policies of a project. Its owner is no superuser and bypasses
+    /// row-level security.
+    fn new() -> Option<Project> {
+        let server = server()?;
+        let database = server.new_database();
+        let suffix = database.replace("test_", "p");
+        let project = Project { server, database, ann: Uuid::new_v4(), suffix };
+        let administrator = server.administrator(&project.database);
+        administrator.run(&project.with_roles(
+            "CREATE ROLE postgres_S LOGIN CREATEROLE BYPASSRLS; CREATE ROLE anon_S NOLOGIN; CREATE ROLE authenticated_S NOLOGIN;
+             CREATE ROLE service_role_S NOLOGIN BYPASSRLS; GRANT anon_S, authenticated_S, service_role_S TO postgres_S",
+        ));
+        let owner = project.with_roles(&format!("ALTER DATABASE {} OWNER TO postgres_S", project.database));
+        administrator.run(&owner);
+        let tables = project.with_roles(
+            "CREATE SCHEMA auth; CREATE TABLE auth.users (id UUID PRIMARY KEY, encrypted_password TEXT);
+             GRANT USAGE ON SCHEMA auth TO anon_S, authenticated_S;
+             CREATE FUNCTION auth.uid() RETURNS UUID LANGUAGE sql STABLE AS $$
+                 SELECT NULLIF(current_setting('request.jwt.claim.sub', true), '')::uuid $$;
+             GRANT USAGE ON SCHEMA public TO anon_S, authenticated_S, service_role_S;
+             ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO anon_S, authenticated_S, service_role_S;
+             CREATE TABLE public.users (id UUID PRIMARY KEY REFERENCES auth.users (id) ON DELETE CASCADE,
+                 email TEXT UNIQUE NOT NULL, created_at TIMESTAMPTZ NOT NULL DEFAULT now(), updated_at TIMESTAMPTZ DEFAULT now(),
+                 nickname TEXT);
+             CREATE TABLE public.spaces (id UUID PRIMARY KEY DEFAULT gen_random_uuid(), name TEXT NOT NULL, description TEXT,
+                 owner_id UUID REFERENCES public.users (id), is_public BOOLEAN NOT NULL DEFAULT false,
+                 created_at TIMESTAMPTZ DEFAULT now(), updated_at TIMESTAMPTZ DEFAULT now());
+             CREATE TABLE public.\"spaceRegistrations\" (\"spaceId\" UUID PRIMARY KEY, fid BIGINT, \"spaceName\" TEXT NOT NULL,
+                 \"spaceType\" TEXT NOT NULL, \"identityPublicKey\" TEXT, signature TEXT, \"timestamp\" TIMESTAMPTZ DEFAULT now());
+             ALTER TABLE public.spaces ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY own ON public.spaces USING (auth.uid() = owner_id);
+             CREATE POLICY shown ON public.spaces FOR SELECT USING (is_public)",
+        );
+        project.raw("postgres").run(&tables);
+        let ann = project.ann;
+        project.raw("postgres").run(&format!(
+            "INSERT INTO auth.users VALUES ('{ann}'); INSERT INTO users (id, email) VALUES ('{ann}', 'Mixed@Town.example');
+             INSERT INTO spaces (name, owner_id) SELECT 'old', '{ann}' FROM generate_series(1, 100);
+             INSERT INTO \"spaceRegistrations\" VALUES (gen_random_uuid(), 7, 'odd', 'unknown type')"
+        ));
+        Some(project)
+    }
+
+    fn with_roles(&self, sql: &str) -> String {
+        sql.replace("_S", &format!("_{}", self.suffix))
+    }
+
+    fn url(&self, role: &str) -> String {
+        self.server.url(&format!("{role}_{}", self.suffix), &self.database)
+    }
+
+    fn raw(&self, role: &str) -> RawConnection {
+        RawConnection::postgres(&self.url(role)).expect("it connects")
+    }
+
+    fn config(&self) -> Config {
+        config(&self.url("postgres"))
+    }
+
+    /// What the database consists of.
+    fn catalog(&self) -> Vec<Vec<Option<String>>> {
+        self.server.administrator(&self.database).rows(
+            &format!("SELECT 'role', rolname::text FROM pg_roles WHERE rolname LIKE '%{}' OR rolname = (SELECT
+                 'townsquare_caller_' || oid FROM pg_database WHERE datname = current_database()) UNION ALL SELECT 'schema', nspname::text FROM pg_namespace
+             WHERE nspname !~ '^pg_' UNION ALL SELECT 'table', relname || relrowsecurity::text FROM pg_class
+             WHERE relnamespace = 'public'::regnamespace UNION ALL SELECT 'policy', polname::text FROM pg_policy ORDER BY 1, 2", self.suffix),
+        )
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        self.server.drop_database(&self.database);
+        let roles = "DROP ROLE postgres_S, anon_S, authenticated_S, service_role_S";
+        self.server.administrator("postgres").run(&self.with_roles(roles));
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_adopted_with_its_rows() {
+    let Some(project) = Project::new() else { return };
+    let before = project.catalog();
+    let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
+    for words in ["the option adopt would take them", "users.nickname", "auth.users", "may read users.email"] {
+        assert!(error.message().contains(words), "{words}: {error}");
+    }
+    assert_eq!(project.catalog(), before, "nothing remains of a refused attempt");
+
+    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let service = client.as_service();
+    assert_eq!(wait(service.spaces().get_user_spaces(project.ann)).expect("a list").len(), 100);
+    assert_eq!(wait(client.spaces().get_public_spaces(10, 0)).expect("a list"), []);
+    let callers = callers_role(&project.raw("postgres"));
+    let raw = project.raw("postgres");
+    raw.run(&format!("SET ROLE {callers}; SELECT set_config('request.jwt.claim.sub', '{}', false)", project.ann));
+    assert_eq!(raw.count("spaces"), 0, "their policies show our callers nothing");
+
+    // Their clients keep what they had.
+    let raw = project.raw("postgres");
+    raw.run(&project.with_roles("SET ROLE authenticated_S"));
+    assert_eq!((raw.count("spaces"), raw.count("users")), (0, 1));
+    raw.run(&format!("SELECT set_config('request.jwt.claim.sub', '{}', false)", project.ann));
+    assert_eq!(raw.count("spaces"), 100);
+    wait(client.close());
+    // The second open needs no option.
+    wait(wait(Client::open(project.config())).expect("opens").close());
+}
+
+#[test]
+fn an_existing_address_in_mixed_case_keeps_its_account() {
+    let Some(project) = Project::new() else { return };
+    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let service = client.as_service();
+    let auth = service.auth();
+    for address in ["mixed@town.example", "Mixed@Town.example"] {
+        assert_kind(ErrorKind::AlreadyExists, wait(auth.sign_up(address, "correct horse")));
+        let found = wait(auth.find_user(address)).expect("found").expect("a user");
+        assert_eq!((found.id, found.email.as_str()), (project.ann, "Mixed@Town.example"));
+    }
+    wait(auth.set_password(project.ann, "correct horse")).expect("set");
+    for address in ["mixed@town.example", "MIXED@TOWN.EXAMPLE"] {
+        assert_eq!(wait(auth.sign_in(address, "correct horse")).expect("signed in").user.id, project.ann);
+    }
+    // Their table of users decides who may exist.
+    assert_kind(ErrorKind::ReferenceMissing, wait(auth.sign_up("new@town.example", "correct horse")));
+    wait(client.close());
+}
+
+/// Changes that make a database unfit, and a word of the refusal.
+const UNFIT: [(&str, &str); 8] = [
+    ("ALTER TABLE spaces DROP COLUMN description", "spaces.description is missing"),
+    ("ALTER TABLE \"spaceRegistrations\" ALTER COLUMN fid TYPE text", "spaceRegistrations.fid is text, not integer"),
+    (
+        "ALTER TABLE spaces ADD COLUMN tenant INTEGER; ALTER TABLE spaces ALTER COLUMN tenant SET NOT NULL",
+        "spaces.tenant",
+    ),
+    ("ALTER TABLE spaces ALTER COLUMN description SET NOT NULL", "spaces.description does not allow NULL"),
+    ("CREATE VIEW fidgets AS SELECT 1 AS id", "fidgets is no table"),
+    ("CREATE POLICY curfew ON spaces AS RESTRICTIVE USING (false)", "\"curfew\""),
+    ("GRANT SELECT ON users TO PUBLIC", "REVOKE ALL ON public.users FROM PUBLIC"),
+    (
+        "INSERT INTO users (id, email) SELECT id, 'mixed@TOWN.example' FROM auth.users WHERE id NOT IN (SELECT id FROM users)",
+        "differ only in case",
+    ),
+];
+
+#[test]
+fn an_unfit_database_is_refused_unchanged_by_name() {
+    for (change, words) in UNFIT {
+        let Some(project) = Project::new() else { return };
+        project
+            .raw("postgres")
+            .run(&format!("DELETE FROM spaces; INSERT INTO auth.users VALUES (gen_random_uuid()); {change}"));
+        let before = project.catalog();
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config().adopt(true))));
+        assert!(error.message().contains(words), "{change}: {error}");
+        assert_eq!(project.catalog(), before, "{change}");
+    }
+}
+
+#[test]
+fn tables_without_keys_and_policies_get_them() {
+    let Some(empty) = EmptyDatabase::on(Engine::Postgres) else { return };
+    let raw = empty.raw();
+    raw.run(
+        "CREATE TABLE users (id UUID NOT NULL, email TEXT NOT NULL, created_at TIMESTAMPTZ, updated_at TIMESTAMPTZ);
+         CREATE TABLE spaces (id UUID, name TEXT, description TEXT, owner_id UUID, is_public BOOLEAN, created_at TIMESTAMPTZ,
+             updated_at TIMESTAMPTZ);
+         INSERT INTO spaces (id, name) VALUES (gen_random_uuid(), 'kept'), (gen_random_uuid(), NULL)",
+    );
+    let client = wait(Client::open(config(&empty.url()).adopt(true))).expect("adopted");
+    assert_policies_apply(&client);
+    assert_eq!(raw.count("spaces WHERE owner_id IS NULL"), 2, "rows stay as they are");
+    let orphan = NewSpace::named("x").owned_by(Uuid::new_v4());
+    assert_kind(ErrorKind::ReferenceMissing, wait(client.as_service().spaces().create_space(orphan)));
+    assert_eq!(raw.value(&format!("SELECT count(*) FROM pg_class WHERE relowner <> '{APP_ROLE}'::regrole AND relnamespace = 'public'::regnamespace")), "0");
+    wait(client.close());
+}

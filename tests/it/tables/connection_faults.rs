@@ -1,0 +1,235 @@
+//! Connections to PostgreSQL under load and faults (DESIGN 3): limits, deadlines, cancelled calls, restarts, several hosts.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::Poll,
+    thread,
+    time::{Duration, Instant},
+};
+
+use townsquare::{
+    Client, Config, ErrorKind,
+    blocking::wait,
+    spaces::{NewSpace, SpacePatch},
+};
+use townsquare_tests::{
+    fixture::assert_kind,
+    on_engine,
+    raw_sql::RawConnection,
+    test_database::{TestDatabase, assert_fails},
+    wait::wait_until,
+};
+
+fn open(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> Client {
+    wait(Client::open(options(db.config().database_url(format!("{}?application_name=tested", db.url())))))
+        .expect("opens")
+}
+
+/// The condition that finds the server processes of clients that [`open`] opened.
+fn processes(db: &TestDatabase) -> String {
+    let (_, database) = db.database();
+    format!("pg_stat_activity WHERE datname = '{database}' AND application_name = 'tested'")
+}
+
+fn administrator(db: &TestDatabase) -> RawConnection {
+    let (server, database) = db.database();
+    server.administrator(database)
+}
+
+on_engine! { Postgres in postgres;
+    fn no_more_connections_are_open_than_the_option_allows(db: &TestDatabase) {
+        let client = open(db, |config| config.max_connections(3));
+        let service = client.as_service();
+        let (administrator, open) = (administrator(db), processes(db));
+        thread::scope(|scope| {
+            for _ in 0..32 {
+                scope.spawn(|| {
+                    for _ in 0..10 {
+                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("created");
+                    }
+                });
+            }
+            for _ in 0..20 {
+                assert!(administrator.count(&open) <= 3);
+            }
+        });
+        assert_eq!(db.raw.count("spaces"), 320);
+        wait(client.close());
+    }
+
+    fn an_operation_ends_at_its_deadline_with_an_answer(db: &TestDatabase) {
+        let client = open(db, |config| config.operation_timeout(Duration::from_millis(300)));
+        let (service, space) = (client.as_service(), db.space());
+        db.raw.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
+        let rename = wait(service.spaces().update_space(space.id, SpacePatch::new().name("renamed")));
+        let error = assert_kind(ErrorKind::Unavailable, rename);
+        assert_eq!(error.code(), Some("57014"), "{error:?}");
+        assert!(error.is_retryable());
+        db.raw.run("COMMIT");
+        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there").name, "locked");
+        wait(client.close());
+    }
+
+    /// The server does not answer at all: the client's own deadline ends the call.
+    fn a_server_that_stands_still_ends_no_call_late(db: &TestDatabase) {
+        let client = open(db, |config| config.operation_timeout(Duration::from_millis(300)));
+        let (service, space) = (client.as_service(), db.space());
+        let administrator = administrator(db);
+        for table in ["users", "spaces"] {
+            administrator.run(&format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"));
+            let started = Instant::now();
+            assert_kind(ErrorKind::Unavailable, wait(service.spaces().get_public_spaces(1, 0)));
+            assert!(started.elapsed() < Duration::from_secs(15), "not the sixty seconds of the lock");
+            administrator.run("ROLLBACK");
+        }
+        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
+        wait(client.close());
+    }
+
+    fn cancelled_calls_do_not_add_up_to_server_processes(db: &TestDatabase) {
+        let client = open(db, |config| config.max_connections(2));
+        let (service, space) = (client.as_service(), db.space());
+        db.raw.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
+        let (administrator, open) = (administrator(db), processes(db));
+        for _ in 0..6 {
+            let spaces = service.spaces();
+            let mut call = pin!(spaces.update_space(space.id, SpacePatch::new().name("renamed")));
+            wait_until("the statement waits for the lock", || {
+                let poll = wait(poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())));
+                assert!(poll, "the row is locked");
+                administrator.count(&format!("{open} AND wait_event_type = 'Lock'")) > 0
+            });
+            assert!(administrator.count(&open) <= 3, "two connections, and one that cancels");
+        }
+        // A dropped call is cancelled on the server.
+        wait_until("no statement waits", || administrator.count(&format!("{open} AND wait_event_type = 'Lock'")) == 0);
+        db.raw.run("COMMIT");
+        assert_eq!(wait(service.spaces().get_space(space.id)).expect("there").name, "locked");
+        wait(client.close());
+    }
+
+    fn idle_connections_are_closed(db: &TestDatabase) {
+        let client = open(db, |config| config.idle_timeout(Duration::from_millis(100)));
+        db.space();
+        wait(client.spaces().get_public_spaces(1, 0)).expect("a list");
+        let (administrator, open) = (administrator(db), processes(db));
+        wait_until("the pool is empty", || administrator.count(&open) == 0);
+        wait(client.spaces().get_public_spaces(1, 0)).expect("a list");
+        wait(client.close());
+    }
+
+    fn old_connections_are_replaced(db: &TestDatabase) {
+        let client = open(db, |config| config.max_lifetime(Duration::from_millis(200)));
+        let service = client.as_service();
+        let (administrator, open) = (administrator(db), processes(db));
+        let list = || administrator.rows(&format!("SELECT pid FROM {open}"));
+        wait(service.spaces().get_public_spaces(1, 0)).expect("a list");
+        let before = list();
+        wait_until("another process serves", || {
+            wait(service.spaces().get_public_spaces(1, 0)).expect("a list");
+            list().iter().all(|process| !before.contains(process))
+        });
+        wait(client.close());
+    }
+
+    fn reads_survive_the_loss_of_every_connection(db: &TestDatabase) {
+        let client = open(db, |config| config);
+        let (service, space) = (client.as_service(), db.space());
+        let administrator = administrator(db);
+        for _ in 0..3 {
+            thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| wait(service.spaces().get_space(space.id)).expect("read"));
+                }
+            });
+            administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
+            for _ in 0..20 {
+                assert_eq!(wait(service.spaces().get_space(space.id)).expect("no read fails"), space);
+            }
+            administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
+            let failures = (0..20).filter(|_| wait(service.spaces().create_space(NewSpace::named("x"))).is_err());
+            assert!(failures.count() <= 1, "one write at most meets the loss");
+        }
+        wait(client.close());
+    }
+
+    /// A trigger fails every other attempt like a transaction that others got in the way of.
+    fn conflicts_between_transactions_are_retried(db: &TestDatabase) {
+        for code in ["40001", "40P01"] {
+            db.raw.run(&format!(
+                "CREATE SEQUENCE attempts; CREATE FUNCTION conflict() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+                     IF nextval('public.attempts') % 3 <> 0 THEN RAISE EXCEPTION 'conflict' USING ERRCODE = '{code}'; END IF;
+                     RETURN NULL; END $$;
+                 CREATE TRIGGER conflict AFTER INSERT OR UPDATE ON spaces FOR EACH STATEMENT EXECUTE FUNCTION conflict()"
+            ));
+            let space = wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("created");
+            wait(db.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("created");
+            wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("renamed");
+            db.raw.run("DROP TRIGGER conflict ON spaces; DROP FUNCTION conflict; DROP SEQUENCE attempts");
+        }
+        assert_eq!(db.raw.count("spaces"), 4);
+    }
+
+    fn a_read_only_database_opens_for_reads(db: &TestDatabase) {
+        let space = db.space();
+        let (_, database) = db.database();
+        db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
+        let client = open(db, |config| config);
+        let service = client.as_service();
+        assert_eq!(wait(service.spaces().get_space(space.id)).expect("read"), space);
+        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().create_space(NewSpace::named("x"))));
+        assert_eq!(error.code(), Some("25006"), "{error:?}");
+        assert!(error.is_retryable());
+        wait(client.close());
+        db.raw.run("DROP POLICY townsquare_select ON spaces");
+        let refused = wait(Client::open(db.config()));
+        let error = assert_kind(ErrorKind::Unavailable, refused);
+        assert_eq!(error.code(), Some("25006"), "an outdated one cannot be repaired: {error}");
+    }
+
+    fn the_first_server_that_fits_is_used(db: &TestDatabase) {
+        let (server, database) = db.database();
+        let several = db.url().replace("127.0.0.1:", &format!("127.0.0.1:1,127.0.0.1:{},127.0.0.1:", server.port()));
+        for attributes in ["any", "read-write", "primary", "prefer-standby"] {
+            let url = format!("{several}?target_session_attrs={attributes}");
+            let client = wait(Client::open(db.config().database_url(url))).expect(attributes);
+            wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
+            wait(client.close());
+        }
+        let standby = db.config().database_url(format!("{several}?target_session_attrs=standby"));
+        assert_kind(ErrorKind::Unavailable, wait(Client::open(standby)));
+        db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
+        let writer = db.config().database_url(format!("{several}?target_session_attrs=read-write"));
+        let error = assert_kind(ErrorKind::Unavailable, wait(Client::open(writer)));
+        assert_eq!(error.code(), Some("25006"), "{error}");
+    }
+
+    fn a_full_server_is_unavailable_and_waited_for(db: &TestDatabase) {
+        let (server, database) = db.database();
+        let role = format!("limited_{database}");
+        let administrator = server.administrator(database);
+        administrator.run(&format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 3; GRANT app TO {role}"));
+        let url = server.url(&role, database);
+        let client = wait(Client::open(db.config().database_url(&url))).expect("opens");
+        let service = client.as_service();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("waits for its own connections");
+                    }
+                });
+            }
+        });
+        assert_eq!(db.raw.count("spaces"), 40);
+        wait(client.close());
+        let held: Vec<_> = (0..3).filter_map(|_| RawConnection::postgres(&url).ok()).collect();
+        let refused = wait(Client::open(db.config().database_url(&url)));
+        assert_fails(refused.map(drop), ErrorKind::Unavailable, Some("53300"),
+            &format!("Open failed: Database error: too many connections for role \"{role}\""));
+        drop(held);
+        wait_until("the connections are closed", || administrator.count(&format!("pg_stat_activity WHERE usename = '{role}'")) == 0);
+        administrator.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+    }
+}

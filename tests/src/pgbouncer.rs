@@ -1,0 +1,91 @@
+//! A pgbouncer with its stock settings before the tests' PostgreSQL server, on a free loopback port.
+//!
+//! Invariant: it stops when it is dropped or when this process ends, like the server itself.
+
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    postgres::{APP_ROLE, OWNER_ROLE, Server, is_root},
+    raw_sql::RawConnection,
+    skip::skip,
+    temp_dir,
+    wait::wait_until,
+};
+
+/// Runs pgbouncer and stops it when standard input ends. pgbouncer refuses to run as root.
+const SUPERVISOR: &str = r#"folder=$1; shift
+"$@" >/dev/null 2>&1 &
+cat >/dev/null
+kill -QUIT "$(cat "$folder/pid")" 2>/dev/null
+wait
+rm -rf "$folder""#;
+
+/// How pgbouncer shares its server connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A client keeps its server connection until it leaves.
+    Session,
+    /// A client keeps its server connection for one transaction.
+    Transaction,
+}
+
+/// A running pgbouncer.
+pub struct PgBouncer {
+    port: u16,
+    _supervisor: Child,
+    _folder: TempDir,
+}
+
+impl PgBouncer {
+    /// Starts pgbouncer with this many server connections for each database and role. Returns `None` and reports a skip if
+    /// it is not installed.
+    ///
+    /// # Panics
+    /// When it is installed and does not start.
+    pub fn before(server: &Server, mode: Mode, pool_size: u32) -> Option<PgBouncer> {
+        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
+        let Some(program) = program.into_iter().find(|path| fs::exists(path).unwrap_or(false)) else {
+            skip("pgbouncer is not installed");
+            return None;
+        };
+        let folder = temp_dir();
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let (path, mode) = (folder.path().display(), if mode == Mode::Session { "session" } else { "transaction" });
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             unix_socket_dir =\nauth_type = trust\nauth_file = {path}/users\npidfile = {path}/pid\nlogfile = {path}/log\n\
+             pool_mode = {mode}\ndefault_pool_size = {pool_size}\nmax_client_conn = 500\n",
+            server.port()
+        );
+        let users = [APP_ROLE, OWNER_ROLE, "postgres"].map(|role| format!("\"{role}\" \"\"\n")).concat();
+        fs::write(folder.path().join("settings"), settings).expect("a file");
+        fs::write(folder.path().join("users"), users).expect("a file");
+        let mut command = Command::new("sh");
+        command.args(["-c", SUPERVISOR, "supervisor"]).arg(folder.path());
+        if is_root() {
+            let owned = Command::new("chown").args(["-R", "postgres"]).arg(folder.path()).status();
+            assert!(owned.expect("chown starts").success());
+            command.args(["runuser", "-u", "postgres", "--"]);
+        }
+        command.arg(program).arg(folder.path().join("settings"));
+        // A process group of its own: an interrupt at the terminal ends this process, which ends the supervisor.
+        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let supervisor = command.spawn().expect("sh starts");
+        let pooler = PgBouncer { port, _supervisor: supervisor, _folder: folder };
+        let url = pooler.url("postgres", "postgres");
+        wait_until("pgbouncer accepts connections", || RawConnection::postgres(&url).is_ok());
+        Some(pooler)
+    }
+
+    /// Returns the URL of a database for a role, through pgbouncer.
+    pub fn url(&self, role: &str, database: &str) -> String {
+        format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
+    }
+}
