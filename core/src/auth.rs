@@ -6,6 +6,7 @@
 //! Passwords, tokens and hashes never reach an error, a log or a `Debug`.
 
 mod accounts;
+mod auth_listener;
 mod email_address;
 mod identities;
 mod identity_claim;

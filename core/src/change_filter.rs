@@ -1,31 +1,230 @@
-//! Filters of subscriptions: conditions `column=op.value` on the rows of a table, joined by `&` (SPEC 6, DESIGN 5).
+//! The filter of a change subscription: conditions on the columns of a row, such as `space_id=eq.<uuid>` (SPEC 6, DESIGN 5).
+//!
+//! Invariant: a filter decides by the row image alone, so the change feed and the first rows of a live query agree on both
+//! engines. It follows SQL's three-valued logic: a comparison with NULL is not true. Text compares by code point.
+//!
+//! ```text
+//! filter    = condition *( "&" condition )
+//! condition = column "=" operator "." value
+//! value     = text without "&" / quoted                 for every operator but `in`
+//!           / "(" [ item *( "," item ) ] ")"             for `in`
+//! item      = text without "," "(" ")" and DQUOTE / quoted
+//! quoted    = DQUOTE *( character / "\" character ) DQUOTE
+//! ```
 
+mod parser;
+mod pattern;
+mod scalar;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+
+use serde_json::Value as Json;
+
+use self::{
+    parser::{RawCondition, RawValue},
+    pattern::Pattern,
+    scalar::Scalar,
+};
 use crate::{
     error::{Error, Result},
-    policy::{RowImage, Table},
+    model::ColumnType,
+    policy::{Column, RowImage, Table},
 };
 
-/// The conditions that a row must fulfil to be in the view of a subscription.
-#[derive(Debug, Clone)]
-pub(crate) struct ChangeFilter;
+/// The largest size of a filter in bytes: a list of more than a thousand ids.
+const MAX_SIZE: usize = 65_536;
+
+/// Conditions that all hold for the rows of a subscription.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ChangeFilter {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Condition {
+    column: &'static str,
+    column_type: ColumnType,
+    test: Test,
+}
+
+/// What a condition demands of its column.
+#[derive(Debug, Clone, PartialEq)]
+enum Test {
+    Compare(Comparison, Scalar),
+    /// Equal to one of the values, which are sorted.
+    In(Vec<Scalar>),
+    Like(Pattern),
+    IsNull,
+    Is(bool),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
 
 impl ChangeFilter {
-    /// Reads a filter on `table`. An empty text is a filter that every row fulfils.
+    /// Reads the filter of a subscription to `table`.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown column or operator, and for a value that the column cannot have.
-    pub(crate) fn parse(_table: Table, text: &str) -> Result<ChangeFilter> {
-        if text.is_empty() { Ok(ChangeFilter) } else { Err(Error::invalid_input("Filters do not exist yet")) }
+    /// `InvalidInput` if the text is malformed, if the table has no such column, or if the operator or the value does not
+    /// fit the column's type.
+    pub(crate) fn parse(table: Table, text: &str) -> Result<ChangeFilter> {
+        if text.len() > MAX_SIZE {
+            return Err(refused(format_args!("has {} bytes; the limit is {MAX_SIZE}", text.len())));
+        }
+        if text.contains('\0') {
+            return Err(refused(format_args!("contains a NUL character")));
+        }
+        let conditions = parser::parse(text)?.into_iter().map(|raw| Condition::new(table, raw));
+        Ok(ChangeFilter { conditions: conditions.collect::<Result<_>>()? })
     }
 
-    /// Whether the row fulfils every condition.
-    pub(crate) fn matches(&self, _row: &RowImage) -> bool {
-        true
+    /// Whether every condition is true for the row.
+    pub(crate) fn matches(&self, row: &RowImage) -> bool {
+        self.conditions.iter().all(|condition| condition.test.is_true(row.get(condition.column).unwrap_or(&Json::Null)))
     }
 
-    /// A condition `column=eq.value` that every matching row fulfils, if there is one on a column of uuids, texts, integers
-    /// or booleans. The value is written as the row image has it: a text as itself, anything else as JSON.
+    /// Returns a column and the text that it holds in every matching row, to find the filter by. Prefers a uuid. `None` if
+    /// the filter demands no such equality.
     pub(crate) fn equality(&self) -> Option<(&'static str, &str)> {
-        None
+        let of_type = |wanted: ColumnType| {
+            self.conditions.iter().filter(move |condition| condition.column_type == wanted).find_map(|condition| {
+                let text = match &condition.test {
+                    Test::Compare(Comparison::Equal, Scalar::Text(text)) => text,
+                    Test::In(values) => match values.as_slice() {
+                        [Scalar::Text(text)] => text,
+                        _ => return None,
+                    },
+                    _ => return None,
+                };
+                Some((condition.column, text.as_str()))
+            })
+        };
+        of_type(ColumnType::Uuid).or_else(|| of_type(ColumnType::Text))
     }
+}
+
+impl Condition {
+    fn new(table: Table, raw: RawCondition<'_>) -> Result<Condition> {
+        let Column { name: column, column_type } = table
+            .column(raw.column)
+            .ok_or_else(|| refused(format_args!("names no column of {}: {:?}", table.name(), excerpt(raw.column))))?;
+        let test = Test::new(column_type, raw.operator, raw.value).map_err(|fault| match fault {
+            Fault::UnknownOperator => {
+                refused(format_args!("has an unknown operator for {column}: {:?}", excerpt(raw.operator)))
+            }
+            Fault::UnfitOperator => {
+                let name = type_name(column_type);
+                refused(format_args!("uses the operator {} on {column}, whose type is {name}", raw.operator))
+            }
+            Fault::UnfitValue(expected) => refused(format_args!("has a value for {column} that is not {expected}")),
+        })?;
+        Ok(Condition { column, column_type, test })
+    }
+}
+
+/// Why an operator and its value do not fit a column.
+enum Fault {
+    UnknownOperator,
+    UnfitOperator,
+    /// The value is not of the kind that the text names.
+    UnfitValue(&'static str),
+}
+
+impl Test {
+    fn new(column_type: ColumnType, operator: &str, value: RawValue<'_>) -> Result<Test, Fault> {
+        let scalar = |text: &str| Scalar::parse(column_type, text).ok_or(Fault::UnfitValue(type_name(column_type)));
+        let comparison = match operator {
+            "eq" => Some(Comparison::Equal),
+            "neq" => Some(Comparison::NotEqual),
+            "lt" => Some(Comparison::Less),
+            "lte" => Some(Comparison::LessOrEqual),
+            "gt" => Some(Comparison::Greater),
+            "gte" => Some(Comparison::GreaterOrEqual),
+            "in" | "like" | "ilike" | "is" => None,
+            _ => return Err(Fault::UnknownOperator),
+        };
+        if operator != "is" && matches!(column_type, ColumnType::Json | ColumnType::Texts) {
+            return Err(Fault::UnfitOperator);
+        }
+        match (operator, comparison, value) {
+            (_, Some(comparison), RawValue::One(text)) => Ok(Test::Compare(comparison, scalar(&text)?)),
+            ("in", _, RawValue::List(texts)) => {
+                let mut values = texts.iter().map(|text| scalar(text)).collect::<Result<Vec<_>, _>>()?;
+                values.sort_unstable();
+                values.dedup();
+                Ok(Test::In(values))
+            }
+            ("is", _, RawValue::One(text)) => match &*text {
+                "null" => Ok(Test::IsNull),
+                "true" | "false" if column_type == ColumnType::Boolean => Ok(Test::Is(text == "true")),
+                "true" | "false" => Err(Fault::UnfitValue("null")),
+                _ => Err(Fault::UnfitValue("null, true or false")),
+            },
+            (_, None, RawValue::One(_)) if column_type != ColumnType::Text => Err(Fault::UnfitOperator),
+            (_, None, RawValue::One(text)) => {
+                let expected = "a pattern of at most 256 characters that does not end with a backslash";
+                Pattern::parse(&text, operator == "ilike").map(Test::Like).ok_or(Fault::UnfitValue(expected))
+            }
+            (_, _, RawValue::List(_)) => Err(Fault::UnfitOperator),
+        }
+    }
+
+    fn is_true(&self, value: &Json) -> bool {
+        match self {
+            Test::Compare(comparison, scalar) => {
+                scalar.compare(value).is_some_and(|ordering| comparison.accepts(ordering))
+            }
+            Test::In(scalars) => {
+                // A value that compares with none of them, such as NULL, is sorted nowhere and is not found.
+                let place = |scalar: &Scalar| scalar.compare(value).map_or(Ordering::Less, Ordering::reverse);
+                scalars.binary_search_by(place).is_ok()
+            }
+            Test::Like(pattern) => value.as_str().is_some_and(|text| pattern.matches(text)),
+            Test::IsNull => value.is_null(),
+            Test::Is(expected) => value.as_bool() == Some(*expected),
+        }
+    }
+}
+
+impl Comparison {
+    fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Comparison::Equal => ordering.is_eq(),
+            Comparison::NotEqual => ordering.is_ne(),
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Greater => ordering.is_gt(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// What a type is called in messages.
+const fn type_name(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Uuid => "a uuid",
+        ColumnType::Text => "text",
+        ColumnType::Boolean => "true or false",
+        ColumnType::Integer => "an integer",
+        ColumnType::Timestamp => "a time of RFC 3339 with an offset",
+        ColumnType::Json | ColumnType::Texts => "JSON",
+    }
+}
+
+fn refused(fault: std::fmt::Arguments<'_>) -> Error {
+    Error::invalid_input(format!("filter {fault}"))
+}
+
+/// The beginning of a text from outside, for a message.
+fn excerpt(text: &str) -> String {
+    text.chars().take(50).collect()
 }

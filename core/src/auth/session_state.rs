@@ -12,12 +12,13 @@ use tokio::task::AbortHandle;
 
 use super::{
     accounts::Accounts,
+    auth_listener::AuthListener,
     session_file::{SessionFile, SessionFileLock, StoredSession, StoredTokens},
     session_store::TokenPair,
     token,
 };
 use crate::{
-    callbacks::{CallbackQueue, Subscription},
+    callbacks::Subscription,
     database::{Credential, CurrentPrincipal, Principal, session_ended},
     error::{Error, ErrorKind, Result},
     model::{AuthEvent, Session, SignOutScope, User},
@@ -36,7 +37,7 @@ pub(crate) struct SessionState {
 #[derive(Default)]
 struct CurrentSession {
     session: Option<Session>,
-    listeners: Vec<CallbackQueue<(AuthEvent, Option<Session>)>>,
+    listeners: Vec<AuthListener>,
     /// Refreshes the session before its access token expires.
     refresh_timer: Option<AbortHandle>,
 }
@@ -177,15 +178,16 @@ impl SessionState {
         &self,
         callback: impl FnMut((AuthEvent, Option<Session>)) + Send + 'static,
     ) -> Subscription {
-        let queue = CallbackQueue::new(self.accounts.callbacks().clone(), callback);
-        let subscription = queue.subscription();
+        let listener = AuthListener::new(self.accounts.callbacks().clone(), callback);
+        let subscription = listener.subscription();
         let mut current = self.current.lock();
         // `close` marks the handle as closed before it drops the listeners under this lock.
         if self.principal.is_closed() {
             return subscription;
         }
-        queue.post((AuthEvent::InitialSession, current.session.clone()));
-        current.listeners.push(queue);
+        listener.notify(AuthEvent::InitialSession, current.session.clone());
+        current.listeners.retain(|listener| !listener.has_ended());
+        current.listeners.push(listener);
         subscription
     }
 
@@ -472,9 +474,9 @@ impl SessionState {
 impl CurrentSession {
     /// Sends `event` with the session to every listener.
     fn notify(&mut self, event: AuthEvent) {
-        self.listeners.retain(|listener| !listener.is_unsubscribed());
+        self.listeners.retain(|listener| !listener.has_ended());
         for listener in &self.listeners {
-            listener.post((event, self.session.clone()));
+            listener.notify(event, self.session.clone());
         }
     }
 }
@@ -490,6 +492,7 @@ impl Drop for SessionState {
 fn credential(session: &Session) -> Credential {
     Credential {
         user_id: session.user.id,
+        session_id: session.id,
         access_hash: token::hash(&session.access_token),
         expires_at: session.expires_at,
     }

@@ -258,9 +258,11 @@ impl Database {
         on_engine!(self, engine => engine.log_bounds().await)
     }
 
-    /// Finds the session of an access token's hash; `None` if it has ended.
-    pub(crate) async fn session_id(&self, access_hash: &str) -> Result<Option<Uuid>> {
-        self.service().fetch_optional(&SESSION_ID, &[access_hash.into()], |row| row.get(0)).await
+    /// Whether the session has not ended.
+    pub(crate) async fn has_session(&self, session_id: Uuid) -> Result<bool> {
+        let found: Option<Uuid> =
+            self.service().fetch_optional(&HAS_SESSION, &[session_id.into()], |row| row.get(0)).await?;
+        Ok(found.is_some())
     }
 
     /// The position of a cursor that a program stored.
@@ -281,8 +283,7 @@ impl Database {
     }
 }
 
-static SESSION_ID: super::Statement =
-    super::Statement::new("SELECT id FROM townsquare.sessions WHERE access_hash = $1");
+static HAS_SESSION: super::Statement = super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1");
 
 /// The error for a position after which entries are missing.
 pub(in crate::database) fn pruned() -> Error {

@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     threads::BlockingPool,
 };
 
@@ -134,11 +134,7 @@ impl Sqlite {
         if self.process == std::process::id() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Closed,
-            "The client was opened before a fork and belongs to the parent process: start workers before opening, \
-             or spawn them",
-        ))
+        Err(Error::inherited())
     }
 
     pub(super) fn close(&self) {

@@ -110,6 +110,12 @@ impl BlockingPool {
         Ok(())
     }
 
+    /// Whether jobs wait for a thread.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.0.state.lock();
+        state.jobs.len() > state.idle
+    }
+
     /// Drops the queued jobs and waits for the running ones: at most `timeout` for each thread to end. Threads that run
     /// longer end after their job.
     pub(crate) fn close(&self, timeout: Duration) {

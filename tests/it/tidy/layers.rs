@@ -14,6 +14,7 @@ const ROWS: &[&[&str]] = &[
     &[
         "config",
         "policy",
+        "change_filter",
         "validate",
         "signed_json",
         "signed_file",
@@ -21,7 +22,6 @@ const ROWS: &[&[&str]] = &[
         "http_file",
         "tls",
         "catalog",
-        "change_filter",
     ],
     &["threads", "callbacks", "catalog_thread", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
@@ -31,13 +31,13 @@ const ROWS: &[&[&str]] = &[
 
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
-    ("change_filter", "policy", "a filter is on the columns of a table with policies"),
     ("large_buffer", "error", "an allocation that fails is an Error"),
     ("callbacks", "threads", "callbacks run on a pool"),
     ("catalog_thread", "threads", "every thread is started by `threads`"),
     ("database", "threads", "every thread is started by `threads`"),
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),
+    ("change_filter", "policy", "a filter is of a table with policies and judges its row images"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
     ("client", "runtime", "a client owns its runtime"),

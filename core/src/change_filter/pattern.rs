@@ -1,0 +1,130 @@
+//! The patterns of `like` and `ilike`: `%` and `*` stand for any text, `_` for one character, and a backslash takes the next
+//! character literally.
+
+use std::borrow::Cow;
+
+/// The largest number of characters. It bounds the time that one match takes.
+const MAX_CHARACTERS: usize = 256;
+
+/// A pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    folds_case: bool,
+    /// What the text starts with.
+    first: Segment,
+    /// What follows, with any text before each of them. The last one ends the text.
+    others: Vec<Segment>,
+}
+
+/// The part of a pattern between two `%`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Literal(String),
+    /// With at least one `_`, here `None`.
+    Mixed(Vec<Option<char>>),
+}
+
+impl Pattern {
+    /// Reads a pattern; `None` if it is too long or ends with an unescaped backslash.
+    pub(super) fn parse(text: &str, folds_case: bool) -> Option<Pattern> {
+        if text.chars().count() > MAX_CHARACTERS {
+            return None;
+        }
+        let text = if folds_case { folded(text) } else { Cow::Borrowed(text) };
+        let mut segments = Vec::new();
+        let mut segment = Vec::new();
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                '%' | '*' => segments.push(Segment::new(std::mem::take(&mut segment))),
+                '_' => segment.push(None),
+                '\\' => segment.push(Some(characters.next()?)),
+                other => segment.push(Some(other)),
+            }
+        }
+        segments.push(Segment::new(segment));
+        let others = segments.split_off(1);
+        Some(Pattern { folds_case, first: segments.pop()?, others })
+    }
+
+    /// Whether the whole text matches.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let text = if self.folds_case { folded(text) } else { Cow::Borrowed(text) };
+        let Some(rest) = self.first.after_prefix(&text) else { return false };
+        let Some((last, middle)) = self.others.split_last() else { return rest.is_empty() };
+        let Some(mut rest) = last.before_suffix(rest) else { return false };
+        // The leftmost place of each segment leaves the most text for the segments after it.
+        for segment in middle {
+            let Some(after) = segment.after_leftmost(rest) else { return false };
+            rest = after;
+        }
+        true
+    }
+}
+
+impl Segment {
+    fn new(pieces: Vec<Option<char>>) -> Segment {
+        pieces.iter().copied().collect::<Option<String>>().map_or(Segment::Mixed(pieces), Segment::Literal)
+    }
+
+    /// The text after this segment, if the text starts with it.
+    fn after_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Segment::Literal(literal) => text.strip_prefix(literal.as_str()),
+            Segment::Mixed(pieces) => {
+                let mut characters = text.chars();
+                let fits = pieces.iter().all(|piece| fits(*piece, characters.next()));
+                fits.then(|| characters.as_str())
+            }
+        }
+    }
+
+    /// The text before this segment, if the text ends with it.
+    fn before_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Segment::Literal(literal) => text.strip_suffix(literal.as_str()),
+            Segment::Mixed(pieces) => {
+                let mut characters = text.chars();
+                let fits = pieces.iter().rev().all(|piece| fits(*piece, characters.next_back()));
+                fits.then(|| characters.as_str())
+            }
+        }
+    }
+
+    /// The text after the leftmost place of this segment.
+    fn after_leftmost<'t>(&self, text: &'t str) -> Option<&'t str> {
+        match self {
+            Segment::Literal(literal) => text.split_once(literal.as_str()).map(|(_, after)| after),
+            Segment::Mixed(_) => text.char_indices().find_map(|(index, _)| self.after_prefix(&text[index..])),
+        }
+    }
+}
+
+fn fits(piece: Option<char>, character: Option<char>) -> bool {
+    character.is_some_and(|character| piece.is_none_or(|piece| piece == character))
+}
+
+/// Folds the case of each character, so that `Σ`, `σ` and `ς` are one.
+fn folded(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(folded_character).collect())
+}
+
+/// Unicode's simple case folding. A character whose other case is several characters (`ß`, `İ`) stays as it is.
+fn folded_character(character: char) -> char {
+    match character {
+        // Upper case of the dotless i is `I`, but the two do not fold to each other.
+        'ı' => 'ı',
+        other => {
+            let upper = single(other.to_uppercase()).unwrap_or(other);
+            single(upper.to_lowercase()).unwrap_or(upper)
+        }
+    }
+}
+
+fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
+    let first = characters.next();
+    first.filter(|_| characters.next().is_none())
+}
