@@ -132,12 +132,26 @@ mod storage_path;
 
 mod signed_file;
 
+mod row_change;
+
+mod change_request;
+
+mod change_stream;
+
+mod live_query;
+
+mod realtime_stats;
+
+mod realtime;
+
 pub use auth::*;
 pub use auth_event::*;
 pub use author::*;
 pub use buffer::*;
 pub use callback::*;
 pub use change::*;
+pub use change_request::*;
+pub use change_stream::*;
 pub use client::*;
 pub use communities::*;
 pub use community_config::*;
@@ -156,6 +170,7 @@ pub use file_writer::*;
 pub use http_response::*;
 pub use identities::*;
 pub use identity_claim::*;
+pub use live_query::*;
 pub use log::*;
 pub use mini_app::*;
 pub use mini_apps::*;
@@ -164,7 +179,10 @@ pub use new_space::*;
 pub use overwrite::*;
 pub use owner::*;
 pub use progress::*;
+pub use realtime::*;
+pub use realtime_stats::*;
 pub use repair_report::*;
+pub use row_change::*;
 pub use selection::*;
 pub use session::*;
 pub use sign_out_scope::*;

@@ -9,6 +9,7 @@
 use std::{any::Any, ptr, rc::Rc};
 
 use serde::{Serialize, Serializer};
+use serde_json::Map;
 use townsquare::{Json, Uuid};
 
 use crate::{
@@ -52,6 +53,12 @@ impl Memory {
     /// An optional JSON value as text.
     pub(crate) fn optional_json(&mut self, value: Option<&Json>) -> tsq_str {
         value.map_or(tsq_str::ABSENT, |value| self.json(value))
+    }
+
+    /// A row of the change feed as a JSON object.
+    pub(crate) fn optional_row(&mut self, row: Option<&Map<String, Json>>) -> tsq_str {
+        let json = |row| serde_json::to_string(row).expect("a JSON object is JSON");
+        row.map_or(tsq_str::ABSENT, |row| self.text(json(row)))
     }
 
     /// An array.

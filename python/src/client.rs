@@ -27,7 +27,7 @@ use crate::{
     fidgets, log,
     loop_waker::LoopWaker,
     options::configuration,
-    process,
+    process, realtime,
     run::{MethodResult, Mode, NoValue, Runner, run_on_own_thread},
     spaces, storage,
 };
@@ -41,6 +41,7 @@ pub(crate) struct Methods {
     spaces: PyOnceLock<Py<PyAny>>,
     fidgets: PyOnceLock<Py<PyAny>>,
     storage: PyOnceLock<Py<PyAny>>,
+    realtime: PyOnceLock<Py<PyAny>>,
     auth: PyOnceLock<Py<PyAny>>,
 }
 
@@ -54,6 +55,7 @@ impl From<Runner> for Methods {
             spaces: area(),
             fidgets: area(),
             storage: area(),
+            realtime: area(),
             auth: area(),
         }
     }
@@ -138,6 +140,12 @@ impl Methods {
     #[getter]
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.storage.get_or_try_init(py, || storage::area(py, self.runner.clone()))?.bind(py))
+    }
+
+    /// Changes of rows.
+    #[getter]
+    fn realtime<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.realtime.get_or_try_init(py, || realtime::area(py, self.runner.clone()))?.bind(py))
     }
 
     /// Accounts, sessions and sign-in.

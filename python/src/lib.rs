@@ -19,7 +19,8 @@
 //! | `http` | responses, whole and streamed |
 //! | `file_info`, `files`, `upload_options` | the record of a file, open files, options of an upload |
 //! | `signed_file` | the functions for signed files |
-//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth`, `storage` | the areas, each with its records |
+//! | `change`, `change_stream` | the record of a change, subscriptions as iterators |
+//! | `discovery`, `mini_app`, `communities`, `spaces`, `fidgets`, `auth`, `storage`, `realtime` | the areas, each with its records |
 //! | `client` | `Client`, `AsyncClient` and `shared` |
 
 #![forbid(unsafe_code)]
@@ -46,6 +47,8 @@ mod json;
 mod record;
 
 mod argument;
+mod change;
+mod change_stream;
 mod file_info;
 mod files;
 mod http;
@@ -59,6 +62,7 @@ mod communities;
 mod discovery;
 mod fidgets;
 mod mini_app;
+mod realtime;
 mod spaces;
 mod storage;
 
@@ -73,6 +77,8 @@ mod _native {
     use crate::{
         auth::{AsyncAuth, Auth, Session, User, identity_claim},
         callback::Subscription,
+        change::{Change, RealtimeStats},
+        change_stream::{AsyncChangeStream, AsyncLiveQuery, ChangeStream, LiveQuery},
         client::{AsyncClient, Client, shared},
         communities::{AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration},
         coroutine::Coroutine,
@@ -81,6 +87,7 @@ mod _native {
         file_info::FileInfo,
         http::{AsyncHttpStream, HttpResponse, HttpStream},
         mini_app::{Author, Engagement, MiniApp},
+        realtime::{AsyncRealtime, Realtime},
         signed_file::{decrypt_file, encrypt_file, sign_file, verify_file},
         spaces::{AsyncSpaces, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces},
         storage::{AsyncStorage, RepairReport, Storage},

@@ -20,6 +20,16 @@ from ._client import AsyncClient, Client, __version__, shared
 from ._communities import AsyncCommunities, Communities, CommunityConfig, CommunityDomain, SpaceRegistration
 from ._discovery import AsyncDiscovery, Author, Discovery, DiscoveryStats, Engagement, HttpResponse, MiniApp
 from ._files import AsyncFileOpening, AsyncFileReader, AsyncFileWriter, FileReader, FileWriter
+from ._realtime import (
+    AsyncChangeStream,
+    AsyncLiveQuery,
+    AsyncRealtime,
+    Change,
+    ChangeStream,
+    LiveQuery,
+    Realtime,
+    RealtimeStats,
+)
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidget, Fidgets, Owner, PublicSpace, Space, SpaceWithFidgets, Spaces
 from ._storage import (
     AsyncHttpStream,
@@ -54,6 +64,7 @@ from .notebook import MiniAppList, SpaceList
 __all__ = [
     "AlreadyExistsError",
     "AsyncAuth",
+    "AsyncChangeStream",
     "AsyncClient",
     "AsyncCommunities",
     "AsyncDiscovery",
@@ -62,11 +73,15 @@ __all__ = [
     "AsyncFileReader",
     "AsyncFileWriter",
     "AsyncHttpStream",
+    "AsyncLiveQuery",
+    "AsyncRealtime",
     "AsyncSpaces",
     "AsyncStorage",
     "Auth",
     "AuthError",
     "Author",
+    "Change",
+    "ChangeStream",
     "Client",
     "ClosedError",
     "Communities",
@@ -88,12 +103,15 @@ __all__ = [
     "HttpResponse",
     "HttpStream",
     "InvalidInputError",
+    "LiveQuery",
     "MiniApp",
     "MiniAppList",
     "NotFoundError",
     "Owner",
     "PublicSpace",
     "RateLimitedError",
+    "Realtime",
+    "RealtimeStats",
     "ReferenceMissingError",
     "RepairReport",
     "Session",

@@ -299,6 +299,6 @@ class Subscription:
     def unsubscribe(self) -> None:
         """Ends the subscription: once this returns, the callback is not running and never runs again.
 
-        Waits for a running callback, except inside that callback. A second call does nothing. In an event loop that the
-        callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
+        Waits for a running callback. Inside any callback of the library it does not wait: no further call starts, and one that
+        runs ends. A second call changes nothing. In an event loop that the callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
         """

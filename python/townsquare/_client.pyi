@@ -29,6 +29,7 @@ from typing_extensions import Self, TypeAlias
 from ._auth import AsyncAuth, Auth
 from ._communities import AsyncCommunities, Communities
 from ._discovery import AsyncDiscovery, Discovery
+from ._realtime import AsyncRealtime, Realtime
 from ._spaces import AsyncFidgets, AsyncSpaces, Fidgets, Spaces
 from ._storage import AsyncStorage, Storage
 
@@ -116,7 +117,8 @@ class Client:
             buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
             **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
                 `busy_timeout`, `catalog_key_header`, `catalog_refresh_timeout`, `catalog_page_size`,
-                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`: see the README.
+                `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `change_retention`, `change_retention_rows`,
+                `event_heartbeat`: see the README.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
@@ -188,6 +190,10 @@ class Client:
     @property
     def storage(self) -> Storage:
         """Files."""
+
+    @property
+    def realtime(self) -> Realtime:
+        """Changes of rows, as they are committed."""
 
     @property
     def auth(self) -> Auth:
@@ -268,6 +274,10 @@ class AsyncClient:
     @property
     def storage(self) -> AsyncStorage:
         """Files."""
+
+    @property
+    def realtime(self) -> AsyncRealtime:
+        """Changes of rows, as they are committed."""
 
     @property
     def auth(self) -> AsyncAuth:

@@ -1,0 +1,245 @@
+//! Subscriptions to changes of rows (SPEC 6).
+
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use townsquare::{
+    Operation, Result, Subscription, Uuid,
+    blocking::wait,
+    realtime::{ChangeRequest, LiveRequest, Realtime, RowChange},
+};
+
+use crate::{
+    argument,
+    call::{produce, produce_if_wanted},
+    callback::{Callback, tsq_destroy},
+    change_request::tsq_change_request,
+    change_stream::{StreamState, tsq_change_stream},
+    client::{self, tsq_client},
+    error::{Report, tsq_error},
+    failure::Failure,
+    handle,
+    live_query::tsq_live_query,
+    realtime_stats::tsq_realtime_stats,
+    record::{OwnedRecord, record},
+    row_change::{tsq_change_callback, tsq_close_callback, tsq_row_change},
+    status::tsq_status,
+    string::tsq_string,
+    subscription::tsq_subscription,
+    text::{Terminated, tsq_str},
+};
+
+type ChangeFn = unsafe extern "C" fn(change: *const tsq_row_change, user_data: *mut c_void);
+
+/// # Safety
+/// `client` is NULL or live for `'a`.
+unsafe fn realtime<'a>(client: *const tsq_client) -> Result<&'a Realtime, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    Ok(unsafe { client::usable(client) }?.inner().realtime())
+}
+
+/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
+/// subscription is live when this returns. `channel` is a name for logs. See CALLBACKS in the manual.
+///
+/// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT` for an unknown table, column or operator, for a value that does not fit its column and for text that is
+/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after `since`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_subscribe(
+    client: *const tsq_client,
+    channel: tsq_str,
+    request: *const tsq_change_request,
+    callback: tsq_change_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
+            let channel = argument::text(channel, "channel")?;
+            let read = |request: &tsq_change_request| Ok((request.read()?, request.on_close));
+            let (mut request, on_close) = argument::structure(request, "request", read)?;
+            if on_close.is_some() {
+                request = with_on_close(request, on_close, Arc::clone(&callback), Arc::clone(&subscribed));
+            }
+            Ok(wait(realtime(client)?.subscribe(channel, request, deliver(callback, subscribed)))?)
+        })
+    }
+}
+
+/// SPEC 6's subscription `space-changes`: every change of the space with the id `space_id`.
+///
+/// As `tsq_realtime_subscribe`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_on_space_changes(
+    client: *const tsq_client,
+    space_id: tsq_str,
+    callback: tsq_change_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
+            let space_id: Uuid = argument::id(space_id, "space_id")?;
+            Ok(wait(realtime(client)?.on_space_changes(space_id, deliver(callback, subscribed)))?)
+        })
+    }
+}
+
+/// SPEC 6's subscription `fidget-changes`: every change of the fidgets in the space with the id `space_id`.
+///
+/// As `tsq_realtime_subscribe`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_on_fidget_changes(
+    client: *const tsq_client,
+    space_id: tsq_str,
+    callback: tsq_change_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        subscribe(callback, user_data, destroy, out, err, |callback, subscribed| {
+            let space_id: Uuid = argument::id(space_id, "space_id")?;
+            Ok(wait(realtime(client)?.on_fidget_changes(space_id, deliver(callback, subscribed)))?)
+        })
+    }
+}
+
+/// Returns every committed change that `request` selects as a stream that the host polls. It is live when this returns.
+///
+/// Borrows all; returns owned in `out`. Fails as `tsq_realtime_subscribe`; with `TSQ_INVALID_INPUT` also for `on_close`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_changes(
+    client: *const tsq_client,
+    request: *const tsq_change_request,
+    out: *mut *mut tsq_change_stream,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::Changes), out, err, || {
+            let realtime = realtime(client)?;
+            let request = argument::structure(request, "request", |request: &tsq_change_request| {
+                if request.on_close.is_some() {
+                    return Err(Failure::invalid_input("Argument on_close is for tsq_realtime_subscribe only"));
+                }
+                request.read()
+            })?;
+            Ok(StreamState::new(wait(realtime.changes(request))?))
+        })
+    }
+}
+
+/// Returns the rows of `table` that match `filter` (absent: all) and that the caller may see, and every change after them, with
+/// no gap and no repeat. The query keeps the caller that it began with.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_live(
+    client: *const tsq_client,
+    table: tsq_str,
+    filter: tsq_str,
+    out: *mut *mut tsq_live_query,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::LiveQuery), out, err, || {
+            let realtime = realtime(client)?;
+            let mut request = LiveRequest::table(argument::text(table, "table")?);
+            if let Some(filter) = argument::optional_text(filter, "filter")? {
+                request = request.filter(filter);
+            }
+            Ok(wait(realtime.live(request))?.into())
+        })
+    }
+}
+
+/// Returns the position after the last commit, for `since` of a request.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_cursor(
+    client: *const tsq_client,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(Some(Operation::FeedCursor), out, err, || Ok(Terminated::new(wait(realtime(client)?.cursor())?))) }
+}
+
+/// Returns the figures of the feed.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_get_stats(
+    client: *const tsq_client,
+    out: *mut *mut tsq_realtime_stats,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { produce(Some(Operation::RealtimeStats), out, err, || Ok(record(wait(realtime(client)?.stats())?))) }
+}
+
+/// Locked until `*out` is set, for which the first call of a callback waits.
+type Subscribed = Arc<Mutex<()>>;
+
+/// Takes the callback, runs `body` and sets `*out` before the first call of the callback.
+///
+/// # Safety
+/// `user_data` may be used on other threads, and `destroy` may be called with it; `out` and `err` are NULL or writable.
+unsafe fn subscribe(
+    callback: tsq_change_callback,
+    user_data: *mut c_void,
+    destroy: tsq_destroy,
+    out: *mut *mut tsq_subscription,
+    err: *mut *mut tsq_error,
+    body: impl FnOnce(Arc<Callback<ChangeFn>>, Subscribed) -> Result<Subscription, Failure>,
+) -> tsq_status {
+    let subscribing = Subscribed::default();
+    let subscribed = Arc::clone(&subscribing);
+    let _subscribing = subscribing.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        let callback = Callback::take(callback, user_data, destroy);
+        produce_if_wanted(Some(Operation::Subscribe), out, err, move || body(Arc::new(callback?), subscribed))
+    }
+}
+
+/// Calls the callback with each change.
+fn deliver(callback: Arc<Callback<ChangeFn>>, subscribed: Subscribed) -> impl FnMut(RowChange) + Send + 'static {
+    move |change| {
+        drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+        let change: OwnedRecord<tsq_row_change> = record(change);
+        // SAFETY: the promise of `Callback::take`; the change lives during the call.
+        callback.call(|function, user_data| unsafe { function(handle::view(&change), user_data) });
+    }
+}
+
+/// Adds the host's `on_close`, which gets the data of the callback.
+fn with_on_close(
+    request: ChangeRequest,
+    on_close: tsq_close_callback,
+    callback: Arc<Callback<ChangeFn>>,
+    subscribed: Subscribed,
+) -> ChangeRequest {
+    let Some(on_close) = on_close else { return request };
+    request.on_close(move |reason| {
+        drop(subscribed.lock().unwrap_or_else(PoisonError::into_inner));
+        let report = reason.map(|reason| Report::new(reason.into(), Some(Operation::Subscribe)));
+        let view = report.as_ref().map_or(std::ptr::null(), handle::view::<tsq_error>);
+        // SAFETY: the promise of `Callback::take`; the reason lives during the call.
+        callback.call(|_, user_data| unsafe { on_close(view, user_data) });
+    })
+}

@@ -1,0 +1,163 @@
+//! Subscriptions to changes of rows (SPEC 6).
+
+use pyo3::prelude::*;
+use townsquare::{
+    Operation,
+    realtime::{ChangeRequest, EventType, LiveRequest},
+};
+
+use crate::{
+    area::area,
+    argument::{IdArg, TextArg, optional_text},
+    callback::{Callback, Subscription},
+    change::{Change, RealtimeStats},
+    change_stream::NewStream,
+    errors::Failure,
+    run::MethodResult,
+};
+
+area! {
+    "RealtimeMethods",
+    /// Changes of rows: `Client.realtime`.
+    Realtime,
+    /// Changes of rows: `AsyncClient.realtime`.
+    AsyncRealtime
+}
+
+#[pymethods]
+impl Methods {
+    /// Calls `callback(change)` with every change of the table, from here on or after a cursor.
+    #[pyo3(signature = (channel, callback, *, table, event = None, filter = None, schema = None, since = None, on_close = None))]
+    #[pyo3(
+        text_signature = "($self, channel, callback, *, table, event='*', filter=None, schema='public', since=None, on_close=None)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    fn subscribe<'py>(
+        &self,
+        py: Python<'py>,
+        channel: TextArg,
+        callback: Callback,
+        table: TextArg,
+        event: Option<TextArg>,
+        filter: Option<TextArg>,
+        schema: Option<TextArg>,
+        since: Option<TextArg>,
+        on_close: Option<Callback>,
+    ) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Subscribe, |client| async move {
+            let channel = channel.value("channel")?;
+            let mut request = change_request(table, event, filter, since)?;
+            if let Some(schema) = optional_text(schema, "schema")? {
+                request = request.schema(schema);
+            }
+            if let Some(on_close) = on_close {
+                request = request.on_close(move |reason| on_close.call("subscribe", (CloseReason(reason),)));
+            }
+            let deliver = move |change| callback.call("subscribe", (Change(change),));
+            let subscription = client.get()?.realtime().subscribe(&channel, request, deliver).await?;
+            Ok(Subscription::from(subscription))
+        })
+    }
+
+    /// SPEC 6's subscription `space-changes`: the changes of one space.
+    fn on_space_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Subscribe, |client| async move {
+            let deliver = move |change| callback.call("on_space_changes", (Change(change),));
+            let space_id = space_id.value("space_id")?;
+            Ok(Subscription::from(client.get()?.realtime().on_space_changes(space_id, deliver).await?))
+        })
+    }
+
+    /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
+    fn on_fidget_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
+        self.runner.run(py, Operation::Subscribe, |client| async move {
+            let deliver = move |change| callback.call("on_fidget_changes", (Change(change),));
+            let space_id = space_id.value("space_id")?;
+            Ok(Subscription::from(client.get()?.realtime().on_fidget_changes(space_id, deliver).await?))
+        })
+    }
+
+    /// Returns every change of the table as an iterator, from here on or after a cursor.
+    #[pyo3(signature = (*, table, event = None, filter = None, since = None))]
+    #[pyo3(text_signature = "($self, *, table, event='*', filter=None, since=None)")]
+    fn changes<'py>(
+        &self,
+        py: Python<'py>,
+        table: TextArg,
+        event: Option<TextArg>,
+        filter: Option<TextArg>,
+        since: Option<TextArg>,
+    ) -> MethodResult<'py> {
+        let runner = self.runner.clone();
+        self.runner.run(py, Operation::Changes, |client| async move {
+            let request = change_request(table, event, filter, since)?;
+            let stream = client.get()?.realtime().changes(request).await?;
+            Ok(NewStream { stream, rows: None, runner })
+        })
+    }
+
+    /// Returns the rows of the table now, and every change after them as an iterator.
+    #[pyo3(signature = (*, table, filter = None))]
+    fn live<'py>(&self, py: Python<'py>, table: TextArg, filter: Option<TextArg>) -> MethodResult<'py> {
+        let runner = self.runner.clone();
+        self.runner.run_detached(py, Operation::LiveQuery, |client| async move {
+            let mut request = LiveRequest::table(table.value("table")?);
+            if let Some(filter) = optional_text(filter, "filter")? {
+                request = request.filter(filter);
+            }
+            let live = client.get()?.realtime().live(request).await?;
+            Ok(NewStream { stream: live.changes, rows: Some(live.rows), runner })
+        })
+    }
+
+    /// Returns the position after the last commit.
+    fn cursor<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::FeedCursor, |client| async move { Ok(client.get()?.realtime().cursor().await?) })
+    }
+
+    /// Returns the figures of the feed.
+    fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run(py, Operation::RealtimeStats, |client| async move {
+            Ok(RealtimeStats(client.get()?.realtime().stats().await?))
+        })
+    }
+}
+
+fn change_request(
+    table: TextArg,
+    event: Option<TextArg>,
+    filter: Option<TextArg>,
+    since: Option<TextArg>,
+) -> Result<ChangeRequest, Failure> {
+    let mut request = ChangeRequest::table(table.value("table")?);
+    if let Some(event) = optional_text(event, "event")?.filter(|event| event != "*") {
+        request = request.event(event.parse::<EventType>()?);
+    }
+    if let Some(filter) = optional_text(filter, "filter")? {
+        request = request.filter(filter);
+    }
+    if let Some(since) = optional_text(since, "since")? {
+        request = request.since(since);
+    }
+    Ok(request)
+}
+
+/// Why a subscription ended: an exception, or `None`.
+struct CloseReason(Option<townsquare::Error>);
+
+impl<'py> IntoPyObject<'py> for CloseReason {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
+        Ok(match self.0 {
+            Some(error) => Failure::from(error)
+                .into_exception(py, Some(Operation::Subscribe))
+                .into_value(py)
+                .into_bound(py)
+                .into_any(),
+            None => py.None().into_bound(py),
+        })
+    }
+}
