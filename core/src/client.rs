@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
+    bearer::BearerResolver,
     clock::Clock,
     communities::Communities,
     config::{Config, FilesLocation, OptionValues, Resolved},
@@ -28,7 +29,7 @@ use crate::{
     realtime::Realtime,
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::{BearerResolver, Storage, StorageCore, StorageOptions},
+    storage::{Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
