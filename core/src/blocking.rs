@@ -47,7 +47,6 @@ mod discovery;
 mod realtime;
 mod storage;
 mod tables;
-mod wait;
 
 /// The async services under the names that `area!` builds paths from.
 mod services {
@@ -64,11 +63,12 @@ mod services {
 pub use self::{
     auth::Auth,
     discovery::Discovery,
-    realtime::{ChangeStream, Realtime},
+    realtime::{ChangeStream, LiveQuery, Realtime},
     storage::{FileReader, FileWriter, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
-    wait::{wait, wait_while},
 };
+#[doc(hidden)]
+pub use crate::threads::{wait, wait_while};
 use crate::{config::Config, error::Result};
 
 /// [`townsquare::Client`](crate::Client) without async.

@@ -22,11 +22,11 @@ use crate::{
     clock::Clock,
     communities::Communities,
     config::{Config, FilesLocation, OptionValues, Resolved},
-    database::{Database, OpenOptions},
+    database::{Database, OpenOptions, change_log::RetentionLimits},
     discovery::Discovery,
     error::{Error, ErrorKind, Operation, Result, operation},
     objects::ObjectsLocation,
-    realtime::Realtime,
+    realtime::{Realtime, RealtimeCore},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
     storage::{Storage, StorageCore, StorageOptions},
@@ -78,6 +78,7 @@ struct ClientCore {
     discovery: Discovery,
     accounts: Arc<Accounts>,
     storage: Arc<StorageCore>,
+    realtime: Arc<RealtimeCore>,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -131,6 +132,7 @@ impl Client {
         let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
         let accounts = AccountOptions { sign_up_limit, identity_audience };
         let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
+        let retention = RetentionLimits { age: options.change_retention, rows: options.change_retention_rows };
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
@@ -138,6 +140,7 @@ impl Client {
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
         let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
+        let realtime = RealtimeCore::new(database.clone(), clock.clone(), retention, handle.clone(), callbacks.clone());
         let accounts = Arc::new(Accounts::new(service.clone(), clock.clone(), accounts, handle.clone(), callbacks));
         let discovery = Discovery::new(upstream, interval, lease, service, clock.clone(), handle.tokio)?;
         let auth = Auth::anonymous(Arc::clone(&accounts), session_file);
@@ -147,6 +150,7 @@ impl Client {
             discovery,
             accounts,
             storage,
+            realtime,
             runtime,
             database,
             clock,
@@ -169,7 +173,7 @@ impl Client {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            realtime: Realtime::skeleton(),
+            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone()),
             storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
@@ -446,6 +450,7 @@ impl Client {
         if self.0.is_derived {
             self.0.auth.principal().close();
             self.0.auth.drop_listeners();
+            self.0.realtime.close_handle();
             return;
         }
         let services = Arc::clone(&self.0);
@@ -504,6 +509,7 @@ impl ClientCore {
     }
 
     fn close(&self) {
+        self.realtime.close();
         self.discovery.close();
         self.database.close();
         self.runtime.shut_down();
@@ -540,6 +546,7 @@ mod tests {
             is_send(client.storage().upload("assets", "a", "", crate::storage::UploadOptions::new()));
             is_send(client.storage().download("assets", "a"));
             is_send(client.storage().repair());
+            is_send(client.realtime().changes(crate::realtime::ChangeRequest::table("spaces")));
             is_send(client.close());
         }
         let _: fn(&Client) = check;

@@ -219,8 +219,8 @@ operations! {
     ExportFiles, "export_files", "Export files";
     Repair, "repair", "Repair";
     Subscribe, "subscribe", "Subscribe";
-    Changes, "changes", "Open changes";
-    LiveQuery, "live", "Open live query";
+    Changes, "changes", "Read changes";
+    LiveQuery, "live", "Live query";
     FeedCursor, "cursor", "Get cursor";
     HandleEvents, "handle_events", "Handle events";
     RealtimeStats, "realtime_stats", "Get realtime stats";
@@ -301,6 +301,14 @@ impl Error {
     /// The error for a cursor after which the change feed no longer has every change.
     pub(crate) fn cursor_expired(message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(ErrorKind::CursorExpired, message)
+    }
+
+    /// The error for a client that a forked child inherited: it has none of the client's threads.
+    pub(crate) fn inherited() -> Error {
+        Error::new(
+            ErrorKind::Closed,
+            "The client was opened before a fork and belongs to the parent process: start workers before opening, or spawn them",
+        )
     }
 
     /// The error for a missing row and for a hidden row. The message is the same, so that it reveals no hidden row.

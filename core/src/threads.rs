@@ -8,6 +8,7 @@
 pub(crate) mod blocking_caller;
 mod blocking_pool;
 mod panics;
+mod wait;
 
 use std::{
     io,
@@ -19,7 +20,10 @@ use parking_lot::Mutex;
 use tokio::task;
 
 pub(crate) use self::blocking_pool::BlockingPool;
-pub use self::panics::log_panics;
+pub use self::{
+    panics::log_panics,
+    wait::{wait, wait_while},
+};
 use crate::error::{Error, Result};
 
 /// Starts a thread. For the core, and for the Python binding.

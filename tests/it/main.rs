@@ -8,6 +8,7 @@ mod client;
 mod discovery;
 mod model;
 mod python;
+mod realtime;
 mod storage;
 mod tables;
 mod tidy;

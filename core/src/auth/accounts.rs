@@ -213,7 +213,7 @@ impl Accounts {
         });
         let (user, tokens) = update.await?;
         Ok(match tokens {
-            Some(tokens) => tokens.into_session(user),
+            Some(tokens) => tokens.into_session(session.id, user),
             None => Session { user, ..session.clone() },
         })
     }

@@ -197,8 +197,8 @@ impl Accounts {
                     return Err(Purpose::Recovery.not_valid());
                 }
                 let user = accounts::replace_password(transaction, id, &hash, now).await?;
-                tokens.insert_session(transaction, id, now).await?;
-                Ok(tokens.into_session(user))
+                let session_id = tokens.insert_session(transaction, id, now).await?;
+                Ok(tokens.into_session(session_id, user))
             })
         });
         recover.await

@@ -492,6 +492,7 @@ impl Drop for SessionState {
 fn credential(session: &Session) -> Credential {
     Credential {
         user_id: session.user.id,
+        session_id: session.id,
         access_hash: token::hash(&session.access_token),
         expires_at: session.expires_at,
     }

@@ -73,13 +73,14 @@ impl SessionStore {
             Box::pin(async move {
                 let new_hash = new_password_hash.as_deref().unwrap_or(&password_hash);
                 confirm_password(transaction, user_id, &password_hash, new_hash).await?;
-                tokens.insert_session(transaction, user_id, now).await?;
+                let session_id = tokens.insert_session(transaction, user_id, now).await?;
                 rate_limit::clear(transaction, &count_key).await?;
                 transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[earlier(now, GRACE).into()]).await?;
-                Ok(tokens)
+                Ok((tokens, session_id))
             })
         });
-        Ok(insert.await?.into_session(user))
+        let (tokens, session_id) = insert.await?;
+        Ok(tokens.into_session(session_id, user))
     }
 
     /// Finds the session of an access token. Its `refresh_token` is empty: the database has only the hash.
@@ -89,11 +90,11 @@ impl SessionStore {
     pub(super) async fn get_session(&self, access_token: &str) -> Result<Session> {
         let values = [token::hash(access_token).into()];
         let found = self.scope.fetch_optional(&sql::GET_SESSION, &values, sql::session).await?;
-        let (user, expires_at) = found.ok_or_else(session_ended)?;
+        let (user, expires_at, id) = found.ok_or_else(session_ended)?;
         if expires_at <= self.clock.now() {
             return Err(session_expired());
         }
-        Ok(Session { access_token: access_token.to_owned(), refresh_token: String::new(), expires_at, user })
+        Ok(Session { id, access_token: access_token.to_owned(), refresh_token: String::new(), expires_at, user })
     }
 
     /// Returns true if a session has this refresh token. A spent token is not the session's any more.
@@ -135,15 +136,15 @@ impl SessionStore {
                     // A token spent before this time would have expired by now.
                     let old = earlier(now, REFRESH + GRACE);
                     transaction.execute(&sql::DELETE_OLD_SPENT_TOKENS, &[old.into()]).await?;
-                    return Ok(Some(row.user));
+                    return Ok(Some((row.session_id, row.user)));
                 }
                 transaction.execute(&sql::DELETE_SESSION_OF_SPENT_TOKEN, &key).await?;
                 // Not an error: an error would undo the deletion.
                 Ok(None)
             })
         });
-        let user = refresh.await?.ok_or_else(session_ended)?;
-        Ok(tokens.into_session(user))
+        let (session_id, user) = refresh.await?.ok_or_else(session_ended)?;
+        Ok(tokens.into_session(session_id, user))
     }
 
     /// Ends a session, even if it has other tokens by now. Succeeds for a session that has already ended.
@@ -217,23 +218,25 @@ impl TokenPair {
         })
     }
 
-    /// Creates a session with these tokens.
+    /// Creates a session with these tokens and returns its id.
     pub(super) async fn insert_session(
         &self,
         transaction: &mut Transaction<'_>,
         user_id: Uuid,
         now: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<Uuid> {
+        let session_id = Uuid::new_v4();
         let values = [
             token::hash(&self.access_token).into(),
-            Uuid::new_v4().into(),
+            session_id.into(),
             user_id.into(),
             token::hash(&self.refresh_token).into(),
             now.into(),
             self.access_expires_at.into(),
             self.refresh_expires_at.into(),
         ];
-        transaction.execute(&sql::INSERT_SESSION, &values).await.map(drop)
+        transaction.execute(&sql::INSERT_SESSION, &values).await?;
+        Ok(session_id)
     }
 
     /// Gives these tokens to the session with the access token of `access_hash`. Its old tokens become invalid.
@@ -260,8 +263,8 @@ impl TokenPair {
         }
     }
 
-    pub(super) fn into_session(self, user: User) -> Session {
+    pub(super) fn into_session(self, id: Uuid, user: User) -> Session {
         let TokenPair { access_token, refresh_token, access_expires_at, .. } = self;
-        Session { access_token, refresh_token, expires_at: access_expires_at, user }
+        Session { id, access_token, refresh_token, expires_at: access_expires_at, user }
     }
 }

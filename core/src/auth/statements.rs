@@ -58,9 +58,9 @@ pub(super) fn account(row: &Row<'_>) -> Result<Account> {
     Ok(Account { user: user(row)?, password_hash: row.get(5)? })
 }
 
-/// Reads the user of a session and when the session's access token expires.
-pub(super) fn session(row: &Row<'_>) -> Result<(User, Timestamp)> {
-    Ok((user(row)?, row.get(5)?))
+/// Reads the user of a session, when the session's access token expires, and the session's id.
+pub(super) fn session(row: &Row<'_>) -> Result<(User, Timestamp, Uuid)> {
+    Ok((user(row)?, row.get(5)?, row.get(6)?))
 }
 
 pub(super) fn refresh_row(row: &Row<'_>) -> Result<RefreshRow> {
@@ -110,7 +110,7 @@ pub(super) static REPLACE_PASSWORD_HASH: Statement =
 pub(super) static GET_SESSION: Statement = Statement::new(concat!(
     "SELECT ",
     user_columns!(),
-    ", sessions.access_expires_at FROM townsquare.sessions AS sessions JOIN users ON users.id = sessions.user_id
+    ", sessions.access_expires_at, sessions.id FROM townsquare.sessions AS sessions JOIN users ON users.id = sessions.user_id
      WHERE sessions.access_hash = $1"
 ));
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Client, wait};
+use super::{Client, wait, wait_while};
 use crate::{
     callbacks::Subscription,
     error::Result,
     model::{RealtimeStats, RowChange},
-    realtime::{ChangeRequest, LiveRequest},
+    realtime::{ChangeRequest, LiveRequest, StreamCloser},
 };
 
 area! { Realtime:
@@ -25,6 +26,16 @@ impl Realtime<'_> {
     ///
     /// # Errors
     /// Those of the async method.
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// use townsquare::realtime::ChangeRequest;
+    ///
+    /// for change in client.realtime().changes(ChangeRequest::table("spaces"))? {
+    ///     println!("{:?}", change?.new);
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
     pub fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
         wait(self.0.changes(request)).map(ChangeStream)
     }
@@ -33,30 +44,95 @@ impl Realtime<'_> {
     ///
     /// # Errors
     /// Those of the async method.
-    pub fn live(&self, request: LiveRequest) -> Result<crate::realtime::LiveQuery> {
-        wait(self.0.live(request))
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// use townsquare::realtime::LiveRequest;
+    ///
+    /// let mut spaces = client.realtime().live(LiveRequest::table("spaces"))?;
+    /// println!("{} spaces; next: {:?}", spaces.rows.len(), spaces.changes.next());
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
+        let crate::realtime::LiveQuery { rows, changes } = wait(self.0.live(request))?;
+        Ok(LiveQuery { rows, changes: ChangeStream(changes) })
     }
 }
 
-/// [`townsquare::realtime::ChangeStream`](crate::realtime::ChangeStream) without async.
+/// [`townsquare::realtime::ChangeStream`](crate::realtime::ChangeStream) as an iterator that waits for each change.
 #[derive(Debug)]
+#[must_use]
 pub struct ChangeStream(crate::realtime::ChangeStream);
 
+/// [`townsquare::realtime::LiveQuery`](crate::realtime::LiveQuery) without async.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LiveQuery {
+    /// The rows when the query began.
+    pub rows: Vec<Map<String, Value>>,
+    /// Every change after them.
+    pub changes: ChangeStream,
+}
+
 impl ChangeStream {
-    /// The next change. Waits for it at most `timeout`, or for ever without one. `None` at the time-out and after the end.
-    pub fn next(&mut self, timeout: Option<Duration>) -> Option<Result<RowChange>> {
-        let _ = timeout;
-        wait(self.0.next())
+    /// The next change; waits for it at most `timeout`. `None` at the time-out and after the end.
+    ///
+    /// # Errors
+    /// Those of [`ChangeStream::next`](crate::realtime::ChangeStream::next).
+    ///
+    /// ```no_run
+    /// # fn example(mut changes: townsquare::blocking::ChangeStream) -> townsquare::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// // A game takes what has happened since its last frame.
+    /// while let Some(change) = changes.next_within(Duration::ZERO).transpose()? {
+    ///     println!("{}", change.event_type);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_within(&mut self, timeout: Duration) -> Option<Result<RowChange>> {
+        wait_while(self.0.next(), timeout, || Err(())).ok().flatten()
     }
 
     /// Ends the stream.
-    pub fn close(&self) {
+    ///
+    /// ```no_run
+    /// # fn example(mut changes: townsquare::blocking::ChangeStream) {
+    /// changes.close();
+    /// assert!(changes.next().is_none());
+    /// # }
+    /// ```
+    pub fn close(&mut self) {
         self.0.close();
+    }
+
+    /// A handle that ends the stream from another thread, also one that waits in `next`.
+    ///
+    /// ```no_run
+    /// # fn example(changes: townsquare::blocking::ChangeStream) {
+    /// let closer = changes.closer();
+    /// std::thread::spawn(move || closer.close());
+    /// for change in changes {
+    ///     println!("{change:?}");
+    /// }
+    /// # }
+    /// ```
+    pub fn closer(&self) -> StreamCloser {
+        self.0.closer()
+    }
+}
+
+impl Iterator for ChangeStream {
+    type Item = Result<RowChange>;
+
+    fn next(&mut self) -> Option<Result<RowChange>> {
+        wait(self.0.next())
     }
 }
 
 impl Client {
-    /// [`Client::realtime`](crate::Client::realtime) without async.
+    /// Changes of rows, as they are committed.
     pub fn realtime(&self) -> Realtime<'_> {
         Realtime(self.0.realtime())
     }

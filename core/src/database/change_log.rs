@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use self::cursor::parse_cursor;
-pub(in crate::database) use self::image::read_image;
+pub(in crate::database) use self::image::{read_context, read_image};
 pub(crate) use self::{cursor::cursor_text, snapshot::Snapshot};
 use super::{Database, Engine};
 use crate::{
@@ -25,12 +25,15 @@ use crate::{
 };
 
 /// The place of an entry in the log. The order of keys is the order of the feed.
+///
+/// PostgreSQL takes an entry's id while its transaction holds the lock of the changed row. So the ids of one row's changes
+/// have the order of the changes, which the ids of their transactions need not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct EntryKey {
-    /// PostgreSQL: the id of the transaction. SQLite: 0, because its transactions write one after another.
-    pub(crate) transaction: u64,
     /// The number of the row in the log.
     pub(crate) id: i64,
+    /// PostgreSQL: the id of the transaction. SQLite: 0, because its transactions write one after another.
+    pub(crate) transaction: u64,
 }
 
 /// A position in the log: after some entries and before all others.
@@ -38,7 +41,8 @@ pub(crate) struct EntryKey {
 pub(crate) struct Position {
     /// Every entry up to this key is before the position.
     pub(crate) after: EntryKey,
-    /// PostgreSQL: the entries of transactions that this snapshot sees are before the position, too.
+    /// PostgreSQL: the entries of transactions that this snapshot sees are before the position, too. `advance_to` drops it
+    /// when it says nothing more.
     pub(crate) seen: Option<Arc<Snapshot>>,
 }
 
@@ -86,7 +90,10 @@ pub(crate) struct CurrentRow {
 pub(crate) struct LogPage {
     /// At most as many entries as asked for.
     pub(crate) entries: Vec<LogEntry>,
-    /// True if the log has nothing after `entries` yet.
+    /// The key up to which the log was read. It can be after the last of `entries`, because an entry that cannot be read is
+    /// left out.
+    pub(crate) end: EntryKey,
+    /// True if the log has nothing after `end` yet.
     pub(crate) is_last: bool,
 }
 
@@ -112,8 +119,35 @@ pub(crate) struct LogStats {
 pub(crate) struct LogBounds {
     /// The key of the last entry that was pruned; the smallest key if none was.
     pub(crate) pruned: EntryKey,
-    /// No entry after this key exists yet. PostgreSQL: the next transaction's id.
+    /// No entry after this key exists yet.
     pub(crate) end: EntryKey,
+}
+
+impl EntryKind {
+    pub(crate) const ALL: [EntryKind; 6] = [
+        EntryKind::Insert,
+        EntryKind::Update,
+        EntryKind::Delete,
+        EntryKind::Visibility,
+        EntryKind::SessionStarted,
+        EntryKind::SessionEnded,
+    ];
+
+    /// The name in the log.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            EntryKind::Insert => "insert",
+            EntryKind::Update => "update",
+            EntryKind::Delete => "delete",
+            EntryKind::Visibility => "visibility",
+            EntryKind::SessionStarted => "session_started",
+            EntryKind::SessionEnded => "session_ended",
+        }
+    }
+
+    pub(in crate::database) fn from_name(name: &str) -> Option<EntryKind> {
+        EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// What is told of each commit. It must return at once.
@@ -126,13 +160,19 @@ pub(crate) struct CommitWatch(
 
 impl EntryKey {
     /// Before every entry.
-    pub(crate) const START: EntryKey = EntryKey { transaction: 0, id: 0 };
+    pub(crate) const START: EntryKey = EntryKey { id: 0, transaction: 0 };
 }
 
 impl Position {
     /// The position after the entry with this key and all before it.
     pub(crate) fn after(key: EntryKey) -> Position {
         Position { after: key, seen: None }
+    }
+
+    /// Moves the position behind the entry with this key, which is after it.
+    pub(crate) fn advance_to(&mut self, key: EntryKey) {
+        self.after = key;
+        self.seen.take_if(|snapshot| key.id >= snapshot.last_id);
     }
 
     /// Whether the entry is after this position: it is still to be delivered.
@@ -218,9 +258,11 @@ impl Database {
         on_engine!(self, engine => engine.log_bounds().await)
     }
 
-    /// Finds the session of an access token's hash; `None` if it has ended.
-    pub(crate) async fn session_id(&self, access_hash: &str) -> Result<Option<Uuid>> {
-        self.service().fetch_optional(&SESSION_ID, &[access_hash.into()], |row| row.get(0)).await
+    /// Whether the session has not ended.
+    pub(crate) async fn has_session(&self, session_id: Uuid) -> Result<bool> {
+        let found: Option<Uuid> =
+            self.service().fetch_optional(&HAS_SESSION, &[session_id.into()], |row| row.get(0)).await?;
+        Ok(found.is_some())
     }
 
     /// The position of a cursor that a program stored.
@@ -241,8 +283,7 @@ impl Database {
     }
 }
 
-static SESSION_ID: super::Statement =
-    super::Statement::new("SELECT id FROM townsquare.sessions WHERE access_hash = $1");
+static HAS_SESSION: super::Statement = super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1");
 
 /// The error for a position after which entries are missing.
 pub(in crate::database) fn pruned() -> Error {

@@ -5,6 +5,7 @@
 //! executor can poll the futures, because each enters a tokio runtime by itself (`in_runtime`).
 
 mod change_log;
+mod commit_watch;
 mod connection_principal;
 mod dialect;
 mod errors;

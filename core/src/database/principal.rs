@@ -38,6 +38,8 @@ pub(crate) enum Principal {
 #[derive(Clone)]
 pub(crate) struct Credential {
     pub(crate) user_id: Uuid,
+    /// Stays when the tokens of the session are replaced.
+    pub(crate) session_id: Uuid,
     /// SHA-256 of the access token, in hex.
     pub(crate) access_hash: String,
     /// When the access token expires. The expiry of a token never changes.
@@ -104,6 +106,11 @@ impl CurrentPrincipal {
             is_database_closed,
             reload: OnceLock::new(),
         }))
+    }
+
+    /// Whether this is the current principal of the same handle as `other`.
+    pub(crate) fn is_of_same_handle(&self, other: &CurrentPrincipal) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Closes the handle: later calls fail with `Closed`, calls that run complete.

@@ -6,6 +6,7 @@
 
 mod backup;
 mod change_log;
+mod commit_watch;
 mod connection;
 mod dialect;
 mod errors;
@@ -40,7 +41,8 @@ use super::{
     value::Value,
 };
 use crate::{
-    error::{Error, ErrorKind, Result},
+    clock::Clock,
+    error::{Error, Result},
     threads::BlockingPool,
 };
 
@@ -49,6 +51,7 @@ pub(super) struct Sqlite {
     readers: ReaderPool,
     writer: Writer,
     pool: BlockingPool,
+    clock: Clock,
     /// The process that opened the database.
     process: u32,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
@@ -62,6 +65,7 @@ impl Sqlite {
         options: OpenOptions,
         pool: BlockingPool,
     ) -> Result<Sqlite> {
+        let clock = options.clock.clone();
         let open = move || {
             let (connection, fork_guard) = open::open_writer(&file, folder.as_deref(), &options)?;
             let writer = Writer::start(connection, options.busy_timeout)?;
@@ -69,7 +73,7 @@ impl Sqlite {
         };
         let (readers, writer, fork_guard) = pool.run(open).await??;
         let process = std::process::id();
-        Ok(Sqlite { readers, writer, pool, process, fork_guard: Mutex::new(Some(fork_guard)) })
+        Ok(Sqlite { readers, writer, pool, clock, process, fork_guard: Mutex::new(Some(fork_guard)) })
     }
 
     /// Runs a read on the calling thread.
@@ -130,11 +134,7 @@ impl Sqlite {
         if self.process == std::process::id() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Closed,
-            "The client was opened before a fork and belongs to the parent process: start workers before opening, \
-             or spawn them",
-        ))
+        Err(Error::inherited())
     }
 
     pub(super) fn close(&self) {
@@ -151,7 +151,7 @@ impl Sqlite {
 #[cfg(test)]
 pub(crate) fn query_plan(statement: &'static Statement) -> Vec<String> {
     use super::statement::CallerSql;
-    use crate::{clock::Clock, policy::Caller};
+    use crate::policy::Caller;
 
     let mut connection = rusqlite::Connection::open_in_memory().expect("a database");
     migrate::run(&mut connection, 0, &Clock::default()).expect("the migrations");

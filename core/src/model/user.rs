@@ -41,6 +41,9 @@ pub struct User {
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Session {
+    /// The session's row. Tokens are replaced; it stays.
+    #[serde(skip)]
+    pub(crate) id: Uuid,
     /// Identifies the user in calls. Valid for one hour.
     pub access_token: String,
     /// Replaces both tokens, once, within 30 days. Empty where only the access token is known

@@ -2,7 +2,14 @@
 
 use std::fmt;
 
-use crate::{callbacks::OnClose, error::Error, model::EventType};
+use super::view::View;
+use crate::{
+    error::{Error, Result},
+    model::EventType,
+};
+
+/// Is told why a subscription ended.
+type OnClose = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// The changes that a subscription or a stream gets: a table, and optionally an event, a filter and a cursor.
 ///
@@ -13,11 +20,11 @@ use crate::{callbacks::OnClose, error::Error, model::EventType};
 /// ```
 #[must_use]
 pub struct ChangeRequest {
-    pub(super) schema: String,
-    pub(super) table: String,
-    pub(super) event: Option<EventType>,
-    pub(super) filter: String,
-    pub(super) since: Option<String>,
+    schema: String,
+    table: String,
+    event: Option<EventType>,
+    filter: String,
+    since: Option<String>,
     pub(super) on_close: Option<OnClose>,
 }
 
@@ -64,6 +71,14 @@ impl ChangeRequest {
     pub fn on_close(mut self, on_close: impl FnOnce(Option<Error>) + Send + 'static) -> ChangeRequest {
         self.on_close = Some(Box::new(on_close));
         self
+    }
+
+    /// The view, and the cursor to begin after.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown schema, table or column, and for a malformed filter.
+    pub(super) fn view(&self) -> Result<(View, Option<String>)> {
+        Ok((View::new(&self.schema, &self.table, self.event, &self.filter)?, self.since.clone()))
     }
 }
 

@@ -1,58 +1,174 @@
 //! A subscription as a stream.
 
 use std::{
+    collections::VecDeque,
     fmt,
     pin::Pin,
+    sync::{Arc, Weak},
     task::{Context, Poll},
 };
 
 use futures_core::Stream;
+use tokio::task::JoinHandle;
 
-use crate::{error::Result, model::RowChange};
+use super::feed::{Feed, Taken};
+use crate::{
+    error::{Error, Operation, Result},
+    model::RowChange,
+};
 
-/// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes).
+/// The most changes that a stream takes from its feed at once.
+const BATCH: usize = 64;
+
+/// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes). It is live when it is returned.
+/// Dropping it ends it.
+///
+/// A stream that nobody reads costs no memory: it falls behind in the log and reads the rest later. The log keeps changes
+/// for the option [`change_retention`](crate::Config::change_retention).
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// use townsquare::realtime::ChangeRequest;
+///
+/// let mut changes = client.realtime().changes(ChangeRequest::table("fidgets")).await?;
+/// while let Some(change) = changes.next().await.transpose()? {
+///     println!("{} {:?}", change.event_type, change.new);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct ChangeStream {
-    _feed: (),
+    feed: Arc<Feed>,
+    batch: VecDeque<RowChange>,
+    /// The read of a stream that has fallen behind.
+    reading: Option<JoinHandle<()>>,
+    has_ended: bool,
+    operation: Operation,
 }
 
 impl ChangeStream {
-    /// The next change; waits for it. `None` after the end: the stream or the client was closed, or the last call returned an
-    /// error.
+    pub(super) fn new(feed: Arc<Feed>, operation: Operation) -> ChangeStream {
+        ChangeStream { feed, batch: VecDeque::new(), reading: None, has_ended: false, operation }
+    }
+
+    /// The next change; waits for it. A caller that drops the future loses no change. `None` after the end: the stream or the
+    /// client was closed, or the last call returned an error.
+    ///
+    /// # Errors
+    /// `CursorExpired` if the log no longer has what follows; `Unauthorized` if the session of a live query has ended;
+    /// `Closed` in a forked child.
     pub async fn next(&mut self) -> Option<Result<RowChange>> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Ends the stream: `next` returns `None` from here on, also on a thread that waits in it.
-    pub fn close(&self) {}
+    /// Ends the stream: `next` returns `None` from here on.
+    pub fn close(&mut self) {
+        self.batch.clear();
+        self.has_ended = true;
+        self.closer().close();
+    }
 
     /// A handle that ends the stream from another thread or task.
     pub fn closer(&self) -> StreamCloser {
-        StreamCloser { _feed: () }
+        StreamCloser { feed: Arc::downgrade(&self.feed) }
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.feed.core().is_some_and(|core| core.is_inherited())
+    }
+
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
+        loop {
+            if let Some(change) = self.batch.pop_front() {
+                return Poll::Ready(Some(Ok(change)));
+            }
+            if self.has_ended {
+                return Poll::Ready(None);
+            }
+            if let Some(reading) = &mut self.reading {
+                match Pin::new(reading).poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(())) => self.reading = None,
+                    // The client's runtime has ended.
+                    Poll::Ready(Err(_)) => self.has_ended = true,
+                }
+                continue;
+            }
+            if self.is_inherited() {
+                self.has_ended = true;
+                return Poll::Ready(Some(Err(Error::inherited().with_operation(self.operation))));
+            }
+            let mut batch = Vec::new();
+            match self.feed.take_or_register(&mut batch, BATCH, Some(context.waker())) {
+                Taken::Changes => self.batch.extend(batch),
+                Taken::Nothing => return Poll::Pending,
+                Taken::Ended(reason) => {
+                    self.has_ended = true;
+                    return Poll::Ready(reason.map(|reason| Err(reason.with_operation(self.operation))));
+                }
+                Taken::Read(position) => match self.feed.core() {
+                    Some(core) => self.reading = Some(core.spawn_read(&self.feed, position)),
+                    None => self.has_ended = true,
+                },
+            }
+        }
     }
 }
 
 /// Ends a [`ChangeStream`] from another thread or task.
-#[derive(Debug, Clone)]
+///
+/// ```
+/// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// use townsquare::realtime::ChangeRequest;
+///
+/// let mut changes = client.realtime().changes(ChangeRequest::table("spaces")).await?;
+/// let closer = changes.closer();
+/// std::thread::spawn(move || closer.close());
+/// assert!(changes.next().await.is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct StreamCloser {
-    _feed: (),
+    feed: Weak<Feed>,
 }
 
 impl StreamCloser {
-    /// Ends the stream.
-    pub fn close(&self) {}
+    /// Ends the stream. A call of `next` that waits returns `None`. Closing an ended stream does nothing.
+    pub fn close(&self) {
+        if let Some(feed) = self.feed.upgrade() {
+            feed.close();
+            feed.unregister();
+        }
+    }
+}
+
+impl fmt::Debug for StreamCloser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamCloser").finish_non_exhaustive()
+    }
 }
 
 impl Stream for ChangeStream {
     type Item = Result<RowChange>;
 
-    fn poll_next(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
-        Poll::Ready(None)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
+        self.poll_batch(context)
+    }
+}
+
+impl Drop for ChangeStream {
+    fn drop(&mut self) {
+        // The locks of an inherited client may be held for ever.
+        if !self.is_inherited() {
+            self.closer().close();
+        }
     }
 }
 
 impl fmt::Debug for ChangeStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangeStream").finish_non_exhaustive()
+        f.debug_struct("ChangeStream").field("has_ended", &self.has_ended).finish_non_exhaustive()
     }
 }

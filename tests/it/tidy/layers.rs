@@ -14,6 +14,7 @@ const ROWS: &[&[&str]] = &[
     &[
         "config",
         "policy",
+        "change_filter",
         "validate",
         "signed_json",
         "signed_file",
@@ -22,7 +23,6 @@ const ROWS: &[&[&str]] = &[
         "http_refusal",
         "tls",
         "catalog",
-        "change_filter",
     ],
     &["threads", "bearer", "callbacks", "catalog_thread", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
@@ -32,7 +32,6 @@ const ROWS: &[&[&str]] = &[
 
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
-    ("change_filter", "policy", "a filter is on the columns of a table with policies"),
     ("large_buffer", "error", "an allocation that fails is an Error"),
     ("bearer", "database", "a token has a principal of the database"),
     ("callbacks", "threads", "callbacks run on a pool"),

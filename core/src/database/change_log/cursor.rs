@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// The cursor of a position.
 pub(crate) fn cursor_text(position: &Position, incarnation: &str) -> String {
-    let EntryKey { transaction, id } = position.after;
+    let EntryKey { id, transaction } = position.after;
     let mut text = String::with_capacity(incarnation.len() + 24);
     // Writing to a String cannot fail.
     let _ = write!(text, "{incarnation}.{transaction}.{id}");
@@ -34,7 +34,7 @@ pub(crate) fn parse_cursor(text: &str, incarnation: &str) -> Result<Position> {
         text.parse().ok().filter(|_| is_number).ok_or_else(no_cursor)
     };
     let id = i64::try_from(number(id)?).map_err(|_| no_cursor())?;
-    let key = EntryKey { transaction: number(transaction)?, id };
+    let key = EntryKey { id, transaction: number(transaction)? };
     let seen = parts.next().map(str::parse).transpose().map_err(|()| no_cursor())?.map(Arc::new);
     if !is_incarnation {
         return Err(no_cursor());
@@ -54,11 +54,11 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back() {
-        let seen = Some(Arc::new("7:9:7,8".parse().expect("a snapshot")));
+        let seen = Some(Arc::new("7:9:7,8@41".parse().expect("a snapshot")));
         for position in [
             Position::after(EntryKey::START),
-            Position::after(EntryKey { transaction: 0, id: 41 }),
-            Position { after: EntryKey { transaction: u64::MAX, id: i64::MAX }, seen },
+            Position::after(EntryKey { id: 41, transaction: 0 }),
+            Position { after: EntryKey { id: i64::MAX, transaction: u64::MAX }, seen },
         ] {
             let text = cursor_text(&position, INCARNATION);
             assert_eq!(parse_cursor(&text, INCARNATION).expect("a cursor"), position, "{text}");

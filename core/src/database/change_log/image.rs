@@ -20,6 +20,11 @@ pub(in crate::database) fn read_image(table: Table, text: &str) -> Option<RowIma
     Some(image)
 }
 
+/// Reads the context of a row of `table`. The context of a fidget is a part of its space's image.
+pub(in crate::database) fn read_context(table: Table, text: &str) -> Option<RowImage> {
+    read_image(if table == Table::Fidgets { Table::Spaces } else { table }, text)
+}
+
 fn normalise(value: &mut Json, column_type: ColumnType) {
     let normal = match (column_type, &*value) {
         // SQLite's booleans are 0 and 1.
@@ -37,4 +42,37 @@ fn normalise(value: &mut Json, column_type: ColumnType) {
 fn is_canonical(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == 27 && bytes[10] == b'T' && bytes[19] == b'.' && bytes[26] == b'Z'
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_image_has_the_same_form_on_both_engines() {
+        let sqlite = r#"{"id":"x","is_public":1,"created_at":"2026-01-02T03:04:05.678901Z","name":"1"}"#;
+        let postgres = r#"{"id":"x","is_public":true,"created_at":"2026-01-02T05:04:05.678901+02:00","name":"1"}"#;
+        let image = json!({ "id": "x", "is_public": true, "created_at": "2026-01-02T03:04:05.678901Z", "name": "1" });
+        for text in [sqlite, postgres] {
+            assert_eq!(read_image(Table::Spaces, text).map(Json::Object), Some(image.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_another_type_stay_and_other_texts_are_no_image() {
+        let image = read_image(Table::Spaces, r#"{"is_public":"maybe","created_at":"infinity","owner_id":null}"#);
+        let image = Json::Object(image.expect("an object"));
+        assert_eq!(image, json!({ "is_public": "maybe", "created_at": "infinity", "owner_id": null }));
+        for text in ["", "[]", "1", "{", &"[".repeat(200)] {
+            assert_eq!(read_image(Table::Spaces, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_context_of_a_fidget_is_a_part_of_its_space() {
+        let context = read_context(Table::Fidgets, r#"{"owner_id":null,"is_public":0}"#).map(Json::Object);
+        assert_eq!(context, Some(json!({ "owner_id": null, "is_public": false })));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// The transactions that a snapshot sees, as `pg_current_snapshot()` tells them.
+/// The transactions that a snapshot sees, as `pg_current_snapshot()` tells them, and the last of their entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     /// Every transaction before this one had ended.
@@ -11,6 +11,8 @@ pub(crate) struct Snapshot {
     pub(crate) xmax: u64,
     /// The transactions from `xmin` to `xmax` that were running, in ascending order.
     pub(crate) running: Vec<u64>,
+    /// No transaction that the snapshot sees has written an entry with a larger id.
+    pub(crate) last_id: i64,
 }
 
 /// The most running transactions that a snapshot's text may name: many times the connections that a server can have.
@@ -24,13 +26,13 @@ impl Snapshot {
 }
 
 impl fmt::Display for Snapshot {
-    /// Writes PostgreSQL's form: `xmin:xmax:running,running`.
+    /// Writes PostgreSQL's form and the last id: `xmin:xmax:running,running@last_id`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.xmin, self.xmax)?;
         for (index, transaction) in self.running.iter().enumerate() {
             write!(f, "{}{transaction}", if index == 0 { "" } else { "," })?;
         }
-        Ok(())
+        write!(f, "@{}", self.last_id)
     }
 }
 
@@ -38,6 +40,8 @@ impl FromStr for Snapshot {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Snapshot, ()> {
+        let (text, last_id) = text.split_once('@').ok_or(())?;
+        let last_id: i64 = last_id.parse().map_err(drop)?;
         let mut parts = text.splitn(3, ':');
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or(());
         let (xmin, xmax) = (number()?, number()?);
@@ -47,10 +51,10 @@ impl FromStr for Snapshot {
             list => list.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>().map_err(drop)?,
         };
         let is_ascending = running.is_sorted_by(|one, other| one < other);
-        if xmin > xmax || !is_ascending || running.len() > MAX_RUNNING {
+        if xmin > xmax || !is_ascending || running.len() > MAX_RUNNING || last_id < 0 {
             return Err(());
         }
-        Ok(Snapshot { xmin, xmax, running })
+        Ok(Snapshot { xmin, xmax, running, last_id })
     }
 }
 
@@ -60,16 +64,19 @@ mod tests {
 
     #[test]
     fn a_snapshot_sees_what_had_ended() {
-        let snapshot: Snapshot = "10:20:10,14,15".parse().expect("a snapshot");
+        let snapshot: Snapshot = "10:20:10,14,15@7".parse().expect("a snapshot");
         let seen: Vec<u64> = (8..22).filter(|transaction| snapshot.sees(*transaction)).collect();
         assert_eq!(seen, [8, 9, 11, 12, 13, 16, 17, 18, 19]);
-        assert_eq!(snapshot.to_string(), "10:20:10,14,15");
-        assert_eq!("7:7:".parse::<Snapshot>().expect("a snapshot").to_string(), "7:7:");
+        assert_eq!(snapshot.to_string(), "10:20:10,14,15@7");
+        assert_eq!("7:7:@0".parse::<Snapshot>().expect("a snapshot").to_string(), "7:7:@0");
     }
 
     #[test]
     fn other_texts_are_no_snapshots() {
         for text in ["", ":", "1", "1:2", "2:1:", "1:9:4,3", "1:9:x", "-1:2:", "1:2:3:4", "1:99999999999999999999:"] {
+            assert_eq!(format!("{text}@1").parse::<Snapshot>(), Err(()), "{text}");
+        }
+        for text in ["1:2:", "1:2:@", "1:2:@-1", "1:2:@x", "1:2:@1@2", "1:2:@9223372036854775808"] {
             assert_eq!(text.parse::<Snapshot>(), Err(()), "{text}");
         }
     }

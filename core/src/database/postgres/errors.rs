@@ -7,12 +7,15 @@ use std::{error::Error as _, fmt, io::ErrorKind::BrokenPipe};
 use sqlx::postgres::PgDatabaseError;
 
 use crate::{
-    database::principal::session_ended,
+    database::{change_log::pruned, principal::session_ended},
     error::{Error, ErrorKind},
 };
 
 /// The SQLSTATE that the function `townsquare.admitted` raises for a session that has ended.
 const SESSION_ENDED: &str = "TQ401";
+
+/// The SQLSTATE that the function `townsquare.changes_after` raises for a position after which entries are missing.
+const PRUNED: &str = "TQ410";
 
 pub(super) fn translate(error: sqlx::Error) -> Error {
     let sqlx::Error::Database(failure) = &error else {
@@ -26,8 +29,10 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
         };
         return Error::database(None::<String>, kind, "").caused_by(error);
     };
-    if failure.code().as_deref() == Some(SESSION_ENDED) {
-        return session_ended();
+    match failure.code().as_deref() {
+        Some(SESSION_ENDED) => return session_ended(),
+        Some(PRUNED) => return pruned(),
+        _ => {}
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
     let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
@@ -85,7 +90,7 @@ fn is_broken_pipe(error: &Error) -> bool {
 
 /// True if the connection may be used after this error: the server answered and did not close the connection.
 pub(super) fn leaves_connection_usable(error: &Error) -> bool {
-    error.kind() == ErrorKind::Unauthorized
+    matches!(error.kind(), ErrorKind::Unauthorized | ErrorKind::CursorExpired)
         || error.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }
 

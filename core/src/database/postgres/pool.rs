@@ -75,6 +75,16 @@ impl Pool {
         }
     }
 
+    /// How a connection outside of the pool is opened.
+    pub(super) fn connect_options(&self) -> &PgConnectOptions {
+        &self.connect
+    }
+
+    /// How long a call waits for a connection.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Sets the role mode of the connections. A new pool assumes [`RoleMode::LoginOnly`].
     pub(super) fn set_role_mode(&mut self, role_mode: RoleMode) {
         self.role_mode = role_mode;

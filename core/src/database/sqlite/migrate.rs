@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0003_auth" needs 3;
     "0004_reliability" needs 4;
     "0005_files" needs 4;
+    "0006_realtime" needs 4;
 };
 
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.

@@ -61,6 +61,11 @@ impl ReaderPool {
         reader.connection.as_ref().map_or_else(|| Err(Error::closed()), work)
     }
 
+    /// Opens a connection that is not the pool's.
+    pub(super) fn open_dedicated(&self) -> Result<Connection> {
+        open::open_reader(&self.file, self.busy_timeout)
+    }
+
     /// Takes an idle connection. Returns `None` if the caller is to open one, for which it has a place.
     fn take_idle(&self) -> Result<Option<Connection>> {
         let mut state = self.state.lock();

@@ -23,7 +23,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{errors::is_busy, write_connection::WriteConnection};
+use super::{commit_watch::CommitListener, errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
@@ -70,6 +70,8 @@ struct WriterShared {
     /// groups cost fewer flushes.
     last_group: AtomicUsize,
     page_cache: PageCacheState,
+    /// Told of each commit, before the jobs are answered.
+    commit_listener: CommitListener,
 }
 
 struct JobQueue {
@@ -132,6 +134,7 @@ impl Writer {
             clock: Clock::default(),
             last_group: AtomicUsize::new(0),
             page_cache: PageCacheState::default(),
+            commit_listener: CommitListener::default(),
         });
         let of_thread = Arc::clone(&shared);
         let thread = threads::spawn("townsquare-write", move || of_thread.run_thread())?;
@@ -147,6 +150,11 @@ impl Writer {
         let job = QueuedJob { job, deadline: self.shared.clock.moment().after(self.shared.busy_timeout) };
         let not_led = if blocking_caller::is_current() { self.shared.lead(job) } else { Some(job) };
         not_led.map_or(Ok(()), |job| self.shared.queue.push(job))
+    }
+
+    /// Where to register who is told of each commit.
+    pub(super) fn commit_listener(&self) -> CommitListener {
+        Arc::clone(&self.shared.commit_listener)
     }
 
     /// Finishes the queued jobs, ends the thread, checkpoints the WAL and closes the connection. A job that waits for
@@ -352,6 +360,8 @@ impl WriterShared {
         let committed = connection.commit();
         if committed.is_err() {
             connection.roll_back();
+        } else if let Some(tell) = self.commit_listener.load().as_deref() {
+            tell();
         }
         answer_all(group, &committed);
         connection.release_forgotten_pages();

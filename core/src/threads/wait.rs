@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{clock::Clock, threads::blocking_caller};
+use super::blocking_caller;
+use crate::clock::Clock;
 
 /// A waker that unparks a thread.
 struct Unpark(Thread);

@@ -1,0 +1,394 @@
+-- The change log (DESIGN 5): triggers write every change of a row, in the transaction of the change. The triggers exist from
+-- this migration on and are disabled until a program first asks for the feed (townsquare.start_capture), so that a
+-- database without subscribers pays nothing.
+--
+-- Entries are delivered in the order of their ids. A trigger takes the id while its transaction holds the lock of the
+-- changed row, so the ids of one row's changes are in the order of the changes. (The ids of transactions are not: a
+-- transaction that began earlier may change a row last.) An id is taken before the commit, so a reader must not pass the
+-- entries of transactions that still run: see townsquare.settled_id.
+
+CREATE SEQUENCE townsquare.changes_id;
+
+CREATE TABLE townsquare.changes (
+    id          BIGINT PRIMARY KEY DEFAULT nextval('townsquare.changes_id'),
+    transaction XID8 NOT NULL DEFAULT pg_current_xact_id(),
+    at          TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    table_name  TEXT NOT NULL,
+    -- insert, update, delete; visibility for a row that stays as it is while who may see it changes (only new_row has its
+    -- image); session_started, session_ended.
+    kind        TEXT NOT NULL,
+    old_row     JSON,
+    new_row     JSON,
+    -- What the policy needs besides the row, as of the statement.
+    old_context JSON,
+    new_context JSON
+);
+-- Entries are short-lived, and compressing them costs more than it saves.
+ALTER TABLE townsquare.changes ALTER COLUMN old_row SET STORAGE EXTERNAL, ALTER COLUMN new_row SET STORAGE EXTERNAL;
+
+-- One row: whether capture is on, and the id of the last entry that was pruned.
+CREATE TABLE townsquare.feed (
+    only_row  INTEGER PRIMARY KEY CHECK (only_row = 1),
+    is_on     BOOLEAN NOT NULL,
+    pruned_to BIGINT NOT NULL
+);
+INSERT INTO townsquare.feed (only_row, is_on, pruned_to) VALUES (1, true, 0);
+
+-- Its value is the time, in seconds since 1970, until which a reader listens for notifications. A sequence, because its
+-- value does not depend on a snapshot and costs no row version.
+CREATE SEQUENCE townsquare.listening_until;
+
+-- The spaces that a running transaction has deleted, for the triggers of the fidgets that are deleted with them.
+CREATE UNLOGGED TABLE townsquare.deleted_spaces (
+    transaction XID8 NOT NULL DEFAULT pg_current_xact_id(),
+    id          UUID NOT NULL,
+    owner_id    UUID,
+    is_public   BOOLEAN,
+    PRIMARY KEY (transaction, id)
+);
+
+-- Keys of advisory locks have a number of this library in their highest 16 bits:
+-- 29809: shared by each transaction that writes entries; the other bits are an id smaller than all of its entries' ids.
+-- 29810: held by the transaction that will notify the readers.
+-- 29811: the visibility of the spaces with a hash.
+
+-- Writes an entry. The triggers below call it as the owner of the log.
+CREATE FUNCTION townsquare.log_change(
+    p_table TEXT, p_kind TEXT, p_old JSON, p_new JSON, p_old_context JSON, p_new_context JSON
+) RETURNS VOID LANGUAGE plpgsql AS $$
+DECLARE
+    -- First, so that the transaction has an id before the entry has one.
+    me TEXT := pg_current_xact_id()::text;
+    ignored TEXT;
+BEGIN
+    -- Once a transaction. A savepoint that is rolled back undoes the setting together with the lock.
+    -- (The lock is always free to share; an expression is cheaper than a statement.)
+    IF current_setting('townsquare.writer', true) IS DISTINCT FROM me AND pg_try_advisory_xact_lock_shared(
+        (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
+    THEN
+        ignored := set_config('townsquare.writer', me, true);
+    END IF;
+    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
+        VALUES (p_table, p_kind, p_old, p_new, p_old_context, p_new_context);
+    -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then looks
+    -- again until the others have ended.
+    IF pg_sequence_last_value('townsquare.listening_until') > extract(epoch FROM clock_timestamp())
+        AND pg_try_advisory_xact_lock(29810::bigint << 48)
+    THEN
+        PERFORM pg_notify('townsquare_changes', '');
+    END IF;
+END
+$$;
+
+-- The largest id up to which every entry has been committed or will never exist. Entries up to it are visible to the
+-- statements after this call.
+--
+-- An entry up to `last` was written by a transaction that held its lock (townsquare.log_change) before `last` was read.
+-- It still holds the lock, with a smaller id, or it has ended.
+CREATE FUNCTION townsquare.settled_id() RETURNS BIGINT LANGUAGE plpgsql AS $$
+DECLARE
+    last BIGINT := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
+    -- The smallest id in the keys of the locks.
+    running BIGINT := (
+        SELECT min(((classid::bigint & 65535) << 32) | objid::bigint) FROM pg_catalog.pg_locks
+        WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND classid::bigint >> 16 = 29809
+            AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+    );
+BEGIN
+    RETURN LEAST(last, running);
+END
+$$;
+
+-- Returns the settled entries after an id, in the order of the feed. Raises TQ410 if such entries have been pruned.
+CREATE FUNCTION townsquare.changes_after(p_after BIGINT, p_limit BIGINT) RETURNS TABLE (
+    id BIGINT, transaction TEXT, at TIMESTAMPTZ, table_name TEXT, kind TEXT,
+    old_row TEXT, new_row TEXT, old_context TEXT, new_context TEXT
+) LANGUAGE plpgsql AS $$
+DECLARE
+    settled BIGINT := townsquare.settled_id();
+BEGIN
+    RETURN QUERY SELECT entry.id, entry.transaction::text, entry.at, entry.table_name, entry.kind,
+            entry.old_row::text, entry.new_row::text, entry.old_context::text, entry.new_context::text
+        FROM townsquare.changes AS entry WHERE entry.id > p_after AND entry.id <= settled
+        ORDER BY entry.id LIMIT p_limit;
+    -- After the rows were read, so that a deletion in between is noticed.
+    IF p_after < (SELECT pruned_to FROM townsquare.feed) THEN
+        RAISE EXCEPTION 'The change feed no longer has what follows the cursor' USING ERRCODE = 'TQ410';
+    END IF;
+END
+$$;
+
+-- The position after the last commit: the settled entries, and of the later ones those of the transactions that the
+-- snapshot sees, none of which has an id above the last.
+CREATE FUNCTION townsquare.feed_head(OUT settled BIGINT, OUT snapshot TEXT, OUT last BIGINT) LANGUAGE plpgsql AS $$
+BEGIN
+    settled := townsquare.settled_id();
+    snapshot := pg_current_snapshot()::text;
+    last := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
+END
+$$;
+
+-- Deletes the oldest of at most p_batch entries that are beyond the limits (p_age in microseconds), but none above
+-- p_keep_after unless it is beyond four times the limits. Returns true if there is more to delete.
+CREATE FUNCTION townsquare.prune_changes(p_rows BIGINT, p_age BIGINT, p_keep_after BIGINT, p_batch BIGINT)
+RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+DECLARE
+    settled BIGINT := townsquare.settled_id();
+    age INTERVAL := p_age * INTERVAL '1 microsecond';
+    already BIGINT;
+    found_last BIGINT;
+    prune_to BIGINT;
+BEGIN
+    SELECT pruned_to INTO already FROM townsquare.feed FOR UPDATE SKIP LOCKED;
+    -- NULL if another process prunes.
+    SELECT max(id), max(id) FILTER (WHERE
+            (id <= settled - p_rows OR at < now() - age)
+            AND (p_keep_after IS NULL OR id <= p_keep_after OR id <= settled - 4 * p_rows OR at < now() - 4 * age))
+        INTO found_last, prune_to
+        FROM (SELECT id, at FROM townsquare.changes
+            WHERE id > already AND id <= settled ORDER BY id LIMIT p_batch) AS oldest;
+    IF prune_to IS NULL THEN
+        RETURN false;
+    END IF;
+    DELETE FROM townsquare.changes WHERE id > already AND id <= prune_to;
+    UPDATE townsquare.feed SET pruned_to = prune_to;
+    DELETE FROM townsquare.deleted_spaces WHERE transaction < pg_snapshot_xmin(pg_current_snapshot());
+    RETURN prune_to = found_last;
+END
+$$;
+
+-- What the policy of a fidget needs of its space. Waits for a transaction that changes who may see the space.
+CREATE FUNCTION townsquare.space_context(p_space UUID) RETURNS JSON LANGUAGE plpgsql AS $$
+DECLARE
+    context JSON;
+BEGIN
+    IF p_space IS NULL THEN
+        RETURN NULL;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared((29811::bigint << 48) | (hashtextextended(p_space::text, 0) & 255));
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        -- Fails if the space has changed since the snapshot of this transaction.
+        PERFORM FROM public.spaces WHERE id = p_space FOR SHARE;
+    END IF;
+    SELECT json_build_object('owner_id', owner_id, 'is_public', is_public) INTO context
+        FROM public.spaces WHERE id = p_space;
+    IF NOT FOUND THEN
+        SELECT json_build_object('owner_id', owner_id, 'is_public', is_public) INTO context
+            FROM townsquare.deleted_spaces WHERE transaction = pg_current_xact_id() AND id = p_space;
+    END IF;
+    RETURN context;
+END
+$$;
+
+-- The trigger functions that read tables with policies act for the service, whoever changes the row: they set
+-- townsquare.caller to '' (see townsquare.is_service) until they return.
+
+CREATE FUNCTION townsquare.capture_row() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), NULL, NULL);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION townsquare.capture_fidget() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    ignored TEXT := set_config('townsquare.caller', '', true);
+    old_context JSON;
+    new_context JSON;
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        old_context := townsquare.space_context(OLD.space_id);
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.space_id IS NOT DISTINCT FROM OLD.space_id THEN
+        new_context := old_context;
+    ELSIF TG_OP <> 'DELETE' THEN
+        new_context := townsquare.space_context(NEW.space_id);
+    END IF;
+    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), old_context, new_context);
+    ignored := set_config('townsquare.caller', caller, true);
+    RETURN NULL;
+END
+$$;
+
+-- A change of who may see a space is written once for each of its fidgets.
+CREATE FUNCTION townsquare.capture_space() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    fidget JSON;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO townsquare.deleted_spaces (id, owner_id, is_public) VALUES (OLD.id, OLD.owner_id, OLD.is_public)
+            ON CONFLICT (transaction, id) DO UPDATE
+            SET owner_id = excluded.owner_id, is_public = excluded.is_public;
+    ELSIF TG_OP = 'UPDATE'
+        AND (NEW.owner_id IS DISTINCT FROM OLD.owner_id OR (NEW.is_public IS TRUE) <> (OLD.is_public IS TRUE))
+    THEN
+        -- Waits for the transactions that write fidgets of the space, and keeps others out until this one ends: each of
+        -- them saw the space either as it was or as it will be.
+        PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(NEW.id::text, 0) & 255));
+        PERFORM set_config('townsquare.caller', '', true);
+        IF current_setting('transaction_isolation') <> 'read committed' THEN
+            -- Fails if one of the fidgets has changed since the snapshot of this transaction.
+            PERFORM FROM public.fidgets WHERE space_id = NEW.id FOR SHARE;
+        END IF;
+        FOR fidget IN SELECT row_to_json(fidgets) FROM public.fidgets WHERE space_id = NEW.id ORDER BY created_at, id LOOP
+            PERFORM townsquare.log_change('fidgets', 'visibility', NULL, fidget,
+                json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
+                json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
+        END LOOP;
+        PERFORM set_config('townsquare.caller', caller, true);
+    END IF;
+    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), NULL, NULL);
+    RETURN NULL;
+END
+$$;
+
+-- Files have the columns of FileInfo. A move is the end of one file and the beginning of another.
+CREATE FUNCTION townsquare.file_image(file townsquare.files) RETURNS JSON LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('bucket', file.bucket, 'path', file.path, 'size', file.size,
+        'content_type', file.content_type, 'cache_control', file.cache_control, 'etag', file.etag,
+        'metadata', file.metadata, 'owner_id', file.owner_id, 'updated_at', file.updated_at)
+$$;
+
+CREATE FUNCTION townsquare.file_context(file townsquare.files) RETURNS JSON LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('access', file.access, 'first_segment', file.first_segment, 'holder', (
+        SELECT user_id FROM townsquare.identities WHERE public_key = file.first_segment AND file.access = 'private'))
+$$;
+
+CREATE FUNCTION townsquare.capture_file() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.bucket = NEW.bucket AND OLD.path = NEW.path THEN
+        IF townsquare.file_image(OLD)::text <> townsquare.file_image(NEW)::text THEN
+            PERFORM townsquare.log_change('files', 'update', townsquare.file_image(OLD), townsquare.file_image(NEW),
+                townsquare.file_context(OLD), townsquare.file_context(NEW));
+        END IF;
+        RETURN NULL;
+    END IF;
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM townsquare.log_change('files', 'delete', townsquare.file_image(OLD), NULL,
+            townsquare.file_context(OLD), NULL);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        PERFORM townsquare.log_change('files', 'insert', NULL, townsquare.file_image(NEW), NULL,
+            townsquare.file_context(NEW));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- Who links an identity key gains the private files under it, and who unlinks it loses them. '0' is the character after '/'.
+CREATE FUNCTION townsquare.capture_identity() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    key TEXT := CASE WHEN TG_OP = 'INSERT' THEN NEW.public_key ELSE OLD.public_key END;
+    file townsquare.files;
+BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
+    FOR file IN SELECT files.* FROM townsquare.buckets JOIN townsquare.files ON files.bucket = buckets.name
+        WHERE buckets.access = 'private' AND files.first_segment = key
+            AND files.path >= key AND files.path < key || '0' ORDER BY files.bucket, files.path
+    LOOP
+        PERFORM townsquare.log_change('files', 'visibility', NULL, townsquare.file_image(file),
+            json_build_object('access', file.access, 'first_segment', key, 'holder',
+                CASE WHEN TG_OP = 'DELETE' THEN OLD.user_id END),
+            json_build_object('access', file.access, 'first_segment', key, 'holder',
+                CASE WHEN TG_OP = 'INSERT' THEN NEW.user_id END));
+    END LOOP;
+    PERFORM set_config('townsquare.caller', caller, true);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION townsquare.capture_session() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM townsquare.log_change('users', 'session_started', NULL,
+            json_build_object('session_id', NEW.id, 'user_id', NEW.user_id), NULL, NULL);
+    ELSE
+        PERFORM townsquare.log_change('users', 'session_ended',
+            json_build_object('session_id', OLD.id, 'user_id', OLD.user_id), NULL, NULL, NULL);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- TRUNCATE fires no trigger for its rows.
+CREATE FUNCTION townsquare.capture_truncate() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    image JSON;
+BEGIN
+    PERFORM set_config('townsquare.caller', '', true);
+    FOR image IN EXECUTE format('SELECT row_to_json(t) FROM %I.%I AS t', TG_TABLE_SCHEMA, TG_TABLE_NAME) LOOP
+        PERFORM townsquare.log_change(TG_TABLE_NAME, 'delete', image, NULL,
+            CASE WHEN TG_TABLE_NAME = 'fidgets' THEN townsquare.space_context((image ->> 'space_id')::uuid) END, NULL);
+    END LOOP;
+    PERFORM set_config('townsquare.caller', caller, true);
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.community_configs
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.community_domains
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public."spaceRegistrations"
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.users
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.spaces
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_space();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.fidgets
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_fidget();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON townsquare.files
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_file();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR DELETE ON townsquare.identities
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_identity();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR DELETE ON townsquare.sessions
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_session();
+
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.community_configs
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.community_domains
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public."spaceRegistrations"
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.users
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.spaces
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.fidgets
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+
+-- Switches the triggers on or off. Waits for the transactions that write to the tables, so that every transaction that
+-- commits later writes its entries.
+CREATE FUNCTION townsquare.set_capture(p_is_on BOOLEAN) RETURNS VOID
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    captured TEXT;
+    change TEXT := CASE WHEN p_is_on THEN 'ENABLE' ELSE 'DISABLE' END;
+BEGIN
+    LOCK TABLE public.users, public.spaces, public.fidgets, public.community_configs, public.community_domains,
+        public."spaceRegistrations", townsquare.files, townsquare.identities, townsquare.sessions
+        IN SHARE ROW EXCLUSIVE MODE;
+    IF p_is_on = (SELECT is_on FROM townsquare.feed) THEN
+        RETURN;
+    END IF;
+    FOR captured IN SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'townsquare_capture' LOOP
+        EXECUTE format('ALTER TABLE %s %s TRIGGER townsquare_capture', captured, change);
+    END LOOP;
+    FOR captured IN SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'townsquare_capture_truncate' LOOP
+        EXECUTE format('ALTER TABLE %s %s TRIGGER townsquare_capture_truncate', captured, change);
+    END LOOP;
+    UPDATE townsquare.feed SET is_on = p_is_on;
+END
+$$;
+SELECT townsquare.set_capture(false);

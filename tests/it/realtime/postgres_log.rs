@@ -1,0 +1,258 @@
+//! The change log on a PostgreSQL server, as its triggers write it and as its functions return it: plain SQL, as other
+//! programs send it.
+
+use std::thread;
+
+use townsquare_tests::{on_engine, raw_sql::RawConnection, test_database::TestDatabase, wait::wait_until};
+
+const SPACE: &str = "00000000-0000-0000-0001-000000000001";
+const OWNER: &str = "00000000-0000-0000-0000-000000000001";
+
+fn connect(db: &TestDatabase) -> RawConnection {
+    RawConnection::postgres(&db.url()).expect("the server runs")
+}
+
+/// Switches capture on, and creates a user with a space named `0`.
+fn start(db: &TestDatabase) {
+    db.raw.run("SELECT townsquare.set_capture(true)");
+    db.raw.run(&format!("INSERT INTO users (id, email) VALUES ('{OWNER}', 'owner@town.example')"));
+    db.raw.run(&format!("INSERT INTO spaces (id, name, owner_id) VALUES ('{SPACE}', '0', '{OWNER}')"));
+}
+
+/// Each entry after the second, which are those of `start`, as `kind of table: old -> new`. A row is its name or its type.
+fn entries(db: &TestDatabase) -> Vec<String> {
+    let sql = "SELECT kind || ' of ' || table_name || ': '
+            || COALESCE(old_row::json ->> 'name', old_row::json ->> 'type', '') || ' -> '
+            || COALESCE(new_row::json ->> 'name', new_row::json ->> 'type', '')
+        FROM townsquare.changes_after(2, 1000)";
+    db.raw.rows(sql).into_iter().map(|row| row[0].clone().expect("a text")).collect()
+}
+
+fn rename(connection: &RawConnection, name: &str) {
+    connection.run(&format!("UPDATE spaces SET name = '{name}' WHERE id = '{SPACE}'"));
+}
+
+fn add_fidget(connection: &RawConnection, kind: &str) {
+    connection.run(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', '{kind}')"));
+}
+
+/// Waits until a connection of the database waits for a lock.
+fn wait_for_a_waiting_connection(db: &TestDatabase) {
+    let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    wait_until("a connection waits for a lock", || db.raw.count(waiting) > 0);
+}
+
+on_engine! { Postgres in postgres;
+    fn nothing_is_written_to_the_log_before_the_feed_is_used(db: &TestDatabase) {
+        db.space();
+        assert_eq!(db.raw.count("townsquare.changes"), 0);
+        assert_eq!(db.raw.value("SELECT count(*) FROM pg_trigger WHERE tgname = 'townsquare_capture' AND tgenabled <> 'D'"), "0");
+    }
+
+    fn capture_begins_after_the_running_writers_have_ended(db: &TestDatabase) {
+        let (early, switch) = (connect(db), connect(db));
+        early.run(&format!("BEGIN; INSERT INTO users (id, email) VALUES ('{OWNER}', 'early')"));
+        thread::scope(|scope| {
+            let switching = scope.spawn(|| switch.run("SELECT townsquare.set_capture(true)"));
+            wait_for_a_waiting_connection(db);
+            early.run("COMMIT");
+            switching.join().expect("capture is on");
+        });
+        db.raw.run("UPDATE users SET email = 'late'");
+        assert_eq!(db.raw.value("SELECT string_agg(old_row ->> 'email', ',') FROM townsquare.changes"), "early");
+    }
+
+    fn entries_wait_for_a_transaction_that_may_write_one_before_them(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        open.run("BEGIN");
+        add_fidget(&open, "first");
+        rename(&db.raw, "1");
+        rename(&db.raw, "2");
+        assert!(entries(db).is_empty(), "the first entry is not committed");
+        add_fidget(&open, "last");
+        open.run("COMMIT");
+        assert_eq!(entries(db), [
+            "insert of fidgets:  -> first",
+            "update of spaces: 0 -> 1",
+            "update of spaces: 1 -> 2",
+            "insert of fidgets:  -> last",
+        ]);
+    }
+
+    fn entries_of_a_transaction_that_is_rolled_back_do_not_exist(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        open.run("BEGIN");
+        add_fidget(&open, "first");
+        rename(&db.raw, "1");
+        open.run("ROLLBACK");
+        assert_eq!(entries(db), ["update of spaces: 0 -> 1"]);
+    }
+
+    fn a_savepoint_that_is_rolled_back_leaves_the_rest_of_its_transaction_in_order(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        open.run("BEGIN; SAVEPOINT one");
+        add_fidget(&open, "undone");
+        open.run("ROLLBACK TO one");
+        rename(&db.raw, "1");
+        assert_eq!(entries(db), ["update of spaces: 0 -> 1"], "the transaction has no entry");
+        add_fidget(&open, "kept");
+        rename(&db.raw, "2");
+        assert_eq!(entries(db), ["update of spaces: 0 -> 1"], "the transaction has an entry again");
+        open.run("COMMIT");
+        assert_eq!(entries(db)[1..], ["insert of fidgets:  -> kept", "update of spaces: 1 -> 2"]);
+    }
+
+    fn changes_of_one_row_are_in_their_order_if_the_older_transaction_makes_the_last_one(db: &TestDatabase) {
+        start(db);
+        let older = connect(db);
+        older.run("BEGIN");
+        add_fidget(&older, "clock");
+        rename(&db.raw, "1");
+        rename(&older, "2");
+        older.run("COMMIT");
+        assert_eq!(entries(db), ["insert of fidgets:  -> clock", "update of spaces: 0 -> 1", "update of spaces: 1 -> 2"]);
+    }
+
+    fn a_transaction_that_writes_no_entry_holds_up_nobody(db: &TestDatabase) {
+        start(db);
+        db.raw.run("CREATE TABLE public.others (x INT)");
+        let open = connect(db);
+        open.run("BEGIN; INSERT INTO others VALUES (1)");
+        rename(&db.raw, "1");
+        assert_eq!(entries(db), ["update of spaces: 0 -> 1"]);
+    }
+
+    fn a_transaction_with_one_snapshot_writes_its_entries_in_order(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        open.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM spaces");
+        db.raw.run("UPDATE users SET email = '1'");
+        add_fidget(&open, "clock");
+        db.raw.run("UPDATE users SET email = '2'");
+        assert_eq!(entries(db), ["update of users:  -> "]);
+        open.run("COMMIT");
+        assert_eq!(entries(db)[1..], ["insert of fidgets:  -> clock", "update of users:  -> "]);
+    }
+
+    fn a_fidget_is_not_judged_by_an_old_snapshot_of_its_space(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        open.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM spaces");
+        db.raw.run("UPDATE spaces SET is_public = true");
+        let refused = open.try_rows(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', 'clock')"));
+        assert!(refused.expect_err("the space has changed").contains("could not serialize access"));
+    }
+
+    fn publishing_a_space_waits_for_the_transactions_that_write_its_fidgets(db: &TestDatabase) {
+        start(db);
+        let (writer, publisher) = (connect(db), connect(db));
+        writer.run("BEGIN");
+        add_fidget(&writer, "clock");
+        thread::scope(|scope| {
+            let publishing = scope.spawn(|| publisher.run("UPDATE spaces SET is_public = true"));
+            wait_for_a_waiting_connection(db);
+            writer.run("COMMIT");
+            publishing.join().expect("the space is published");
+        });
+        assert_eq!(entries(db), [
+            "insert of fidgets:  -> clock",
+            "visibility of fidgets:  -> clock",
+            "update of spaces: 0 -> 0",
+        ]);
+    }
+
+    fn a_fidget_written_while_its_space_is_unpublished_is_judged_as_unpublished(db: &TestDatabase) {
+        start(db);
+        add_fidget(&db.raw, "clock");
+        db.raw.run("UPDATE spaces SET is_public = true");
+        let (writer, publisher) = (connect(db), connect(db));
+        publisher.run("BEGIN; UPDATE spaces SET is_public = false");
+        thread::scope(|scope| {
+            let writing = scope.spawn(|| writer.run("UPDATE fidgets SET type = 'map'"));
+            wait_for_a_waiting_connection(db);
+            publisher.run("COMMIT");
+            writing.join().expect("the fidget is written");
+        });
+        let context = "SELECT old_context::json ->> 'is_public' FROM townsquare.changes_after(0, 99) ORDER BY id DESC";
+        assert_eq!(entries(db).last().map(String::as_str), Some("update of fidgets: clock -> map"));
+        assert_eq!(db.raw.value(context), "false");
+    }
+
+    fn each_fidget_that_is_deleted_with_its_space_has_the_space_as_its_context(db: &TestDatabase) {
+        start(db);
+        add_fidget(&db.raw, "clock");
+        db.raw.run("DELETE FROM users");
+        assert_eq!(entries(db), [
+            "insert of fidgets:  -> clock",
+            "delete of users:  -> ",
+            "delete of spaces: 0 -> ",
+            "delete of fidgets: clock -> ",
+        ]);
+        let context = "SELECT old_context::json ->> 'owner_id' FROM townsquare.changes_after(0, 99) ORDER BY id DESC";
+        assert_eq!(db.raw.value(context), OWNER);
+    }
+
+    fn truncate_deletes_each_row(db: &TestDatabase) {
+        start(db);
+        add_fidget(&db.raw, "clock");
+        db.raw.run("TRUNCATE spaces CASCADE");
+        assert_eq!(entries(db)[1..], ["delete of spaces: 0 -> ", "delete of fidgets: clock -> "]);
+    }
+
+    fn a_change_of_the_key_has_both_keys(db: &TestDatabase) {
+        start(db);
+        db.raw.run("UPDATE spaces SET id = '00000000-0000-0000-0001-000000000002'");
+        let keys = "SELECT (old_row::json ->> 'id') || ' ' || (new_row::json ->> 'id') FROM townsquare.changes_after(2, 9)";
+        assert_eq!(db.raw.value(keys), format!("{SPACE} 00000000-0000-0000-0001-000000000002"));
+    }
+
+    fn the_role_of_callers_writes_entries_by_its_changes_only(db: &TestDatabase) {
+        start(db);
+        let caller = connect(db);
+        caller.run("SET ROLE townsquare_caller");
+        for refused in [
+            "SELECT 1 FROM townsquare.changes",
+            "SELECT 1 FROM townsquare.changes_after(0, 9)",
+            "INSERT INTO townsquare.changes (table_name, kind) VALUES ('spaces', 'insert')",
+            "DELETE FROM townsquare.changes",
+            "SELECT townsquare.log_change('spaces', 'insert', NULL, '{}', NULL, NULL)",
+            "SELECT townsquare.prune_changes(0, 0, NULL, 9)",
+            "SELECT townsquare.set_capture(false)",
+            "UPDATE townsquare.feed SET is_on = false",
+            "SELECT setval('townsquare.changes_id', 1)",
+            "SELECT setval('townsquare.listening_until', 1)",
+        ] {
+            let error = caller.try_rows(refused).expect_err(refused);
+            assert!(error.contains("permission denied") || error.contains("must be owner"), "{refused}: {error}");
+        }
+        assert!(entries(db).is_empty());
+    }
+
+    fn entries_of_sessions_have_no_hash_of_a_token(db: &TestDatabase) {
+        start(db);
+        db.raw.run(&format!(
+            "INSERT INTO townsquare.sessions VALUES ('hash-of-access', gen_random_uuid(), '{OWNER}', 'hash-of-refresh', now(), now(), now())"
+        ));
+        db.raw.run("DELETE FROM townsquare.sessions");
+        assert_eq!(entries(db), ["session_started of users:  -> ", "session_ended of users:  -> "]);
+        assert_eq!(db.raw.count("townsquare.changes AS entry WHERE entry::text LIKE '%hash-of%'"), 0);
+    }
+
+    fn pruning_deletes_the_oldest_entries_beyond_the_limit_in_steps(db: &TestDatabase) {
+        start(db);
+        for number in 1..=20 {
+            rename(&db.raw, &number.to_string());
+        }
+        let prune = |keep: &str| db.raw.value(&format!("SELECT townsquare.prune_changes(10, 3600000000, {keep}, 5)"));
+        assert_eq!(prune("3"), "f", "a reader is at the third entry");
+        assert_eq!(db.raw.value("SELECT min(id) FROM townsquare.changes"), "4");
+        assert_eq!([prune("NULL"), prune("NULL"), prune("NULL")], ["t", "f", "f"]);
+        assert_eq!(db.raw.value("SELECT min(id) FROM townsquare.changes"), "13");
+        let pruned = db.raw.try_rows("SELECT 1 FROM townsquare.changes_after(11, 9)");
+        assert!(pruned.expect_err("pruned").contains("no longer has what follows the cursor"));
+        assert_eq!(db.raw.rows("SELECT id FROM townsquare.changes_after(12, 90)").len(), 10);
+    }
+}
