@@ -2,7 +2,7 @@
 //!
 //! Invariant: a callback runs on a thread of the library and under no lock of the library, so it may call the library,
 //! block and panic. After [`Subscription::unsubscribe`] returns, the callback is not running, never runs again, and has been
-//! dropped. A queue holds one batch of events: it pulls the next one from its [`EventSource`] when its callback is free.
+//! dropped. A queue stores no event: it pulls the next one from its [`EventSource`] when its callback is free.
 
 mod bounded_events;
 mod inside;
@@ -15,7 +15,7 @@ use std::sync::Weak;
 use self::pull_queue::Unsubscribe;
 pub(crate) use self::{
     bounded_events::BoundedEvents,
-    pull_queue::{EventSource, PullQueue, Pulled},
+    pull_queue::{EventSource, OnClose, PullQueue, Pulled},
 };
 
 /// A subscription to events. It lasts until [`unsubscribe`](Subscription::unsubscribe) is called or the client is closed;

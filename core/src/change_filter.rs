@@ -4,7 +4,7 @@
 //! engines. It follows SQL's three-valued logic: a comparison with NULL is not true. Text compares by code point.
 //!
 //! ```text
-//! filter    = condition *( "&" condition )
+//! filter    = [ condition *( "&" condition ) ]
 //! condition = column "=" operator "." value
 //! value     = text without "&" / quoted                 for every operator but `in`
 //!           / "(" [ item *( "," item ) ] ")"             for `in`
@@ -25,7 +25,7 @@ use serde_json::Value as Json;
 use self::{
     parser::{RawCondition, RawValue},
     pattern::Pattern,
-    scalar::Scalar,
+    scalar::{Scalar, type_name},
 };
 use crate::{
     error::{Error, Result},
@@ -40,12 +40,12 @@ const MAX_SIZE: usize = 65_536;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChangeFilter {
     conditions: Vec<Condition>,
+    equality: Option<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Condition {
-    column: &'static str,
-    column_type: ColumnType,
+    column: Column,
     test: Test,
 }
 
@@ -71,7 +71,7 @@ enum Comparison {
 }
 
 impl ChangeFilter {
-    /// Reads the filter of a subscription to `table`.
+    /// Reads the filter of a subscription to `table`. Every row matches the empty text.
     ///
     /// # Errors
     /// `InvalidInput` if the text is malformed, if the table has no such column, or if the operator or the value does not
@@ -83,51 +83,58 @@ impl ChangeFilter {
         if text.contains('\0') {
             return Err(refused(format_args!("contains a NUL character")));
         }
-        let conditions = parser::parse(text)?.into_iter().map(|raw| Condition::new(table, raw));
-        Ok(ChangeFilter { conditions: conditions.collect::<Result<_>>()? })
+        let conditions = if text.is_empty() { Vec::new() } else { parser::parse(text)? };
+        let conditions: Vec<_> = conditions.into_iter().map(|raw| Condition::new(table, raw)).collect::<Result<_>>()?;
+        let equality = select_equality(&conditions);
+        Ok(ChangeFilter { conditions, equality })
     }
 
     /// Whether every condition is true for the row.
     pub(crate) fn matches(&self, row: &RowImage) -> bool {
-        self.conditions.iter().all(|condition| condition.test.is_true(row.get(condition.column).unwrap_or(&Json::Null)))
+        self.conditions
+            .iter()
+            .all(|condition| condition.test.is_true(row.get(condition.column.name).unwrap_or(&Json::Null)))
     }
 
-    /// Returns a column and the text that it holds in every matching row, to find the filter by. Prefers a uuid. `None` if
-    /// the filter demands no such equality.
+    /// Returns a column and the value that it has in every matching row, to find the filter by: a text as itself, anything
+    /// else as JSON. `None` if the filter demands no such equality on a column of uuids, texts, integers or booleans.
     pub(crate) fn equality(&self) -> Option<(&'static str, &str)> {
-        let of_type = |wanted: ColumnType| {
-            self.conditions.iter().filter(move |condition| condition.column_type == wanted).find_map(|condition| {
-                let text = match &condition.test {
-                    Test::Compare(Comparison::Equal, Scalar::Text(text)) => text,
-                    Test::In(values) => match values.as_slice() {
-                        [Scalar::Text(text)] => text,
-                        _ => return None,
-                    },
-                    _ => return None,
-                };
-                Some((condition.column, text.as_str()))
-            })
-        };
-        of_type(ColumnType::Uuid).or_else(|| of_type(ColumnType::Text))
+        self.equality.as_ref().map(|(column, value)| (*column, value.as_str()))
     }
+}
+
+/// Selects the equality that the fewest rows are likely to have.
+fn select_equality(conditions: &[Condition]) -> Option<(&'static str, String)> {
+    let by_selectivity = [ColumnType::Uuid, ColumnType::Text, ColumnType::Integer, ColumnType::Boolean];
+    by_selectivity.into_iter().find_map(|wanted| {
+        conditions.iter().filter(|condition| condition.column.column_type == wanted).find_map(|condition| {
+            let scalar = match &condition.test {
+                Test::Compare(Comparison::Equal, scalar) => scalar,
+                Test::In(values) if values.len() == 1 => values.first()?,
+                _ => return None,
+            };
+            Some((condition.column.name, scalar.image_text()?))
+        })
+    })
 }
 
 impl Condition {
     fn new(table: Table, raw: RawCondition<'_>) -> Result<Condition> {
-        let Column { name: column, column_type } = table
+        let column = table
             .column(raw.column)
             .ok_or_else(|| refused(format_args!("names no column of {}: {:?}", table.name(), excerpt(raw.column))))?;
+        let (name, column_type) = (column.name, column.column_type);
         let test = Test::new(column_type, raw.operator, raw.value).map_err(|fault| match fault {
             Fault::UnknownOperator => {
-                refused(format_args!("has an unknown operator for {column}: {:?}", excerpt(raw.operator)))
+                refused(format_args!("has an unknown operator for {name}: {:?}", excerpt(raw.operator)))
             }
             Fault::UnfitOperator => {
-                let name = type_name(column_type);
-                refused(format_args!("uses the operator {} on {column}, whose type is {name}", raw.operator))
+                let column_type = type_name(column_type);
+                refused(format_args!("uses the operator {} on {name}, whose type is {column_type}", raw.operator))
             }
-            Fault::UnfitValue(expected) => refused(format_args!("has a value for {column} that is not {expected}")),
+            Fault::UnfitValue(expected) => refused(format_args!("has a value for {name} that is not {expected}")),
         })?;
-        Ok(Condition { column, column_type, test })
+        Ok(Condition { column, test })
     }
 }
 
@@ -205,18 +212,6 @@ impl Comparison {
             Comparison::Greater => ordering.is_gt(),
             Comparison::GreaterOrEqual => ordering.is_ge(),
         }
-    }
-}
-
-/// What a type is called in messages.
-const fn type_name(column_type: ColumnType) -> &'static str {
-    match column_type {
-        ColumnType::Uuid => "a uuid",
-        ColumnType::Text => "text",
-        ColumnType::Boolean => "true or false",
-        ColumnType::Integer => "an integer",
-        ColumnType::Timestamp => "a time of RFC 3339 with an offset",
-        ColumnType::Json | ColumnType::Texts => "JSON",
     }
 }
 

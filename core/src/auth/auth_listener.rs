@@ -3,6 +3,8 @@
 //! Invariant: the callback gets the events in their order. It may fall [`MAX_WAITING`] events behind; then it misses the oldest
 //! that wait, and still gets the last one, which has the session as it is.
 
+use std::sync::Arc;
+
 use crate::{
     callbacks::{BoundedEvents, PullQueue, Subscription},
     model::{AuthEvent, Session},
@@ -16,14 +18,14 @@ type Event = (AuthEvent, Option<Session>);
 
 /// A listener. Dropping it ends its subscription; a call that runs is the last one.
 pub(super) struct AuthListener {
-    events: BoundedEvents<Event>,
-    queue: PullQueue<BoundedEvents<Event>>,
+    events: Arc<BoundedEvents<Event>>,
+    queue: PullQueue<Event>,
 }
 
 impl AuthListener {
     pub(super) fn new(pool: BlockingPool, callback: impl FnMut(Event) + Send + 'static) -> AuthListener {
-        let events = BoundedEvents::new(MAX_WAITING);
-        let queue = PullQueue::new(pool, events.clone(), callback, |_| {});
+        let events = Arc::new(BoundedEvents::new(MAX_WAITING));
+        let queue = PullQueue::new(pool, Arc::clone(&events) as _, callback, None);
         AuthListener { events, queue }
     }
 

@@ -1,6 +1,6 @@
 //! A source of events that another thread appends, bounded in length.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
@@ -8,13 +8,13 @@ use super::pull_queue::{EventSource, Pulled};
 
 /// Events that wait for a callback, at most `limit` of them. A callback that falls further behind misses the oldest.
 pub(crate) struct BoundedEvents<E> {
-    waiting: Arc<Mutex<VecDeque<E>>>,
+    waiting: Mutex<VecDeque<E>>,
     limit: usize,
 }
 
 impl<E> BoundedEvents<E> {
     pub(crate) fn new(limit: usize) -> BoundedEvents<E> {
-        BoundedEvents { waiting: Arc::default(), limit }
+        BoundedEvents { waiting: Mutex::default(), limit }
     }
 
     /// Appends an event. The caller then wakes the queue.
@@ -29,23 +29,8 @@ impl<E> BoundedEvents<E> {
     }
 }
 
-impl<E> Clone for BoundedEvents<E> {
-    fn clone(&self) -> BoundedEvents<E> {
-        BoundedEvents { waiting: Arc::clone(&self.waiting), limit: self.limit }
-    }
-}
-
-impl<E: Send + 'static> EventSource for BoundedEvents<E> {
-    type Event = E;
-
-    fn next_batch(&mut self, batch: &mut Vec<E>) -> Pulled {
-        // One at a time: the events that wait stay where the limit counts them.
-        match self.waiting.lock().pop_front() {
-            Some(event) => {
-                batch.push(event);
-                Pulled::Batch
-            }
-            None => Pulled::Nothing,
-        }
+impl<E: Send> EventSource<E> for BoundedEvents<E> {
+    fn pull(&self) -> Pulled<E> {
+        self.waiting.lock().pop_front().map_or(Pulled::Empty, Pulled::Event)
     }
 }

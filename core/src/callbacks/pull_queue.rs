@@ -1,8 +1,8 @@
-//! The queue of one subscription: pulls batches of events from a source and calls the callback with each event.
+//! The queue of one subscription: pulls events from a source and calls the callback with each of them. It stores none.
 //!
-//! Invariant: the thread that owns the [`Parts`] is the only one that calls into the source, the callback and `on_close`. So
-//! calls of one subscription never overlap. The source is dropped, then `on_close` is called, then the callback is dropped,
-//! each exactly once, after the last call of the callback.
+//! Invariant: the thread that owns the [`Parts`] is the only one that pulls from the source and that calls the callback and
+//! `on_close`. So calls of one subscription never overlap. After the last call of the callback `on_close` is called, and then
+//! the callback is dropped, each exactly once.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,40 +17,46 @@ use crate::{
     threads::BlockingPool,
 };
 
+/// After how many calls a subscription lets others have its thread.
+const CALLS_IN_TURN: u32 = 64;
+
 /// Where a queue gets its events from.
-pub(crate) trait EventSource: Send + 'static {
-    /// What the callback is called with.
-    type Event: Send + 'static;
+pub(crate) trait EventSource<E>: Send + Sync {
+    /// Returns the next event. Called on the thread that delivers, by one thread at a time and under no lock. It may block, for
+    /// example to read from the database.
+    fn pull(&self) -> Pulled<E>;
 
-    /// Appends the next few events to `batch`, which is empty. Called when the callback is free, under no lock. A source
-    /// that has nothing now is asked again after [`PullQueue::wake`].
-    fn next_batch(&mut self, batch: &mut Vec<Self::Event>) -> Pulled;
+    /// Called once when the program has ended the subscription, or the client was closed: the source needs to keep nothing
+    /// for it any more. Called under no lock, perhaps while another thread is in `pull`.
+    fn unsubscribed(&self) {}
 }
 
-/// What a source answers.
-pub(crate) enum Pulled {
-    /// There are events in the batch, or there may be more.
-    Batch,
-    /// There is nothing until somebody wakes the queue.
-    Nothing,
-    /// The subscription ends after the events of the batch, for this reason.
-    #[allow(dead_code, reason = "the change feed ends subscriptions that fall too far behind")]
-    End(Error),
+/// What a source has.
+pub(crate) enum Pulled<E> {
+    Event(E),
+    /// Nothing now. The source's owner calls [`PullQueue::wake`] or [`PullQueue::run_here`] when that changes.
+    Empty,
+    /// Nothing any more, and why: `None` if the client was closed.
+    Ended(Option<Error>),
 }
+
+/// Is told why a subscription ended: `None` when it was unsubscribed or the client closed.
+pub(crate) type OnClose = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// The queue of one subscription. Clones are the same queue.
-pub(crate) struct PullQueue<S: EventSource>(Arc<QueueShared<S>>);
+pub(crate) struct PullQueue<E: Send + 'static>(Arc<QueueShared<E>>);
 
-struct QueueShared<S: EventSource> {
-    state: Mutex<QueueState<S>>,
+struct QueueShared<E: Send + 'static> {
+    state: Mutex<QueueState<E>>,
+    source: Arc<dyn EventSource<E>>,
     /// Notified when the subscription has finished.
     finished: Condvar,
     pool: BlockingPool,
 }
 
-struct QueueState<S: EventSource> {
+struct QueueState<E> {
     /// `None` while a thread owns them, and after the subscription has finished.
-    parts: Option<Parts<S>>,
+    parts: Option<Parts<E>>,
     delivery: Delivery,
     /// Why the subscription ends, once it was told to: `None` inside for `unsubscribe` and for a closed client.
     end: Option<Option<Error>>,
@@ -68,25 +74,23 @@ enum Delivery {
 }
 
 /// What only one thread at a time may use.
-struct Parts<S: EventSource> {
-    source: S,
-    callback: Box<dyn FnMut(S::Event) + Send>,
-    on_close: Box<dyn FnOnce(Option<Error>) + Send>,
-    batch: Vec<S::Event>,
+struct Parts<E> {
+    callback: Box<dyn FnMut(E) + Send>,
+    on_close: Option<OnClose>,
 }
 
-impl<S: EventSource> PullQueue<S> {
-    /// Makes a queue. It asks `source` after the first [`wake`](PullQueue::wake). `on_close` is called once, after the last
-    /// call of `callback`, with the reason for the end: `None` after `unsubscribe` and when the client was closed.
+impl<E: Send + 'static> PullQueue<E> {
+    /// Makes a queue. It pulls at the first call of [`wake`](PullQueue::wake) or [`run_here`](PullQueue::run_here). `on_close`
+    /// is called once, after the last call of `callback`.
     pub(crate) fn new(
         pool: BlockingPool,
-        source: S,
-        callback: impl FnMut(S::Event) + Send + 'static,
-        on_close: impl FnOnce(Option<Error>) + Send + 'static,
-    ) -> PullQueue<S> {
-        let parts = Parts { source, callback: Box::new(callback), on_close: Box::new(on_close), batch: Vec::new() };
+        source: Arc<dyn EventSource<E>>,
+        callback: impl FnMut(E) + Send + 'static,
+        on_close: Option<OnClose>,
+    ) -> PullQueue<E> {
+        let parts = Parts { callback: Box::new(callback), on_close };
         let state = QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, is_finished: false };
-        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), finished: Condvar::new(), pool }))
+        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), source, finished: Condvar::new(), pool }))
     }
 
     /// Makes a thread of the pool ask the source, unless one is about to. Does not block. Does nothing after the end.
@@ -101,8 +105,7 @@ impl<S: EventSource> PullQueue<S> {
 
     /// As [`wake`](PullQueue::wake), but the calling thread asks the source and runs the callback if no other thread does.
     /// The caller holds no lock and can wait as long as the callback runs.
-    #[allow(dead_code, reason = "the change feed saves a change of threads by it")]
-    pub(crate) fn deliver_here(&self) {
+    pub(crate) fn run_here(&self) {
         self.0.deliver();
     }
 
@@ -123,7 +126,7 @@ impl<S: EventSource> PullQueue<S> {
 
     /// Whether the subscription was told to end.
     pub(crate) fn has_ended(&self) -> bool {
-        self.0.state.lock().end.is_some()
+        self.0.has_ended()
     }
 
     /// Makes the handle by which the program ends the subscription.
@@ -132,15 +135,19 @@ impl<S: EventSource> PullQueue<S> {
     }
 }
 
-impl<S: EventSource> Clone for PullQueue<S> {
-    fn clone(&self) -> PullQueue<S> {
+impl<E: Send + 'static> Clone for PullQueue<E> {
+    fn clone(&self) -> PullQueue<E> {
         PullQueue(Arc::clone(&self.0))
     }
 }
 
-impl<S: EventSource> QueueShared<S> {
+impl<E: Send + 'static> QueueShared<E> {
+    fn has_ended(&self) -> bool {
+        self.state.lock().end.is_some()
+    }
+
     /// Schedules a delivery on the pool.
-    fn schedule(this: &Arc<Self>, state: &mut MutexGuard<'_, QueueState<S>>) {
+    fn schedule(this: &Arc<Self>, state: &mut MutexGuard<'_, QueueState<E>>) {
         state.delivery = Delivery::Scheduled;
         let shared = Arc::clone(this);
         if let Err(error) = this.pool.submit(move || shared.deliver()) {
@@ -162,37 +169,41 @@ impl<S: EventSource> QueueShared<S> {
             }
             return;
         };
+        let mut calls: u32 = 0;
         let reason = loop {
             if let Some(reason) = state.end.clone() {
                 break reason;
             }
             state.delivery = Delivery::Running(false);
             drop(state);
-            let pulled = catch_unwind(AssertUnwindSafe(|| parts.source.next_batch(&mut parts.batch)))
-                .unwrap_or_else(|_| Pulled::End(Error::new(ErrorKind::Internal, "the subscription's feed panicked")));
-            for event in parts.batch.drain(..) {
-                if self.state.lock().end.is_some() {
-                    break;
+            let pulled = catch_unwind(AssertUnwindSafe(|| self.source.pull())).unwrap_or_else(|_| {
+                Pulled::Ended(Some(Error::new(ErrorKind::Internal, "the feed of the subscription panicked")))
+            });
+            // The subscription may have ended while the source was asked.
+            if let Pulled::Event(event) = pulled {
+                if !self.has_ended() {
+                    inside::run("a callback, whose subscription goes on,", || (parts.callback)(event));
                 }
-                inside::run("a callback, whose subscription goes on,", || (parts.callback)(event));
-            }
-            // Other subscriptions wait for a thread: this one goes to the end of the line.
-            let shares_thread = self.pool.is_busy();
-            state = self.state.lock();
-            match pulled {
-                Pulled::End(reason) => drop(state.end.get_or_insert(Some(reason))),
-                _ if state.end.is_some() => {}
-                Pulled::Nothing if state.delivery == Delivery::Running(false) => {
-                    state.parts = Some(parts);
-                    state.delivery = Delivery::Idle;
-                    return;
-                }
-                Pulled::Batch | Pulled::Nothing if shares_thread => {
+                calls = calls.wrapping_add(1);
+                // If others wait for a thread, this subscription goes to the end of the line.
+                let shares_thread = calls.is_multiple_of(CALLS_IN_TURN) && self.pool.is_busy();
+                state = self.state.lock();
+                if shares_thread && state.end.is_none() {
                     state.parts = Some(parts);
                     QueueShared::schedule(self, &mut state);
                     return;
                 }
-                Pulled::Batch | Pulled::Nothing => {}
+                continue;
+            }
+            state = self.state.lock();
+            match pulled {
+                Pulled::Ended(reason) => drop(state.end.get_or_insert(reason)),
+                _ if state.end.is_none() && state.delivery == Delivery::Running(false) => {
+                    state.parts = Some(parts);
+                    state.delivery = Delivery::Idle;
+                    return;
+                }
+                _ => {}
             }
         };
         drop(state);
@@ -201,7 +212,11 @@ impl<S: EventSource> QueueShared<S> {
 
     fn close(this: &Arc<Self>) {
         let mut state = this.state.lock();
-        let reason = state.end.get_or_insert(None).clone();
+        if state.end.is_none() {
+            state.end = Some(None);
+            MutexGuard::unlocked(&mut state, || this.source.unsubscribed());
+        }
+        let reason = state.end.clone().flatten();
         match state.parts.take() {
             Some(parts) if inside::is_inside() => QueueShared::finish_on_pool(this, state, parts),
             Some(parts) => {
@@ -214,17 +229,18 @@ impl<S: EventSource> QueueShared<S> {
     }
 
     /// Takes the subscription apart after its last call. Code of the program runs, so the caller holds no lock.
-    fn finish(&self, parts: Parts<S>, reason: Option<Error>) {
-        let Parts { source, callback, on_close, batch } = parts;
-        inside::run("the end of a subscription", || drop((batch, source)));
-        inside::run("the callback on_close", || on_close(reason));
+    fn finish(&self, parts: Parts<E>, reason: Option<Error>) {
+        let Parts { callback, on_close } = parts;
+        if let Some(on_close) = on_close {
+            inside::run("the callback on_close", || on_close(reason));
+        }
         inside::run("dropping a callback", || drop(callback));
         self.state.lock().is_finished = true;
         self.finished.notify_all();
     }
 
     /// Finishes the subscription on a thread of the pool; on this thread if the pool takes no job, or drops it.
-    fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<S>>, parts: Parts<S>) {
+    fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: Parts<E>) {
         drop(state);
         let job = FinishJob { shared: Arc::clone(this), parts: Some(parts) };
         // The pool drops a job that it refuses, which finishes the subscription too.
@@ -235,12 +251,12 @@ impl<S: EventSource> QueueShared<S> {
 }
 
 /// Finishes a subscription when it is dropped.
-struct FinishJob<S: EventSource> {
-    shared: Arc<QueueShared<S>>,
-    parts: Option<Parts<S>>,
+struct FinishJob<E: Send + 'static> {
+    shared: Arc<QueueShared<E>>,
+    parts: Option<Parts<E>>,
 }
 
-impl<S: EventSource> Drop for FinishJob<S> {
+impl<E: Send + 'static> Drop for FinishJob<E> {
     fn drop(&mut self) {
         if let Some(parts) = self.parts.take() {
             let reason = self.shared.state.lock().end.clone().flatten();
@@ -249,7 +265,7 @@ impl<S: EventSource> Drop for FinishJob<S> {
     }
 }
 
-impl<S: EventSource> Drop for QueueShared<S> {
+impl<E: Send + 'static> Drop for QueueShared<E> {
     fn drop(&mut self) {
         // The last handle was dropped without an end.
         let state = self.state.get_mut();
@@ -265,7 +281,7 @@ pub(super) trait Unsubscribe: Send + Sync {
     fn unsubscribe(self: Arc<Self>);
 }
 
-impl<S: EventSource> Unsubscribe for QueueShared<S> {
+impl<E: Send + 'static> Unsubscribe for QueueShared<E> {
     fn unsubscribe(self: Arc<Self>) {
         QueueShared::close(&self);
         // To wait inside a callback could be to wait for the callback itself.

@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
+
 use super::*;
 use crate::{
     error::{Error, ErrorKind},
@@ -20,19 +22,17 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// A queue that a test pushes events into, and what its callbacks have reported.
 struct Fixture {
-    events: BoundedEvents<u32>,
-    queue: PullQueue<BoundedEvents<u32>>,
+    events: Arc<BoundedEvents<u32>>,
+    queue: PullQueue<u32>,
     /// The reason that `on_close` got.
     closes: Receiver<Option<ErrorKind>>,
 }
 
 impl Fixture {
     fn new(pool: &BlockingPool, callback: impl FnMut(u32) + Send + 'static) -> Fixture {
-        let events = BoundedEvents::new(4);
-        let (closed, closes) = mpsc::channel();
-        let queue = PullQueue::new(pool.clone(), events.clone(), callback, move |reason: Option<Error>| {
-            closed.send(reason.map(|reason| reason.kind())).expect("the test receives");
-        });
+        let events = Arc::new(BoundedEvents::new(4));
+        let (on_close, closes) = reporting_close();
+        let queue = PullQueue::new(pool.clone(), Arc::clone(&events) as _, callback, Some(on_close));
         Fixture { events, queue, closes }
     }
 
@@ -47,6 +47,19 @@ impl Fixture {
         assert_eq!(self.closes.recv_timeout(LONG), Err(mpsc::RecvTimeoutError::Disconnected), "once");
         reason
     }
+}
+
+/// An `on_close` that reports the kind of its reason.
+fn reporting_close() -> (OnClose, Receiver<Option<ErrorKind>>) {
+    let (closed, closes) = mpsc::channel();
+    let on_close = move |reason: Option<Error>| {
+        closed.send(reason.map(|reason| reason.kind())).expect("the test receives");
+    };
+    (Box::new(on_close), closes)
+}
+
+fn no_events() -> Arc<BoundedEvents<u32>> {
+    Arc::new(BoundedEvents::new(1))
 }
 
 fn pool() -> BlockingPool {
@@ -100,7 +113,7 @@ fn a_thread_that_delivers_itself_runs_the_callback() {
     });
     fixture.events.push(1);
     fixture.events.push(2);
-    fixture.queue.deliver_here();
+    fixture.queue.run_here();
     let here = thread::current().id();
     assert_eq!([receiver.try_recv(), receiver.try_recv()], [Ok((1, here)), Ok((2, here))]);
 }
@@ -112,7 +125,7 @@ fn a_thread_does_not_wait_for_the_one_that_delivers() {
     fixture.post(1);
     assert_eq!(starts.recv_timeout(LONG), Ok(1));
     fixture.events.push(2);
-    fixture.queue.deliver_here();
+    fixture.queue.run_here();
     assert_eq!(starts.try_recv(), Err(TryRecvError::Empty), "calls do not overlap");
     release.send(()).expect("the callback waits");
     assert_eq!(starts.recv_timeout(LONG), Ok(2), "the thread that delivers was told");
@@ -146,7 +159,7 @@ fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
     assert_eq!(fixture.closes.try_recv(), Ok(None));
     assert!(starts.try_recv().is_err(), "the second event was not delivered");
     fixture.post(3);
-    fixture.queue.deliver_here();
+    fixture.queue.run_here();
     assert!(starts.try_recv().is_err());
     fixture.queue.subscription().unsubscribe();
     assert_eq!(fixture.closes.try_recv(), Err(TryRecvError::Disconnected), "on_close is called once");
@@ -200,19 +213,15 @@ fn two_callbacks_that_unsubscribe_each_other_end() {
 #[test]
 fn inside_a_callback_another_idle_subscription_ends_elsewhere() {
     let pool = pool();
-    let here = Arc::new(parking_lot::Mutex::new(()));
+    let here = Arc::new(Mutex::new(()));
     let (closed, closes) = mpsc::channel();
     let of_close = Arc::clone(&here);
-    let idle = PullQueue::new(
-        pool.clone(),
-        BoundedEvents::<u32>::new(1),
-        |_| {},
-        move |_| {
-            // A callback that holds a lock and unsubscribes must not wait for an `on_close` that takes it.
-            let _lock = of_close.lock();
-            closed.send(()).expect("the test receives");
-        },
-    );
+    let on_close: OnClose = Box::new(move |_| {
+        // A callback that holds a lock and unsubscribes must not wait for an `on_close` that takes it.
+        let _lock = of_close.lock();
+        closed.send(()).expect("the test receives");
+    });
+    let idle = PullQueue::new(pool.clone(), no_events(), |_| {}, Some(on_close));
     let subscription = idle.subscription();
     let (returned, returns) = mpsc::channel();
     let fixture = Fixture::new(&pool, move |_| {
@@ -233,41 +242,37 @@ fn on_close_may_unsubscribe_and_panic() {
     let keep = move |_| {
         let _owned = &owned;
     };
-    let queue = PullQueue::new(pool(), BoundedEvents::<u32>::new(1), keep, move |_| {
+    let on_close: OnClose = Box::new(move |_| {
         own.recv().expect("the subscription").unsubscribe();
         panic!("on purpose");
     });
+    let queue = PullQueue::new(pool(), no_events(), keep, Some(on_close));
     hand_over.send(queue.subscription()).expect("on_close waits");
     queue.subscription().unsubscribe();
     assert_eq!(drops.load(Ordering::SeqCst), 1, "a panic of on_close does not leak the callback");
 }
 
 /// Ends after its events.
-struct Ending(Vec<u32>);
+struct Ending(Mutex<Vec<u32>>);
 
-impl EventSource for Ending {
-    type Event = u32;
-
-    fn next_batch(&mut self, batch: &mut Vec<u32>) -> Pulled {
-        batch.append(&mut self.0);
-        Pulled::End(Error::new(ErrorKind::CursorExpired, "too far behind"))
+impl EventSource<u32> for Ending {
+    fn pull(&self) -> Pulled<u32> {
+        let expired = || Pulled::Ended(Some(Error::new(ErrorKind::CursorExpired, "too far behind")));
+        self.0.lock().pop().map_or_else(expired, Pulled::Event)
     }
 }
 
 #[test]
-fn a_source_that_ends_tells_its_reason_after_its_last_events() {
+fn a_source_that_ends_tells_its_reason_after_its_last_event() {
     let (sender, receiver) = mpsc::channel();
-    let (closed, closes) = mpsc::channel();
+    let (report, closes) = reporting_close();
     let last = sender.clone();
-    let queue = PullQueue::new(
-        pool(),
-        Ending(vec![1, 2]),
-        move |event| sender.send(Some(event)).expect("the test receives"),
-        move |reason| {
-            last.send(None).expect("the test receives");
-            closed.send(reason.map(|reason| reason.kind())).expect("the test receives");
-        },
-    );
+    let on_close: OnClose = Box::new(move |reason| {
+        last.send(None).expect("the test receives");
+        report(reason);
+    });
+    let callback = move |event| sender.send(Some(event)).expect("the test receives");
+    let queue = PullQueue::new(pool(), Arc::new(Ending(Mutex::new(vec![2, 1]))), callback, Some(on_close));
     queue.wake();
     assert_eq!(closes.recv_timeout(LONG), Ok(Some(ErrorKind::CursorExpired)));
     assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [Some(1), Some(2), None]);
@@ -279,28 +284,46 @@ fn a_source_that_ends_tells_its_reason_after_its_last_events() {
 /// Panics when it is asked.
 struct Panicking;
 
-impl EventSource for Panicking {
-    type Event = u32;
-
-    fn next_batch(&mut self, _batch: &mut Vec<u32>) -> Pulled {
+impl EventSource<u32> for Panicking {
+    fn pull(&self) -> Pulled<u32> {
         panic!("on purpose")
     }
 }
 
 #[test]
 fn a_source_that_panics_ends_the_subscription() {
-    let (closed, closes) = mpsc::channel();
-    let queue = PullQueue::new(
-        pool(),
-        Panicking,
-        |_| {},
-        move |reason| {
-            closed.send(reason.map(|reason| reason.kind())).expect("the test receives");
-        },
-    );
+    let (on_close, closes) = reporting_close();
+    let queue = PullQueue::new(pool(), Arc::new(Panicking), |_| {}, Some(on_close));
     queue.wake();
     assert_eq!(closes.recv_timeout(LONG), Ok(Some(ErrorKind::Internal)));
     queue.subscription().unsubscribe();
+}
+
+/// Has no events, and counts how often it was told that the program needs none.
+#[derive(Default)]
+struct Forgotten(AtomicUsize);
+
+impl EventSource<u32> for Forgotten {
+    fn pull(&self) -> Pulled<u32> {
+        Pulled::Empty
+    }
+
+    fn unsubscribed(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_source_is_told_once_that_the_program_unsubscribed() {
+    let source = Arc::new(Forgotten::default());
+    let queue = PullQueue::new(pool(), Arc::clone(&source) as _, |_| {}, None);
+    queue.subscription().unsubscribe();
+    queue.subscription().unsubscribe();
+    assert_eq!(source.0.load(Ordering::SeqCst), 1);
+    let queue = PullQueue::new(pool(), Arc::clone(&source) as _, |_| {}, None);
+    queue.end(None);
+    queue.subscription().unsubscribe();
+    assert_eq!(source.0.load(Ordering::SeqCst), 1, "whoever ends the queue knows it");
 }
 
 #[test]
@@ -350,12 +373,9 @@ fn a_slow_callback_keeps_a_bounded_number_of_events_and_the_last_one() {
 /// Gives the same number for ever.
 struct Endless(u32);
 
-impl EventSource for Endless {
-    type Event = u32;
-
-    fn next_batch(&mut self, batch: &mut Vec<u32>) -> Pulled {
-        batch.extend([self.0; 8]);
-        Pulled::Batch
+impl EventSource<u32> for Endless {
+    fn pull(&self) -> Pulled<u32> {
+        Pulled::Event(self.0)
     }
 }
 
@@ -366,14 +386,10 @@ fn endless_subscriptions_share_one_thread() {
     let queues: Vec<_> = (0..3)
         .map(|number| {
             let sender = sender.clone();
-            let queue = PullQueue::new(
-                pool.clone(),
-                Endless(number),
-                move |event| {
-                    let _ = sender.send(event);
-                },
-                |_| {},
-            );
+            let callback = move |event| {
+                let _ = sender.send(event);
+            };
+            let queue = PullQueue::new(pool.clone(), Arc::new(Endless(number)), callback, None);
             queue.wake();
             queue
         })

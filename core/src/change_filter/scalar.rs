@@ -35,6 +35,17 @@ impl Scalar {
         }
     }
 
+    /// The value as a row image has it: a text as itself, anything else as JSON. `None` for a time, which a row image may write
+    /// in another way.
+    pub(super) fn image_text(&self) -> Option<String> {
+        match self {
+            Scalar::Text(text) => Some(text.clone()),
+            Scalar::Boolean(boolean) => Some(boolean.to_string()),
+            Scalar::Integer(integer) => Some(integer.to_string()),
+            Scalar::Timestamp(_) => None,
+        }
+    }
+
     /// How a column's value compares with this one; `None` for NULL and for a value of another type. Text compares by code
     /// point, which is the order of its UTF-8 bytes. `false` is less than `true`.
     pub(super) fn compare(&self, value: &Json) -> Option<Ordering> {
@@ -44,5 +55,18 @@ impl Scalar {
             Scalar::Integer(integer) => value.as_i64().map(|value| value.cmp(integer)),
             Scalar::Timestamp(time) => value.as_str()?.parse::<Timestamp>().ok().map(|value| value.cmp(time)),
         }
+    }
+}
+
+/// What a value of the type is, in messages.
+pub(super) const fn type_name(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Uuid => "a uuid",
+        ColumnType::Text => "text",
+        ColumnType::Boolean => "true or false",
+        ColumnType::Integer => "an integer",
+        ColumnType::Timestamp => "a time of RFC 3339 with an offset",
+        ColumnType::Json => "JSON",
+        ColumnType::Texts => "a list of texts",
     }
 }

@@ -192,6 +192,11 @@ fn a_value_of_another_type_in_the_row_does_not_match() {
 }
 
 #[test]
+fn every_row_matches_the_empty_filter() {
+    assert!(matches(Table::Spaces, "", json!({"name": "Harbor"})));
+}
+
+#[test]
 fn what_does_not_fit_is_refused_by_name() {
     let cases = [
         ("colour=eq.red", r#"filter names no column of spaces: "colour""#),
@@ -205,7 +210,6 @@ fn what_does_not_fit_is_refused_by_name() {
         ("created_at=gt.2026-01-01", "filter has a value for created_at that is not a time of RFC 3339 with an offset"),
         ("name=is.true", "filter has a value for name that is not null"),
         ("name=is.unknown", "filter has a value for name that is not null, true or false"),
-        ("", "filter is not of the form column=operator.value"),
         ("name", "filter is not of the form column=operator.value"),
         ("name=eq", "filter is not of the form column=operator.value"),
         ("name=eq.x&", "filter is not of the form column=operator.value"),
@@ -235,7 +239,7 @@ fn what_does_not_fit_is_refused_by_name() {
 }
 
 #[test]
-fn the_equality_is_a_uuid_before_a_text() {
+fn the_equality_is_of_the_most_selective_type() {
     let equality = |table, filter: &str| {
         let filter = ChangeFilter::parse(table, filter).expect("a filter");
         filter.equality().map(|(column, value)| (column, value.to_owned()))
@@ -245,7 +249,10 @@ fn the_equality_is_a_uuid_before_a_text() {
     assert_eq!(found, Some(("space_id", ID.to_owned())), "in the form of the images");
     assert_eq!(equality(Table::Fidgets, &format!("id=in.({ID})")), Some(("id", ID.to_owned())));
     assert_eq!(equality(Table::Spaces, "name=eq.x&is_public=eq.true"), Some(("name", "x".to_owned())));
-    for none in ["is_public=eq.true", "name=neq.x", "name=in.(x,y)", "name=like.x", "name=is.null"] {
+    assert_eq!(equality(Table::Spaces, "is_public=eq.true"), Some(("is_public", "true".to_owned())));
+    assert_eq!(equality(Table::Files, "size=eq.+7&updated_at=eq.2026-01-01T00:00:00Z"), Some(("size", "7".to_owned())));
+    for none in ["", "created_at=eq.2026-01-01T00:00:00Z", "name=neq.x", "name=in.(x,y)", "name=like.x", "name=is.null"]
+    {
         assert_eq!(equality(Table::Spaces, none), None, "{none}");
     }
 }

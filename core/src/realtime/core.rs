@@ -158,7 +158,8 @@ impl RealtimeCore {
     ) -> Result<Subscription> {
         let feed = self.new_feed(principal, view, since).await?;
         self.register(&feed).await?;
-        let queue = PullQueue::new(self.callbacks.clone(), FeedSource(Arc::clone(&feed)), callback, on_close);
+        let source = Arc::new(FeedSource(Arc::clone(&feed)));
+        let queue = PullQueue::new(self.callbacks.clone(), source, callback, Some(Box::new(on_close)));
         let subscription = queue.subscription();
         let wake = feed.set_consumer(Consumer::Queue(queue));
         self.deliver(wake.into_iter().collect());

@@ -7,8 +7,8 @@ use std::{collections::VecDeque, sync::Arc, thread, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::feed::{FeedSource, Wake};
-use crate::{callbacks::PullQueue, threads::BlockingPool};
+use super::feed::Wake;
+use crate::{callbacks::PullQueue, model::RowChange, threads::BlockingPool};
 
 /// How long the standby thread waits for the others to finish one subscription.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -28,7 +28,7 @@ struct DeliveryShared {
 
 #[derive(Default)]
 struct DeliveryState {
-    ready: VecDeque<PullQueue<FeedSource>>,
+    ready: VecDeque<PullQueue<RowChange>>,
     workers: usize,
     has_standby: bool,
     /// The number of subscriptions served so far.
@@ -69,7 +69,7 @@ impl Delivery {
                 }
             }
             drop(state);
-            queue.deliver_here();
+            queue.run_here();
             state = self.0.state.lock();
             state.served += 1;
         }

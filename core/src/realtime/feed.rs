@@ -72,7 +72,7 @@ enum Mode {
 /// Who takes the changes.
 pub(super) enum Consumer {
     /// A callback.
-    Queue(PullQueue<FeedSource>),
+    Queue(PullQueue<RowChange>),
     /// A stream, with the waker of the task that waits in it.
     Stream(Option<Waker>),
     /// None yet, or none any more.
@@ -81,13 +81,13 @@ pub(super) enum Consumer {
 
 /// Who is to be woken because a feed has something.
 pub(super) enum Wake {
-    Queue(PullQueue<FeedSource>),
+    Queue(PullQueue<RowChange>),
     Task(Waker),
 }
 
 /// What a consumer finds.
 pub(super) enum Taken {
-    Changes,
+    Change(RowChange),
     Nothing,
     /// The consumer is to read the log after this position.
     Read(Position),
@@ -198,18 +198,11 @@ impl Feed {
         }
     }
 
-    /// Moves the waiting changes to `batch`, at most `limit` of them.
-    pub(super) fn take(&self, batch: &mut Vec<RowChange>, limit: usize) -> Taken {
-        self.take_or_register(batch, limit, None)
-    }
-
-    /// As [`take`](Feed::take). Keeps `waker` if there is nothing.
-    pub(super) fn take_or_register(&self, batch: &mut Vec<RowChange>, limit: usize, waker: Option<&Waker>) -> Taken {
+    /// Takes the next change that waits. If there is nothing, keeps `waker` for a stream.
+    pub(super) fn take(&self, waker: Option<&Waker>) -> Taken {
         let mut state = self.state.lock();
-        if !state.batch.is_empty() {
-            let count = limit.min(state.batch.len());
-            batch.extend(state.batch.drain(..count));
-            return Taken::Changes;
+        if let Some(change) = state.batch.pop_front() {
+            return Taken::Change(change);
         }
         if let Some(reason) = &state.end {
             return Taken::Ended(reason.clone());
@@ -303,36 +296,33 @@ impl FeedState {
     }
 }
 
-/// The source of a callback's queue. When the queue drops it, the subscription has ended.
+/// The source of a callback's queue.
 pub(super) struct FeedSource(pub(super) Arc<Feed>);
 
-impl EventSource for FeedSource {
-    type Event = RowChange;
-
-    fn next_batch(&mut self, batch: &mut Vec<RowChange>) -> Pulled {
+impl EventSource<RowChange> for FeedSource {
+    fn pull(&self) -> Pulled<RowChange> {
         let feed = &self.0;
         loop {
-            match feed.take(batch, CAPACITY) {
-                Taken::Changes => return Pulled::Batch,
-                Taken::Nothing => return Pulled::Nothing,
-                Taken::Ended(Some(reason)) => return Pulled::End(reason),
-                // The client closes the queue.
-                Taken::Ended(None) => return Pulled::Nothing,
+            match feed.take(None) {
+                Taken::Change(change) => return Pulled::Event(change),
+                Taken::Nothing => return Pulled::Empty,
+                Taken::Ended(reason) => {
+                    feed.unregister();
+                    return Pulled::Ended(reason);
+                }
                 Taken::Read(position) => {
-                    let Some(core) = feed.core() else { return Pulled::Nothing };
+                    let Some(core) = feed.core() else { return Pulled::Ended(None) };
                     if let Err(error) = wait(core.read_behind(feed, position)) {
                         feed.pause();
                         core.retry_later(feed, &error);
-                        return Pulled::Nothing;
+                        return Pulled::Empty;
                     }
                 }
             }
         }
     }
-}
 
-impl Drop for FeedSource {
-    fn drop(&mut self) {
+    fn unsubscribed(&self) {
         self.0.unregister();
     }
 }

@@ -4,12 +4,10 @@ use std::fmt;
 
 use super::view::View;
 use crate::{
+    callbacks::OnClose,
     error::{Error, Result},
     model::EventType,
 };
-
-/// Is told why a subscription ended.
-type OnClose = Box<dyn FnOnce(Option<Error>) + Send>;
 
 /// The changes that a subscription or a stream gets: a table, and optionally an event, a filter and a cursor.
 ///

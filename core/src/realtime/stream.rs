@@ -1,7 +1,6 @@
 //! A subscription as a stream.
 
 use std::{
-    collections::VecDeque,
     fmt,
     pin::Pin,
     sync::{Arc, Weak},
@@ -16,9 +15,6 @@ use crate::{
     error::{Error, Operation, Result},
     model::RowChange,
 };
-
-/// The most changes that a stream takes from its feed at once.
-const BATCH: usize = 64;
 
 /// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes). It is live when it is returned.
 /// Dropping it ends it.
@@ -40,7 +36,6 @@ const BATCH: usize = 64;
 #[must_use]
 pub struct ChangeStream {
     feed: Arc<Feed>,
-    batch: VecDeque<RowChange>,
     /// The read of a stream that has fallen behind.
     reading: Option<JoinHandle<()>>,
     has_ended: bool,
@@ -49,7 +44,7 @@ pub struct ChangeStream {
 
 impl ChangeStream {
     pub(super) fn new(feed: Arc<Feed>, operation: Operation) -> ChangeStream {
-        ChangeStream { feed, batch: VecDeque::new(), reading: None, has_ended: false, operation }
+        ChangeStream { feed, reading: None, has_ended: false, operation }
     }
 
     /// The next change; waits for it. A caller that drops the future loses no change. `None` after the end: the stream or the
@@ -64,7 +59,6 @@ impl ChangeStream {
 
     /// Ends the stream: `next` returns `None` from here on.
     pub fn close(&mut self) {
-        self.batch.clear();
         self.has_ended = true;
         self.closer().close();
     }
@@ -78,11 +72,8 @@ impl ChangeStream {
         self.feed.core().is_some_and(|core| core.is_inherited())
     }
 
-    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
+    fn poll_change(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
         loop {
-            if let Some(change) = self.batch.pop_front() {
-                return Poll::Ready(Some(Ok(change)));
-            }
             if self.has_ended {
                 return Poll::Ready(None);
             }
@@ -99,9 +90,8 @@ impl ChangeStream {
                 self.has_ended = true;
                 return Poll::Ready(Some(Err(Error::inherited().with_operation(self.operation))));
             }
-            let mut batch = Vec::new();
-            match self.feed.take_or_register(&mut batch, BATCH, Some(context.waker())) {
-                Taken::Changes => self.batch.extend(batch),
+            match self.feed.take(Some(context.waker())) {
+                Taken::Change(change) => return Poll::Ready(Some(Ok(change))),
                 Taken::Nothing => return Poll::Pending,
                 Taken::Ended(reason) => {
                     self.has_ended = true;
@@ -154,7 +144,7 @@ impl Stream for ChangeStream {
     type Item = Result<RowChange>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
-        self.poll_batch(context)
+        self.poll_change(context)
     }
 }
 

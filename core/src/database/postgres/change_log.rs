@@ -223,7 +223,7 @@ impl Postgres {
         );
         let mut connection = self.pool.acquire(&Principal::Service).await?;
         let mut arguments = sqlx::postgres::PgArguments::default();
-        for (_, value) in &equality {
+        if let Some((_, value)) = &equality {
             super::types::bind(&mut arguments, value)?;
         }
         let query = sqlx::query_with(AssertSqlSafe(sql), arguments).persistent(false);
