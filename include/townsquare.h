@@ -1102,8 +1102,8 @@ typedef struct {
     void *body_user_data;
 } tsq_file_request;
 
-/// The response of `tsq_storage_handle_file`. A record (manual, RECORDS) with a body that `tsq_file_response_read` reads;
-/// freed with `tsq_file_response_free`.
+/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 typedef struct {
     /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
     uint16_t status;
@@ -1111,7 +1111,7 @@ typedef struct {
     const tsq_http_header *headers;
     /// Number of headers.
     size_t headers_len;
-    /// Number of bytes of the body.
+    /// Number of bytes of the body; UINT64_MAX for events, which come until the stream ends.
     uint64_t body_size;
 } tsq_file_response;
 
@@ -2757,6 +2757,20 @@ tsq_status tsq_realtime_cursor(const tsq_client *client, tsq_string **out, tsq_e
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
 tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats **out, tsq_error **err);
+
+/// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
+/// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
+/// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
+/// `tsq_file_response_free` ends the subscription.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404 or 410. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_realtime_handle_events(const tsq_client *client,
+                                      tsq_str target,
+                                      const tsq_http_header *headers,
+                                      size_t headers_len,
+                                      tsq_file_response **out,
+                                      tsq_error **err);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -27,6 +27,7 @@ mod caller;
 mod core;
 mod delivery;
 mod feed;
+mod handler;
 mod live;
 mod pruning;
 mod registry;
@@ -38,9 +39,10 @@ use std::{fmt, sync::Arc};
 
 use uuid::Uuid;
 
-pub(crate) use self::core::RealtimeCore;
 use self::view::View;
+pub(crate) use self::{core::RealtimeCore, handler::EventOptions};
 pub use self::{
+    handler::{EventBody, EventResponse},
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
@@ -78,11 +80,12 @@ use crate::{
 pub struct Realtime {
     core: Arc<RealtimeCore>,
     principal: CurrentPrincipal,
+    events: EventOptions,
 }
 
 impl Realtime {
-    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal) -> Realtime {
-        Realtime { core, principal }
+    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal, events: EventOptions) -> Realtime {
+        Realtime { core, principal, events }
     }
 
     /// Ends the subscriptions of this handle.
