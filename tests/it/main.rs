@@ -9,7 +9,6 @@ mod discovery;
 mod model;
 mod python;
 mod realtime;
-mod router_server;
 mod storage;
 mod tables;
 mod tidy;

@@ -11,6 +11,7 @@ pub mod browser;
 pub mod catalog;
 pub mod fixture;
 pub mod http_client;
+pub mod http_server;
 pub mod paths;
 pub mod pgbouncer;
 pub mod postgres;

@@ -10,13 +10,13 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use uuid::Uuid;
 
 use super::{
-    Storage, buckets::Target as FileTarget, handler::Refusal, put::check_values, read::missing,
-    refusal::Refusal as WriteRefusal,
+    Storage, buckets::Target as FileTarget, put::check_values, read::missing, refusal::Refusal as WriteRefusal,
 };
 use crate::{
     database::{CurrentPrincipal, Principal, Statement},
     error::{Error, ErrorKind, Result},
     http_file::{Signer, Target, UrlKey, UrlToken},
+    http_refusal::Refusal,
     model::UrlMethod,
     policy::Caller,
 };

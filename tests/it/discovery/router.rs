@@ -9,20 +9,20 @@ use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
     fixture::Fixture,
     http_client::{self, Response},
+    http_server::Server,
 };
 
-use crate::router_server::RouterServer;
 
 const PATH: &str = "/api/miniapp-discovery";
 
-fn fetch(server: &RouterServer, method: &str, target: &str, body: &[u8]) -> Response {
-    http_client::request(server.address, method, target.as_bytes(), body)
+fn fetch(server: &Server, method: &str, target: &str, body: &[u8]) -> Response {
+    http_client::request(server.address(), method, target.as_bytes(), body)
 }
 
-fn serve() -> (Fixture, Client, RouterServer) {
+fn serve() -> (Fixture, Client, Server) {
     let fixture = Fixture::of(Catalog::of(150).with_chains().rows());
     let client = Client::open(fixture.config()).expect("opens");
-    let server = RouterServer::start(townsquare::http::router(client.inner().clone()));
+    let server = Server::of(townsquare::http::router(client.inner().clone()));
     (fixture, client, server)
 }
 
@@ -97,7 +97,7 @@ fn a_large_body_is_413_announced_or_chunked() {
         chunked.extend_from_slice(b"\r\n");
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
-    assert_eq!(http_client::send(server.address, &chunked).status, 413);
+    assert_eq!(http_client::send(server.address(), &chunked).status, 413);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn routes_can_be_mounted_one_by_one() {
     let fixture = Fixture::of(Catalog::of(20).rows());
     let client = Client::open(fixture.config()).expect("opens");
     for mounted in EndpointRoute::ALL {
-        let server = RouterServer::start(townsquare::http::endpoint_router(client.inner().clone(), mounted));
+        let server = Server::of(townsquare::http::endpoint_router(client.inner().clone(), mounted));
         for route in EndpointRoute::ALL {
             let path = route.path().replace("{id}", &Catalog::of(20).app(0).id);
             let expected = if route == mounted { 200 } else { 404 };
@@ -130,7 +130,7 @@ fn raw_bytes_in_the_target_do_not_stop_the_server() {
     {
         let mut target = format!("{PATH}?").into_bytes();
         target.extend_from_slice(query);
-        let status = http_client::request(server.address, "GET", &target, b"").status;
+        let status = http_client::request(server.address(), "GET", &target, b"").status;
         assert!([200, 400].contains(&status), "{query:?}: {status}");
     }
     let long = format!("{PATH}?x={}", "y".repeat(900_000));

@@ -8,20 +8,20 @@ use std::{
 use townsquare::{Client, blocking::wait, http::files_router, storage::UrlMethod};
 use townsquare_tests::{
     http_client::{self, Response},
+    http_server::Server,
     on_both_engines,
 };
 
 use super::requests::{Sender, send, store};
-use crate::router_server::RouterServer;
 
-fn serve(client: &Client) -> RouterServer {
-    RouterServer::start(files_router(client.clone()))
+fn serve(client: &Client) -> Server {
+    Server::of(files_router(client.clone()))
 }
 
-fn fetch(server: &RouterServer, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
-    let mut request = head(server.address, method, target, headers, &format!("Content-Length: {}", body.len()));
+fn fetch(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    let mut request = head(server.address(), method, target, headers, &format!("Content-Length: {}", body.len()));
     request.extend_from_slice(body);
-    http_client::send(server.address, &request)
+    http_client::send(server.address(), &request)
 }
 
 /// The head of a request on a connection of its own.
@@ -84,16 +84,16 @@ on_both_engines! {
 
     fn a_chunked_body_is_stored(db: &TestDatabase) {
         let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
-        let mut request = head(server.address, "PUT", "/files/assets/x", &[ann.bearer()], "Transfer-Encoding: chunked");
+        let mut request = head(server.address(), "PUT", "/files/assets/x", &[ann.bearer()], "Transfer-Encoding: chunked");
         request.extend_from_slice(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
-        assert_eq!(http_client::send(server.address, &request).status, 201);
+        assert_eq!(http_client::send(server.address(), &request).status, 201);
         assert_eq!(fetch(&server, "GET", "/files/assets/x", &[], b"").body, b"abcde");
     }
 
     fn an_upload_that_the_client_breaks_off_leaves_the_old_file(db: &TestDatabase) {
         let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
         assert_eq!(fetch(&server, "PUT", "/files/assets/x", &[ann.bearer()], b"old").status, 201);
-        let mut request = head(server.address, "PUT", "/files/assets/x", &[ann.bearer()], "Content-Length: 1000000");
+        let mut request = head(server.address(), "PUT", "/files/assets/x", &[ann.bearer()], "Content-Length: 1000000");
         request.extend_from_slice(&content(200_000));
         let mut connection = TcpStream::connect(server.address).expect("the server listens");
         connection.write_all(&request).expect("sent");

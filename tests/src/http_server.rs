@@ -1,17 +1,23 @@
-//! A server on the loopback with one of the axum routers of feature `http`.
+//! An HTTP server on the loopback interface, for axum routers.
 
 use std::{net::SocketAddr, sync::mpsc, thread};
 
-/// A running server; stops when dropped.
-pub(crate) struct RouterServer {
-    pub(crate) address: SocketAddr,
+use axum::Router;
+
+/// A server; stops when dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl RouterServer {
-    /// Serves `app` on a thread of its own.
-    pub(crate) fn start(app: axum::Router) -> RouterServer {
+impl Server {
+    /// Serves `app` on a free port.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub fn of(app: Router) -> Server {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (bound, address) = mpsc::channel();
         let serve = move || {
@@ -26,11 +32,16 @@ impl RouterServer {
             });
         };
         let thread = thread::spawn(serve);
-        RouterServer { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
+        Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 }
 
-impl Drop for RouterServer {
+impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
