@@ -131,7 +131,7 @@ def test_a_limit_that_is_not_an_integer_is_a_type_error(client: Client) -> None:
 
 def test_filters_are_keyword_only(client: Client) -> None:
     with pytest.raises(TypeError):
-        client.discovery.get_trending_mini_apps("24h", 5, ["games"])  # type: ignore[call-arg]
+        client.discovery.get_trending_mini_apps("24h", 5, ["games"])  # type: ignore[call-arg, arg-type]
 
 
 def test_a_mini_app_has_every_attribute_of_the_contract(client: Client) -> None:

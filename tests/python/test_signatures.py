@@ -46,9 +46,18 @@ SIGNATURES = {
         "get_space_registration": "(space_id)",
     },
     "Discovery": {
-        "get_trending_mini_apps": "(timeframe='24h', limit=50, *, categories=None, networks=None)",
-        "get_mini_apps_by_category": "(categories, limit=50, *, networks=None)",
-        "search_mini_apps": "(query, limit=50, *, categories=None, networks=None)",
+        "get_trending_mini_apps": (
+            "(timeframe='24h', limit=50, *, offset=0, categories=None, networks=None, collapse=False)"
+        ),
+        "get_mini_apps_by_category": "(categories, limit=50, *, offset=0, networks=None, collapse=False)",
+        "search_mini_apps": "(query, limit=50, *, offset=0, categories=None, networks=None, collapse=False)",
+        "get_new_mini_apps": "(limit=50, *, offset=0, categories=None, networks=None, collapse=False)",
+        "get_similar_mini_apps": "(id, limit=10)",
+        "get_mini_app": "(id)",
+        "suggest_mini_apps": "(text, limit=8)",
+        "categories": "(*, networks=None)",
+        "networks": "(*, categories=None)",
+        "on_catalog_change": "(callback)",
         "refresh": "(*, force=False)",
         "stats": "()",
         "handle": "(method, target, body=b'')",
