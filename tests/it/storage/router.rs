@@ -95,7 +95,7 @@ on_both_engines! {
         assert_eq!(fetch(&server, "PUT", "/files/assets/x", &[ann.bearer()], b"old").status, 201);
         let mut request = head(server.address(), "PUT", "/files/assets/x", &[ann.bearer()], "Content-Length: 1000000");
         request.extend_from_slice(&content(200_000));
-        let mut connection = TcpStream::connect(server.address).expect("the server listens");
+        let mut connection = TcpStream::connect(server.address()).expect("the server listens");
         connection.write_all(&request).expect("sent");
         connection.shutdown(Shutdown::Write).expect("broken off");
         // The server closes its side when the request is over.
