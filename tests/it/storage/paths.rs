@@ -149,13 +149,18 @@ fn names_that_differ_in_case_alone_are_refused_in_a_folder_that_ignores_case() {
     put("Images/Cat", 1_000).expect("uploaded");
     put("Images/Cat", 2_000).expect("the same spelling");
     put("Images/Dog", 1_000).expect("another name");
-    for other in ["images/Cat", "Images/cat", "IMAGES/bird"] {
+    let assert_refused = |other: &str| {
         let refused = put(other, 1_000).expect_err("another spelling");
         assert_eq!((refused.kind(), refused.status()), (ErrorKind::AlreadyExists, Some(409)), "{refused:?}");
         assert!(refused.message().contains("This folder ignores case, and contains"), "{refused}");
-    }
+    };
+    assert_refused("Images/cat");
+    assert_refused("Images/DOG");
     let moved = wait(fixture.db.service.storage().move_file("assets", "Images/Dog", "Images/cat", Overwrite::Refuse));
     assert_eq!(moved.expect_err("another spelling").status(), Some(409));
+    // Such a folder finds `Images` by this name.
+    fs::create_dir(fixture.files_folder().join("assets/images")).expect("created");
+    assert_refused("images/Bird");
     put("images/cat", 1).expect("a small file is in the database, where case matters");
     assert_eq!(paths(&fixture.db.service, "assets"), ["Images/Cat", "Images/Dog", "images/cat"]);
     assert!(
