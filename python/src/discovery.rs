@@ -33,6 +33,7 @@ impl Methods {
     #[pyo3(
         text_signature = "($self, timeframe='24h', limit=50, *, offset=0, categories=None, networks=None, collapse=False)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "the optional ones by keyword")]
     fn get_trending_mini_apps<'py>(
         &self,
         py: Python<'py>,
@@ -75,6 +76,7 @@ impl Methods {
     /// Lists the mini apps that match a search query, best first.
     #[pyo3(signature = (query, limit = IntArg::of(50), *, offset = IntArg::of(0), categories = None, networks = None, collapse = false))]
     #[pyo3(text_signature = "($self, query, limit=50, *, offset=0, categories=None, networks=None, collapse=False)")]
+    #[expect(clippy::too_many_arguments, reason = "the optional ones by keyword")]
     fn search_mini_apps<'py>(
         &self,
         py: Python<'py>,

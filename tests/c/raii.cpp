@@ -19,9 +19,14 @@
 
 using townsquare::Client;
 using townsquare::Config;
+using townsquare::DiscoveryStats;
 using townsquare::Error;
+using townsquare::Facets;
+using townsquare::Highlights;
 using townsquare::MiniApp;
 using townsquare::MiniApps;
+using townsquare::Subscription;
+using townsquare::Suggestions;
 
 static_assert(!std::is_copy_constructible_v<Client> && std::is_nothrow_move_constructible_v<Client>);
 static_assert(!std::is_copy_constructible_v<Config> && std::is_nothrow_move_constructible_v<Config>);

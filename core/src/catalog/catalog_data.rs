@@ -229,19 +229,19 @@ impl CatalogData {
     /// differs.
     pub(crate) fn is_same_content(&self, other: &CatalogData) -> bool {
         let (own, others) = (&self.header, &other.header);
-        let is_same_list = |(key, order): (&Box<str>, &Vec<u32>), lists: &BTreeMap<Box<str>, Vec<u32>>| {
-            lists.get(key).is_none_or(|known| {
-                known.len() == order.len()
-                    && order
-                        .iter()
-                        .zip(known)
-                        .all(|(one, two)| self.records[*one as usize].id() == other.records[*two as usize].id())
-            })
+        let is_same_list = |order: &[u32], known: Option<&Vec<u32>>| {
+            known.is_none_or(|known| order.len() == known.len() && self.ids(order).eq(other.ids(known)))
         };
+        let mut ranked = self.records.iter().zip(&other.records).take(own.ranked);
         own.ranked == others.ranked
-            && self.records.iter().zip(&other.records).take(own.ranked).all(|(one, two)| one.is_same_content(two))
-            && own.orders.iter().all(|list| is_same_list(list, &others.orders))
-            && own.members.iter().all(|list| is_same_list(list, &others.members))
+            && ranked.all(|(one, two)| one.is_same_content(two))
+            && own.orders.iter().all(|(key, order)| is_same_list(order, others.orders.get(key)))
+            && own.members.iter().all(|(key, list)| is_same_list(list, others.members.get(key)))
+    }
+
+    /// The ids of a list.
+    fn ids<'a>(&'a self, list: &'a [u32]) -> impl Iterator<Item = &'a str> {
+        list.iter().map(|&number| self.records[number as usize].id())
     }
 
     /// The fetched order of a timeframe other than the default.

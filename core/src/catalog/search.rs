@@ -165,14 +165,21 @@ impl SearchIndex {
 
     /// Adds the documents with a term that is, or starts with, a misspelling of `word`.
     fn add_misspelt(&self, word: &str, top: &mut TopK<'_>) {
-        for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 1) {
-            self.add_prefix_matches(&matched, errors, top);
+        let best = top.first();
+        // Similar whole words are found faster than similar prefixes: only without them, the word is a prefix.
+        let similar = self.dictionary.fuzzy_matches(word, 2);
+        for (term, errors) in &similar {
+            if let Some(matched) = self.dictionary.terms_starting_with(*term) {
+                self.add_prefix_matches(&matched, *errors, top);
+            }
         }
-        if top.first().is_some_and(|rank| rank.is_at_least(Tier::FuzzyName)) {
+        let is_name = |rank: Rank| rank.is_at_least(Tier::FuzzyName);
+        let has_similar = if best.is_some() { !similar.is_empty() } else { top.first().is_some_and(is_name) };
+        if has_similar {
             return;
         }
-        for (term, errors) in self.dictionary.fuzzy_matches(word, 2) {
-            self.add_prefix_matches(&PrefixMatch { terms: term..term + 1, is_term: true }, errors, top);
+        for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 1) {
+            self.add_prefix_matches(&matched, errors, top);
         }
         if top.first().is_none() {
             for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 2) {
@@ -202,7 +209,10 @@ impl SearchIndex {
         if top.is_full() {
             return;
         }
-        self.add_misspelt_names(&query.concatenated, top);
+        // Several words that are all known are hardly misspelt.
+        if top.first().is_none() {
+            self.add_misspelt_names(&query.concatenated, top);
+        }
         if top.first().is_none() {
             let groups = expand_words(query, cursors, true, &self.dictionary, &self.postings);
             MaxScore::new(&self.postings, groups, query.words.len()).add_all_words(Tier::FuzzyWords, top);

@@ -140,7 +140,10 @@ impl DocumentAnalyzer {
         pair.clear();
         let mut first_length = 0;
         tokenize(text, |kind, word| {
-            if is_web_word(word) {
+            // Nor the compound of an address: `httpswwwrodeoclub`.
+            if is_web_word(word)
+                || (kind == TokenKind::Variant && ["http", "www"].iter().any(|web| word.starts_with(web)))
+            {
                 return;
             }
             let share = if kind == TokenKind::Variant { VARIANT_SHARE } else { 1.0 };

@@ -71,6 +71,11 @@ impl LevenshteinAutomaton {
         state.rows.iter().position(|row| row & self.end != 0).filter(|_| state.missing == 0)
     }
 
+    /// Whether the pattern has ASCII letters only.
+    pub(super) fn is_ascii(&self) -> bool {
+        !self.pattern.is_empty()
+    }
+
     /// The bytes that may follow if all errors have been made: few, so that a traversal looks them up instead of trying
     /// every continuation. `None` if another error is allowed, or the pattern has letters other than ASCII.
     pub(super) fn required_bytes(&self, state: &AutomatonState) -> Option<impl Iterator<Item = u8> + '_> {

@@ -59,6 +59,13 @@ impl TermDictionary {
         Some(self.cursor(word)?.matched)
     }
 
+    /// The terms that start with a term.
+    pub(super) fn terms_starting_with(&self, term: TermId) -> Option<PrefixMatch> {
+        // The ids grow with the terms, as `get_key` requires.
+        let text = self.forward.as_fst().get_key(term.into())?;
+        self.prefix_match(std::str::from_utf8(&text).ok()?)
+    }
+
     /// Follows `word` from the root; `None` if no term starts with it.
     pub(super) fn cursor(&self, word: &str) -> Option<PrefixCursor> {
         let root = self.forward.as_fst().root();
@@ -133,7 +140,8 @@ const MAX_VISITS: usize = 1 << 14;
 
 impl TermDictionary {
     /// The terms that start with a misspelling of `word`, with the number of errors: at most `max_errors`, which is 1 from
-    /// five letters and 2 from nine. Terms that start with `word` itself are not searched for, and may be among them.
+    /// five letters and 2 from nine. Terms that start with `word` itself are not searched for, and may be among them. Of a
+    /// word in ASCII, a misspelling is in ASCII too.
     pub(super) fn fuzzy_prefixes(&self, word: &str, max_errors: usize) -> Vec<(PrefixMatch, usize)> {
         let max_errors = max_errors.min(allowed_errors(word));
         let mut matches = Vec::new();
@@ -174,6 +182,10 @@ impl TermDictionary {
             };
             match automaton.required_bytes(&state) {
                 Some(bytes) => bytes.filter_map(|byte| node.find_input(byte)).for_each(&mut visit),
+                // No letter of another script is a misspelling of an ASCII letter; trying them all takes most of the time.
+                None if automaton.is_ascii() => {
+                    (0..node.len()).filter(|&place| node.transition(place).inp.is_ascii()).for_each(&mut visit);
+                }
                 None => (0..node.len()).for_each(&mut visit),
             }
         }
