@@ -372,8 +372,9 @@ static int answers(const tsq_client *client, const char *method, const char *tar
 
 static void the_endpoint_reads_headers(const tsq_client *client) {
     tsq_http_header headers[] = {{TSQ_STR("If-None-Match"), TSQ_STR("*")}};
-    tsq_http_request request = {0};
+    tsq_http_request request;
     tsq_http_response *response = NULL;
+    memset(&request, 0, sizeof request);
     request.method = TSQ_STR("GET");
     request.target = TSQ_STR("/api/miniapp-discovery/categories");
     WORKS(tsq_discovery_handle_request(client, &request, &response, &err));
@@ -387,7 +388,7 @@ static void the_endpoint_reads_headers(const tsq_client *client) {
     response = NULL;
     FAILS(tsq_discovery_handle_request(client, NULL, &response, &err), TSQ_INVALID_INPUT, response, "Argument request is NULL");
     request.headers = NULL;
-    FAILS(tsq_discovery_handle_request(client, &request, &response, &err), TSQ_INVALID_INPUT, response, "Argument headers is NULL");
+    FAILS(tsq_discovery_handle_request(client, &request, &response, &err), TSQ_INVALID_INPUT, response, "Argument request.headers is NULL");
     FAILS(tsq_discovery_handle_request(NULL, &request, &response, &err), TSQ_INVALID_INPUT, response, "client is NULL");
 }
 
