@@ -96,7 +96,7 @@ pub(super) fn cannot_set_up(error: sqlx::Error) -> Error {
 }
 
 fn is_unavailable(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|failure| failure.code());
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     code.is_some_and(|code| kind(&code) == ErrorKind::Unavailable)
 }
 

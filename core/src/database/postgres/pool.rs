@@ -10,7 +10,7 @@
 use std::{
     ops::{Deref, DerefMut},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use sqlx::{PgConnection, Row as _};
 use tokio::{
     runtime::Handle,
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    time::Instant,
 };
 
 use super::{

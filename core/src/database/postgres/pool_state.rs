@@ -1,15 +1,13 @@
 //! What the connections of a pool share with it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use sqlx::PgConnection;
 use tokio::{
     runtime::{Handle, Id},
     sync::{Notify, Semaphore},
+    time::Instant,
 };
 
 use super::{connection_principal::ConnectionPrincipal, servers::Servers};

@@ -22,7 +22,7 @@ pub(super) struct Roles {
     /// The login role bypasses row-level security, as a superuser does.
     pub(super) login_bypasses: bool,
     /// The login role may create the role of the callers.
-    creates_roles: bool,
+    pub(super) creates_roles: bool,
     /// The login role is another than the service.
     pub(super) is_member_of_service: bool,
 }

@@ -94,7 +94,7 @@ on_engine! { Postgres in postgres;
     fn a_restored_backup_has_every_row(db: &TestDatabase) {
         let spaces = |count: usize| vec![NewSpace::named("x"); count];
         let create = |spaces_of: &Spaces, count| wait(spaces_of.create_spaces(spaces(count))).expect("created");
-        create(&db.service.spaces(), 1_000);
+        create(db.service.spaces(), 1_000);
         user_with_space(&db.client, "ann");
         let (server, _) = db.database();
         let dumped = dump(db, APP_ROLE, &["--enable-row-security", &format!("--role={APP_ROLE}")]);
