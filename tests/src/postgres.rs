@@ -133,7 +133,12 @@ impl Server {
         let mut words: Vec<String> = user.iter().map(|word| (*word).to_owned()).collect();
         words.push(program("pg_ctl").get_program().to_string_lossy().into_owned());
         let mut restart = Command::new(&words[0]);
-        restart.args(&words[1..]).args(["restart", "-w", "-m", "fast", "-D"]).arg(&data).arg("-l").arg(folder.join("log.restarted"));
+        restart
+            .args(&words[1..])
+            .args(["restart", "-w", "-m", "fast", "-D"])
+            .arg(&data)
+            .arg("-l")
+            .arg(folder.join("log.restarted"));
         // The server keeps the streams that it inherits.
         let status = restart.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         assert!(status.expect("pg_ctl starts").success(), "the server restarts");

@@ -118,10 +118,12 @@ impl Run<'_> {
         let received: Arc<Mutex<Vec<RowChange>>> = Arc::default();
         let changes = Arc::clone(&received);
         let before = log::settled_id(self.db);
-        let subscribed = wait(client.realtime().subscribe("oracle", request, move |change| changes.lock().push(change)));
+        let subscribed =
+            wait(client.realtime().subscribe("oracle", request, move |change| changes.lock().push(change)));
         // The session of the handle may have ended: then it must not subscribe.
         let Ok(subscription) = subscribed else {
-            let is_signed_out = |handle: &UserHandle| handle.is_signed_out && view.who == Who::of(handle.user, handle.session);
+            let is_signed_out =
+                |handle: &UserHandle| handle.is_signed_out && view.who == Who::of(handle.user, handle.session);
             assert!(self.handles.iter().any(is_signed_out), "{:?} subscribes", view.who);
             return;
         };

@@ -18,7 +18,10 @@ use crate::model::rights::Principal;
 pub(super) enum Who {
     Fixed(Principal),
     /// A user until the end of the session, then nobody.
-    User { user: Uuid, session: Uuid },
+    User {
+        user: Uuid,
+        session: Uuid,
+    },
 }
 
 impl Who {
@@ -74,7 +77,8 @@ impl Filter {
             2 => Filter::new("spaces", format!("id=eq.{space}"), move |row| row["id"] == *space),
             3 => Filter::new("spaces", "is_public=is.true", |row| row["is_public"] == Value::Bool(true)),
             4 => Filter::new("spaces", format!("owner_id=neq.{owner}&name=like.a%"), move |row| {
-                text(row, "owner_id").is_some_and(|id| id != owner) && text(row, "name").is_some_and(|name| name.starts_with('a'))
+                text(row, "owner_id").is_some_and(|id| id != owner)
+                    && text(row, "name").is_some_and(|name| name.starts_with('a'))
             }),
             5 | 6 => Filter::new("fidgets", "", |_| true),
             7 => Filter::new("fidgets", format!("space_id=eq.{space}"), move |row| row["space_id"] == *space),

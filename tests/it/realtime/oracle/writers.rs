@@ -12,8 +12,7 @@ use townsquare::{
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
 use townsquare_tests::{
-    Rng,
-    postgres,
+    Rng, postgres,
     setting::setting,
     subprocess::{assert_passed, name_of},
     test_database::{Engine, TestDatabase, inherited},
@@ -52,7 +51,13 @@ fn kind(random: &mut Rng) -> &'static str {
 impl Writers {
     /// Starts `count` writers, at least three: one in another process, one that is the database's shell, and the rest
     /// threads of this process.
-    pub(super) fn start(db: &TestDatabase, owners: &[Uuid], count: usize, duration: Duration, mut random: Rng) -> Writers {
+    pub(super) fn start(
+        db: &TestDatabase,
+        owners: &[Uuid],
+        count: usize,
+        duration: Duration,
+        mut random: Rng,
+    ) -> Writers {
         let end = Instant::now() + duration;
         let names: Vec<String> = owners.iter().map(ToString::to_string).collect();
         let variables = [(OWNERS, &*names.join(",")), (SECONDS, &*duration.as_secs().to_string())];
@@ -130,7 +135,9 @@ fn statement(owners: &[Uuid], random: &mut Rng) -> String {
     let (fidget, owner) = (fidget_id(random.u128(..FIDGETS)), owners[random.usize(..owners.len())]);
     let (name, kind) = (name(random), kind(random));
     match random.u32(..12) {
-        0 => format!("INSERT INTO spaces (id, name, owner_id, is_public) VALUES ('{space}', '{name}', '{owner}', true);\n"),
+        0 => format!(
+            "INSERT INTO spaces (id, name, owner_id, is_public) VALUES ('{space}', '{name}', '{owner}', true);\n"
+        ),
         1 => format!("UPDATE spaces SET owner_id = '{owner}' WHERE id = '{space}';\n"),
         2 => format!("UPDATE spaces SET is_public = NOT is_public, name = '{name}' WHERE id = '{space}';\n"),
         3 => format!("UPDATE spaces SET is_public = NULL WHERE id = '{space}';\n"),
@@ -177,7 +184,10 @@ impl Shell {
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the shell of the database starts");
         let mut input = child.stdin.take().expect("a pipe");
-        input.write_all(self.before.as_bytes()).and_then(|()| input.write_all(sql.as_bytes())).expect("the shell reads");
+        input
+            .write_all(self.before.as_bytes())
+            .and_then(|()| input.write_all(sql.as_bytes()))
+            .expect("the shell reads");
         drop(input);
         child.wait().expect("the shell ends");
     }

@@ -209,7 +209,8 @@ fn context_of(database: &RandomDatabase, table: Table, row: &RowImage) -> Option
         Table::Fidgets => database.rows(Table::Spaces, "id = ?1", Some(text("space_id")?)).pop(),
         Table::Files => {
             let users = (0..USERS).map(|user| Uuid::try_parse(&id(user)).expect("an id"));
-            let holder = users.into_iter().find(|user| database.holds_key(*user, text("first_segment").unwrap_or_default()));
+            let holder =
+                users.into_iter().find(|user| database.holds_key(*user, text("first_segment").unwrap_or_default()));
             let context = [("access", row["access"].clone()), ("first_segment", row["first_segment"].clone())];
             let holder = ("holder", holder.map_or(Json::Null, |user| user.to_string().into()));
             Some(context.into_iter().chain([holder]).map(|(name, value)| (name.to_owned(), value)).collect())
@@ -232,8 +233,7 @@ fn the_feed_shows_the_rows_that_the_select_policy_allows_and_users_to_themselves
                 let by_sql = database.rows(table, &rule.sql(table, context), caller.as_deref());
                 let user = caller.as_deref().map(|id| Uuid::try_parse(id).expect("an id"));
                 let caller = user.map_or(Caller::Anonymous, Caller::User);
-                let shows =
-                    |row: &&RowImage| may_see(table, caller, row, context_of(&database, table, row).as_ref());
+                let shows = |row: &&RowImage| may_see(table, caller, row, context_of(&database, table, row).as_ref());
                 let in_feed: Vec<_> = all.iter().filter(shows).cloned().collect();
                 assert_eq!(in_feed, by_sql, "seed {seed}: {} for {user:?}", table.name());
                 shown += by_sql.len();
