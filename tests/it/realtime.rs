@@ -1,3 +1,12 @@
-//! The change feed (SPEC 6, DESIGN 5).
+//! The change feed (SPEC 6, DESIGN 5), on both engines.
 
+mod callbacks;
+mod callers;
+mod cursors;
+mod delivery;
+mod fixture;
+mod live;
 mod postgres_log;
+mod processes;
+mod retention;
+mod views;

@@ -110,6 +110,7 @@ impl<E: Send + 'static> PullQueue<E> {
     }
 
     /// Ends the subscription without waiting: no further call starts. A thread of the pool finishes it.
+    #[cfg(test)]
     pub(crate) fn end(&self, reason: Option<Error>) {
         let mut state = self.0.state.lock();
         state.end.get_or_insert(reason);
