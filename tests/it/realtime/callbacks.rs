@@ -21,7 +21,9 @@ fn create(client: &Client, name: &str) {
 on_both_engines! {
     fn a_callback_that_blocks_holds_up_nobody_else(db: &TestDatabase) {
         let (release, released) = mpsc::channel::<()>();
-        let blocked = Recorder::with(&db.service, spaces(), move |_| drop(released.recv()));
+        let blocked = Recorder::with(&db.service, spaces(), move |_| {
+            let _ = released.recv();
+        });
         let others: Vec<_> = (0..20).map(|_| Recorder::subscribe(&db.service, spaces())).collect();
         (0..5).for_each(|number| create(&db.service, &format!("{number}")));
         for other in &others {

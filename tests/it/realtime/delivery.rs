@@ -167,7 +167,7 @@ on_both_engines! {
         wait(realtime.on_space_changes(space.id, record)).expect("subscribed");
         let record = move |change: townsquare::realtime::RowChange| of_fidgets.send(short(&change)).expect("the test receives");
         wait(realtime.on_fidget_changes(space.id, record)).expect("subscribed");
-        let mut expect = |expected: &str| assert_eq!(receiver.recv().as_deref(), Ok(expected));
+        let expect = |expected: &str| assert_eq!(receiver.recv().as_deref(), Ok(expected));
         db.fidget(other.id, "elsewhere");
         db.fidget(space.id, "clock");
         expect("INSERT clock");
