@@ -28,7 +28,7 @@ impl From<LiveQuery> for LiveState {
     fn from(live: LiveQuery) -> LiveState {
         let json = |row| serde_json::to_string(row).expect("a JSON object is JSON");
         LiveState {
-            rows: live.rows.iter().map(|row| json(&**row)).collect(),
+            rows: live.rows.iter().map(|row| json(row)).collect(),
             changes: Box::new(StreamState::new(live.changes)),
         }
     }

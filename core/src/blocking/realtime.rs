@@ -1,6 +1,6 @@
 //! The change feed without async.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -69,7 +69,7 @@ pub struct ChangeStream(crate::realtime::ChangeStream);
 #[non_exhaustive]
 pub struct LiveQuery {
     /// The rows when the query began.
-    pub rows: Vec<Arc<Map<String, Value>>>,
+    pub rows: Vec<Map<String, Value>>,
     /// Every change after them.
     pub changes: ChangeStream,
 }

@@ -1,7 +1,5 @@
 //! Live queries: the rows now, and every change after them.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::stream::ChangeStream;
@@ -26,14 +24,14 @@ use crate::{database::change_log::CurrentRow, policy::Table};
 pub struct LiveQuery {
     /// The rows when the query began, in the form of [`RowChange::new`](super::RowChange::new). Spaces are in the order newest
     /// first, fidgets oldest first, others in the order of their keys.
-    pub rows: Vec<Arc<Map<String, Value>>>,
+    pub rows: Vec<Map<String, Value>>,
     /// Every change after them. It keeps the caller that the query began with, and ends with `Unauthorized` when that
     /// caller's session ends.
     pub changes: ChangeStream,
 }
 
 /// The rows of a table in the order of lists (DESIGN 4).
-pub(super) fn in_order(table: Table, rows: Vec<CurrentRow>) -> Vec<Arc<Map<String, Value>>> {
+pub(super) fn in_order(table: Table, rows: Vec<CurrentRow>) -> Vec<Map<String, Value>> {
     let mut rows: Vec<_> = rows.into_iter().map(|row| row.image).collect();
     let text = |row: &Map<String, Value>, column: &str| row.get(column).and_then(Value::as_str).map(str::to_owned);
     rows.sort_by_cached_key(|row| table.key().iter().map(|column| text(row, column)).collect::<Vec<_>>());
@@ -42,5 +40,5 @@ pub(super) fn in_order(table: Table, rows: Vec<CurrentRow>) -> Vec<Arc<Map<Strin
         Table::Fidgets => rows.sort_by_cached_key(|row| text(row, "created_at")),
         _ => {}
     }
-    rows.into_iter().map(Arc::new).collect()
+    rows
 }
