@@ -47,7 +47,7 @@ pub struct Server {
     sockets: PathBuf,
     /// Its standard input is a pipe from this process. The system closes the pipe when this process ends.
     _supervisor: Option<Child>,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 /// Returns the server of this process. Returns `None` and reports a skip if PostgreSQL is not installed.
@@ -60,7 +60,7 @@ pub fn server() -> Option<&'static Server> {
         if let Ok(inherited) = env::var(VARIABLE) {
             let (port, sockets) = inherited.split_once(':').expect("port:folder");
             let port = port.parse().expect("a port");
-            return Some(Server { port, sockets: sockets.into(), _supervisor: None, _folder: None });
+            return Some(Server { port, sockets: sockets.into(), _supervisor: None, folder: None });
         }
         Some(start(&binaries()?, TEST_SETTINGS, |_| Vec::new()))
     });
@@ -119,6 +119,23 @@ impl Server {
     /// Returns the value of [`VARIABLE`] for a child process.
     pub fn address(&self) -> String {
         format!("{}:{}", self.port, self.sockets.display())
+    }
+
+    /// Restarts a server that this process has started. The databases stay, every connection ends.
+    ///
+    /// # Panics
+    /// When it does not restart, and for a server of another process.
+    pub fn restart(&self) {
+        let folder = self.folder.as_ref().expect("a server of this process").path();
+        let data = folder.join("data");
+        let user: &[&str] = if is_root() { &["runuser", "-u", "postgres", "--"] } else { &[] };
+        let mut words: Vec<String> = user.iter().map(|word| (*word).to_owned()).collect();
+        words.push(program("pg_ctl").get_program().to_string_lossy().into_owned());
+        let mut restart = Command::new(&words[0]);
+        restart.args(&words[1..]).args(["restart", "-w", "-m", "fast", "-D"]).arg(&data).arg("-l").arg(folder.join("log.restarted"));
+        // The server keeps the streams that it inherits.
+        let status = restart.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(status.expect("pg_ctl starts").success(), "the server restarts");
     }
 
     /// Connects as the administrator.
@@ -222,7 +239,7 @@ fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<
     supervisor.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let supervisor = supervisor.spawn().expect("sh starts");
     let sockets = folder.path().to_owned();
-    let server = Server { port, sockets, _supervisor: Some(supervisor), _folder: Some(folder) };
+    let server = Server { port, sockets, _supervisor: Some(supervisor), folder: Some(folder) };
     let url = server.url("postgres", "postgres");
     wait_until("PostgreSQL accepts connections", || RawConnection::postgres(&url).is_ok());
     let administrator = server.administrator("postgres");

@@ -62,7 +62,9 @@ struct LogState {
 /// Starts a watch on `runtime`. When this returns, it listens.
 pub(super) async fn start(connect: &PgConnectOptions, runtime: &Handle, on_commit: OnCommit) -> Result<CommitWatch> {
     let (listens, is_listening) = oneshot::channel();
-    let guard = Guard(runtime.spawn(watch(connect.clone(), on_commit, listens)));
+    // The name tells the operator which connection listens.
+    let connect = connect.clone().application_name("townsquare feed");
+    let guard = Guard(runtime.spawn(watch(connect, on_commit, listens)));
     is_listening.await.map_err(|_| Error::closed())??;
     Ok(CommitWatch::new(guard))
 }

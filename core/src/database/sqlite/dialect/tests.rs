@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::SqliteDialect;
 use crate::{
     database::statement::Dialect as _,
-    policy::{Action, RelatedRows, RowImage, SqlContext, Table, quoted, rule},
+    policy::{Action, Caller, Predicate, RelatedRows, RowImage, SqlContext, Table, may_see, quoted, rule},
 };
 
 const USERS: usize = 4;
@@ -199,4 +199,46 @@ fn a_policy_allows_the_same_rows_as_sql_and_in_memory() {
         }
     }
     assert!(allowed > 5_000 && refused > 5_000, "{allowed} allowed, {refused} refused");
+}
+
+/// What the feed stores beside a row, so that the policy can judge it.
+fn context_of(database: &RandomDatabase, table: Table, row: &RowImage) -> Option<RowImage> {
+    let text = |column: &str| row.get(column).and_then(Json::as_str);
+    match table {
+        Table::Fidgets => database.rows(Table::Spaces, "id = ?1", Some(text("space_id")?)).pop(),
+        Table::Files => {
+            let users = (0..USERS).map(|user| Uuid::try_parse(&id(user)).expect("an id"));
+            let holder = users.into_iter().find(|user| database.holds_key(*user, text("first_segment").unwrap_or_default()));
+            let context = [("access", row["access"].clone()), ("first_segment", row["first_segment"].clone())];
+            let holder = ("holder", holder.map_or(Json::Null, |user| user.to_string().into()));
+            Some(context.into_iter().chain([holder]).map(|(name, value)| (name.to_owned(), value)).collect())
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn the_feed_shows_the_rows_that_the_select_policy_allows_and_users_to_themselves() {
+    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key, linked: SqliteDialect::linked };
+    let callers: Vec<_> = (0..=USERS).map(|user| Some(id(user))).chain([None]).collect();
+    let (mut shown, mut hidden) = (0, 0);
+    for seed in 0..100 {
+        let database = RandomDatabase::new(seed);
+        for table in Table::ALL {
+            let rule = if table == Table::Users { &Predicate::CallerIs("id") } else { rule(table, Action::Select) };
+            let all = database.rows(table, "TRUE", None);
+            for caller in &callers {
+                let by_sql = database.rows(table, &rule.sql(table, context), caller.as_deref());
+                let user = caller.as_deref().map(|id| Uuid::try_parse(id).expect("an id"));
+                let caller = user.map_or(Caller::Anonymous, Caller::User);
+                let shows =
+                    |row: &&RowImage| may_see(table, caller, row, context_of(&database, table, row).as_ref());
+                let in_feed: Vec<_> = all.iter().filter(shows).cloned().collect();
+                assert_eq!(in_feed, by_sql, "seed {seed}: {} for {user:?}", table.name());
+                shown += by_sql.len();
+                hidden += all.len() - by_sql.len();
+            }
+        }
+    }
+    assert!(shown > 1_000 && hidden > 1_000, "{shown} shown, {hidden} hidden");
 }

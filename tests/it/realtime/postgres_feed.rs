@@ -1,0 +1,174 @@
+//! The change feed on PostgreSQL: what happens to the server, to the connection that listens, and to transactions that stay open.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use townsquare::{
+    Client, Config,
+    blocking::wait,
+    realtime::{ChangeRequest, EventType, RowChange, Subscription},
+    spaces::NewSpace,
+};
+use townsquare_tests::{
+    on_engine,
+    postgres::{APP_ROLE, Server},
+    raw_sql::RawConnection,
+    test_database::TestDatabase,
+    wait::wait_until,
+};
+
+/// The names of the rows that a subscription of the service got.
+#[derive(Clone, Default)]
+struct Names(Arc<Mutex<Vec<String>>>);
+
+impl Names {
+    fn subscribe(&self, service: &Client, request: ChangeRequest) -> Subscription {
+        let names = self.clone();
+        let push = move |change: RowChange| {
+            let row = change.new.or(change.old).expect("a row");
+            names.0.lock().push(row["name"].as_str().expect("a name").to_owned());
+        };
+        wait(service.realtime().subscribe("names", request, push)).expect("subscribed")
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    fn wait_for(&self, count: usize) -> Vec<String> {
+        wait_until(&format!("{count} changes arrive"), || self.0.lock().len() >= count);
+        self.all()
+    }
+}
+
+fn spaces() -> ChangeRequest {
+    ChangeRequest::table("spaces")
+}
+
+fn connect(db: &TestDatabase) -> RawConnection {
+    RawConnection::postgres(&db.url()).expect("the server runs")
+}
+
+fn insert(connection: &RawConnection, name: &str) {
+    connection.run(&format!("INSERT INTO spaces (name) VALUES ('{name}')"));
+}
+
+const LISTENERS: &str = "pg_stat_activity WHERE datname = current_database() AND application_name = 'townsquare feed'";
+
+on_engine! { Postgres in postgres;
+    fn changes_of_other_programs_arrive(db: &TestDatabase) {
+        let names = Names::default();
+        let subscription = names.subscribe(&db.service, spaces());
+        let shell = connect(db);
+        for name in ["a", "b", "c"] {
+            insert(&shell, name);
+        }
+        assert_eq!(names.wait_for(3), ["a", "b", "c"]);
+        subscription.unsubscribe();
+    }
+
+    fn a_transaction_that_stays_open_delays_later_changes_and_loses_none(db: &TestDatabase) {
+        let names = Names::default();
+        let subscription = names.subscribe(&db.service, spaces());
+        let (open, other) = (connect(db), connect(db));
+        open.run("BEGIN");
+        insert(&open, "first");
+        insert(&other, "second");
+        // Another process of the library, which has subscribers and its own watch, does not change that.
+        wait(db.service.spaces().create_space(NewSpace::named("third"))).expect("created");
+        wait_until("the delay shows", || wait(db.service.realtime().stats()).expect("figures").lag_seconds > 0.0);
+        assert!(names.all().is_empty(), "the first change is not committed");
+        open.run("COMMIT");
+        assert_eq!(names.wait_for(3), ["first", "second", "third"]);
+        assert!(wait(db.service.realtime().stats()).expect("figures").lag_seconds.abs() < f64::EPSILON);
+        subscription.unsubscribe();
+    }
+
+    fn a_subscription_gets_what_commits_after_it_began_and_nothing_that_had_committed(db: &TestDatabase) {
+        wait(db.service.realtime().cursor()).expect("capture is on");
+        let (open, other) = (connect(db), connect(db));
+        open.run("BEGIN");
+        insert(&open, "open");
+        insert(&other, "before");
+        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let (names, since) = (Names::default(), Names::default());
+        let subscription = names.subscribe(&db.service, spaces());
+        insert(&other, "after");
+        open.run("COMMIT");
+        assert_eq!(names.wait_for(2), ["open", "after"]);
+        let again = since.subscribe(&db.service, spaces().since(cursor));
+        assert_eq!(since.wait_for(2), ["open", "after"]);
+        insert(&other, "last");
+        assert_eq!([names.wait_for(3), since.wait_for(3)], [["open", "after", "last"], ["open", "after", "last"]]);
+        subscription.unsubscribe();
+        again.unsubscribe();
+    }
+
+    fn a_change_of_a_row_by_the_older_of_two_transactions_comes_last_if_it_was_last(db: &TestDatabase) {
+        insert(&db.raw, "0");
+        let names = Names::default();
+        let subscription = names.subscribe(&db.service, spaces().event(EventType::Update));
+        let (older, other) = (connect(db), connect(db));
+        older.run("BEGIN; INSERT INTO users (email) VALUES ('older')");
+        other.run("UPDATE spaces SET name = '1'");
+        older.run("UPDATE spaces SET name = '2'; COMMIT");
+        assert_eq!(names.wait_for(2), ["1", "2"]);
+        subscription.unsubscribe();
+    }
+
+    fn a_rolled_back_transaction_that_would_have_notified_holds_up_nobody(db: &TestDatabase) {
+        let names = Names::default();
+        let subscription = names.subscribe(&db.service, spaces());
+        let (open, other) = (connect(db), connect(db));
+        open.run("BEGIN");
+        insert(&open, "undone");
+        insert(&other, "done");
+        open.run("ROLLBACK");
+        assert_eq!(names.wait_for(1), ["done"]);
+        subscription.unsubscribe();
+    }
+
+    fn the_feed_goes_on_when_the_connection_that_listens_is_cut(db: &TestDatabase) {
+        let names = Names::default();
+        let subscription = names.subscribe(&db.service, spaces());
+        let (shell, mut due) = (connect(db), Vec::new());
+        for round in 0..5 {
+            for number in 0..20 {
+                let name = format!("{round}.{number}");
+                insert(&shell, &name);
+                due.push(name);
+                if number == 10 {
+                    assert_eq!(shell.rows(&format!("SELECT pg_terminate_backend(pid) FROM {LISTENERS}")).len(), 1);
+                }
+            }
+            assert_eq!(names.wait_for(due.len()), due);
+            wait_until("a connection listens again", || shell.count(LISTENERS) == 1);
+        }
+        subscription.unsubscribe();
+        wait_until("no connection listens", || shell.count(LISTENERS) == 0);
+    }
+
+    fn no_connection_listens_without_a_subscription(db: &TestDatabase) {
+        wait(db.service.realtime().cursor()).expect("capture is on");
+        insert(&db.raw, "x");
+        assert_eq!(db.raw.count(LISTENERS), 0);
+        assert_eq!(db.raw.value("SELECT is_called FROM townsquare.listening_until"), "f", "triggers notify");
+    }
+}
+
+#[test]
+fn the_feed_goes_on_after_a_restart_of_the_server() {
+    let Some(server) = Server::durable() else { return };
+    let database = server.new_database();
+    let config = || Config::new().database_url(server.url(APP_ROLE, &database)).catalog_api_key("");
+    let client = wait(Client::open(config())).expect("opens");
+    let names = Names::default();
+    let subscription = names.subscribe(&client.as_service(), spaces());
+    insert(&RawConnection::postgres(&server.url(APP_ROLE, &database)).expect("the server runs"), "before");
+    assert_eq!(names.wait_for(1), ["before"]);
+    server.restart();
+    insert(&RawConnection::postgres(&server.url(APP_ROLE, &database)).expect("the server runs"), "after");
+    assert_eq!(names.wait_for(2), ["before", "after"]);
+    subscription.unsubscribe();
+    wait(client.close());
+}
