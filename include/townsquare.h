@@ -376,6 +376,9 @@
  *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).
  *   max_file_size           Maximum size in bytes of a file. Default: 52428800 (1 to 1099511627776).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
+ *   change_retention        Time for which the change feed keeps a change, for subscriptions that go on from a cursor. Default: 604800 seconds.
+ *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
+ *   event_heartbeat         Time between two heartbeats of server-sent events. Default: 15 seconds.
  *   expose_owner_email      Whether public spaces show the e-mail addresses of their owners. Default: true (true or false).
  *
  *
@@ -519,11 +522,26 @@ typedef enum {
     TSQ_URL_PUT = 1,
 } tsq_url_method;
 
+/// What happened to a row, as a subscription sees it.
+typedef enum {
+    /// Every event; in a request only.
+    TSQ_EVENT_ANY = 0,
+    /// The row came into the view.
+    TSQ_EVENT_INSERT = 1,
+    /// The row changed and stays in the view.
+    TSQ_EVENT_UPDATE = 2,
+    /// The row left the view.
+    TSQ_EVENT_DELETE = 3,
+} tsq_event_type;
+
 /// The publisher of a mini app: a view that lives as long as the list of the app, like all texts read from it.
 typedef struct tsq_author tsq_author;
 
 /// Bytes that the caller owns: read them with `tsq_buffer_view`, free them with `tsq_buffer_free`.
 typedef struct tsq_buffer tsq_buffer;
+
+/// A subscription whose changes the host takes one by one. Owned, freed with `tsq_change_stream_free`.
+typedef struct tsq_change_stream tsq_change_stream;
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
 typedef struct tsq_client tsq_client;
@@ -547,6 +565,9 @@ typedef struct tsq_file_reader tsq_file_reader;
 
 /// A file that is being written. Owned, freed with `tsq_file_writer_free`.
 typedef struct tsq_file_writer tsq_file_writer;
+
+/// The rows of a table, and every change after them. Owned, freed with `tsq_live_query_free`.
+typedef struct tsq_live_query tsq_live_query;
 
 /// A mini app: a view that lives as long as its list, like all texts read from it.
 typedef struct tsq_mini_app tsq_mini_app;
@@ -1081,8 +1102,8 @@ typedef struct {
     void *body_user_data;
 } tsq_file_request;
 
-/// The response of `tsq_storage_handle_file`. A record (manual, RECORDS) with a body that `tsq_file_response_read` reads;
-/// freed with `tsq_file_response_free`.
+/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 typedef struct {
     /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
     uint16_t status;
@@ -1090,7 +1111,7 @@ typedef struct {
     const tsq_http_header *headers;
     /// Number of headers.
     size_t headers_len;
-    /// Number of bytes of the body.
+    /// Number of bytes of the body; UINT64_MAX for events, which come until the stream ends.
     uint64_t body_size;
 } tsq_file_response;
 
@@ -1115,6 +1136,66 @@ typedef struct {
     /// The member `timestamp`, in microseconds, of which milliseconds are kept. Not given: the current time.
     int64_t timestamp;
 } tsq_sign_options;
+
+/// A change of one row, as the subscription's caller may see it. A record (manual, RECORDS); freed with
+/// `tsq_row_change_free` where a call returns it owned.
+typedef struct {
+    /// The schema: `public`.
+    tsq_str schema;
+    /// The table: one of SPEC 2's six, or `files`.
+    tsq_str table;
+    /// What happened.
+    tsq_event_type event;
+    /// The row after the change, as JSON: an object with a member for each column. Absent for a row that is gone.
+    tsq_str new_row;
+    /// The row before the change, as JSON; absent for a new row. Of a row that left the view it has the key only.
+    tsq_str old_row;
+    /// When the change was made, in microseconds.
+    int64_t commit_timestamp;
+    /// The position after this change, for `since` of a request.
+    tsq_str cursor;
+} tsq_row_change;
+
+/// The figures of the change feed. A record (manual, RECORDS); freed with `tsq_realtime_stats_free`.
+typedef struct {
+    /// The subscriptions, streams and live queries of this client.
+    uint64_t subscriptions;
+    /// The changes that the feed keeps for subscriptions since a cursor.
+    uint64_t retained;
+    /// Whether `oldest` has a value.
+    bool has_oldest;
+    /// The time of the oldest of these changes, in microseconds; 0 without one.
+    int64_t oldest;
+    /// How far the feed is behind the last commit, in seconds; on PostgreSQL also because a transaction stays open.
+    double lag_seconds;
+} tsq_realtime_stats;
+
+/// Is told why a subscription ended, once, after the last change. `reason` is NULL after `tsq_subscription_unsubscribe` and
+/// when the client was closed, else a view that lives until the callback returns. `user_data` is that of the subscription.
+typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
+
+/// The changes that a subscription or a stream gets. Zero it, then fill it in: `tsq_change_request request = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The table: one of SPEC 2's six, or `files`. Required.
+    tsq_str table;
+    /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
+    int32_t event;
+    /// Conditions `column=op.value` on the row, joined by `&`: `id=eq.…`. The operators are eq, neq, lt, lte, gt, gte, in,
+    /// like, ilike and is. Absent or empty: every row.
+    tsq_str filter;
+    /// A cursor: the changes after it come first, then the new ones, with no gap and no repeat. Absent: the new ones.
+    tsq_str since;
+    /// The schema; absent for `public`, the only one.
+    tsq_str schema;
+    /// Is told when the subscription ends; may be NULL. For `tsq_realtime_subscribe` only: a stream tells its end by itself.
+    tsq_close_callback on_close;
+} tsq_change_request;
+
+/// Receives the changes of a subscription, one at a time: a view that lives until the callback returns. See CALLBACKS in
+/// the manual.
+typedef void (*tsq_change_callback)(const tsq_row_change *change, void *user_data);
 
 #ifdef __cplusplus
 extern "C" {
@@ -2547,6 +2628,149 @@ tsq_status tsq_signed_file_decrypt(tsq_str signed_,
                                    tsq_str private_key,
                                    tsq_buffer **out,
                                    tsq_error **err);
+
+/// The name of an event type: `INSERT`, `UPDATE`, `DELETE`, and `*` for `TSQ_EVENT_ANY`; absent for an unknown number.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_event_type_name(int32_t event);
+
+/// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
+///
+/// Borrows `change`; returns owned in `out`.
+tsq_status tsq_row_change_json(const tsq_row_change *change,
+                               tsq_string **out,
+                               tsq_error **err);
+
+/// Frees a change. Takes `change`; NULL is allowed.
+void tsq_row_change_free(tsq_row_change *change);
+
+/// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
+/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
+///
+/// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
+/// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_change_stream_next(tsq_change_stream *stream,
+                                  int64_t timeout_ms,
+                                  tsq_row_change **out,
+                                  tsq_error **err);
+
+/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
+/// reason of the end. False for NULL.
+///
+/// Borrows `stream`.
+bool tsq_change_stream_has_ended(const tsq_change_stream *stream);
+
+/// Ends the stream. A call of `tsq_change_stream_next` that waits on another thread returns. A second call does nothing.
+///
+/// Borrows `stream`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED` in a forked child.
+tsq_status tsq_change_stream_close(const tsq_change_stream *stream,
+                                   tsq_error **err);
+
+/// Frees a stream, which ends it. No other thread may use it any more. Takes `stream`; NULL is allowed.
+void tsq_change_stream_free(tsq_change_stream *stream);
+
+/// Number of rows; 0 for NULL.
+///
+/// Borrows `live`.
+size_t tsq_live_query_len(const tsq_live_query *live);
+
+/// The row at `index` when the query began, as JSON: an object with a member for each column. Absent beyond the end.
+///
+/// Borrows `live`; returns a view that lives as long as `live`.
+tsq_str tsq_live_query_row_at(const tsq_live_query *live,
+                              size_t index);
+
+/// The changes after these rows. It ends with the caller's session. NULL for NULL.
+///
+/// Borrows `live`; returns a view that lives as long as `live`: do not free it.
+tsq_change_stream *tsq_live_query_changes(const tsq_live_query *live);
+
+/// Frees a live query, which ends its stream. Takes `live`; NULL is allowed.
+void tsq_live_query_free(tsq_live_query *live);
+
+/// Frees figures. Takes `stats`; NULL is allowed.
+void tsq_realtime_stats_free(tsq_realtime_stats *stats);
+
+/// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
+/// subscription is live when this returns. `channel` is a name for logs. See CALLBACKS in the manual.
+///
+/// Borrows all but `user_data`, which it takes: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
+/// `TSQ_INVALID_INPUT` for an unknown table, column or operator, for a value that does not fit its column and for text that is
+/// no cursor, `TSQ_CURSOR_EXPIRED` when the feed no longer keeps every change after `since`, `TSQ_CLOSED`.
+tsq_status tsq_realtime_subscribe(const tsq_client *client,
+                                  tsq_str channel,
+                                  const tsq_change_request *request,
+                                  tsq_change_callback callback,
+                                  void *user_data,
+                                  tsq_destroy destroy,
+                                  tsq_subscription **out,
+                                  tsq_error **err);
+
+/// SPEC 6's subscription `space-changes`: every change of the space with the id `space_id`.
+///
+/// As `tsq_realtime_subscribe`.
+tsq_status tsq_realtime_on_space_changes(const tsq_client *client,
+                                         tsq_str space_id,
+                                         tsq_change_callback callback,
+                                         void *user_data,
+                                         tsq_destroy destroy,
+                                         tsq_subscription **out,
+                                         tsq_error **err);
+
+/// SPEC 6's subscription `fidget-changes`: every change of the fidgets in the space with the id `space_id`.
+///
+/// As `tsq_realtime_subscribe`.
+tsq_status tsq_realtime_on_fidget_changes(const tsq_client *client,
+                                          tsq_str space_id,
+                                          tsq_change_callback callback,
+                                          void *user_data,
+                                          tsq_destroy destroy,
+                                          tsq_subscription **out,
+                                          tsq_error **err);
+
+/// Returns every committed change that `request` selects as a stream that the host polls. It is live when this returns.
+///
+/// Borrows all; returns owned in `out`. Fails as `tsq_realtime_subscribe`; with `TSQ_INVALID_INPUT` also for `on_close`.
+tsq_status tsq_realtime_changes(const tsq_client *client,
+                                const tsq_change_request *request,
+                                tsq_change_stream **out,
+                                tsq_error **err);
+
+/// Returns the rows of `table` that match `filter` (absent: all) and that the caller may see, and every change after them, with
+/// no gap and no repeat. The query keeps the caller that it began with.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_realtime_live(const tsq_client *client,
+                             tsq_str table,
+                             tsq_str filter,
+                             tsq_live_query **out,
+                             tsq_error **err);
+
+/// Returns the position after the last commit, for `since` of a request.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_realtime_cursor(const tsq_client *client, tsq_string **out, tsq_error **err);
+
+/// Returns the figures of the feed.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats **out, tsq_error **err);
+
+/// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
+/// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
+/// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
+/// `tsq_file_response_free` ends the subscription.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404 or 410. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_realtime_handle_events(const tsq_client *client,
+                                      tsq_str target,
+                                      const tsq_http_header *headers,
+                                      size_t headers_len,
+                                      tsq_file_response **out,
+                                      tsq_error **err);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -23,6 +23,7 @@
 #include <townsquare/base.hpp>
 #include <townsquare/communities.hpp>
 #include <townsquare/discovery.hpp>
+#include <townsquare/realtime.hpp>
 #include <townsquare/spaces.hpp>
 #include <townsquare/storage.hpp>
 
@@ -110,6 +111,8 @@ public:
     Communities communities() const && = delete;
     [[nodiscard]] Storage storage() const & noexcept { return Storage(get()); }
     Storage storage() const && = delete;
+    [[nodiscard]] Realtime realtime() const & noexcept { return Realtime(get()); }
+    Realtime realtime() const && = delete;
 
     [[nodiscard]] tsq_client *get() const noexcept { return handle_.get(); }
 

@@ -12,12 +12,14 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
 
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
+    bearer::BearerResolver,
     clock::Clock,
     communities::Communities,
     config::{Config, FilesLocation, OptionValues, Resolved},
@@ -25,10 +27,10 @@ use crate::{
     discovery::Discovery,
     error::{Error, ErrorKind, Operation, Result, operation},
     objects::ObjectsLocation,
-    realtime::{Realtime, RealtimeCore},
+    realtime::{EventOptions, Realtime, RealtimeCore},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::{BearerResolver, Storage, StorageCore, StorageOptions},
+    storage::{Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -78,6 +80,7 @@ struct ClientCore {
     accounts: Arc<Accounts>,
     storage: Arc<StorageCore>,
     realtime: Arc<RealtimeCore>,
+    event_heartbeat: Duration,
     runtime: Arc<Runtime>,
     database: Database,
     clock: Clock,
@@ -132,6 +135,7 @@ impl Client {
         let accounts = AccountOptions { sign_up_limit, identity_audience };
         let (interval, lease) = (options.refresh_interval, options.catalog_refresh_timeout);
         let retention = RetentionLimits { age: options.change_retention, rows: options.change_retention_rows };
+        let event_heartbeat = options.event_heartbeat;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
         let options = OpenOptions { durability, busy_timeout, clock: clock.clone() };
@@ -150,6 +154,7 @@ impl Client {
             accounts,
             storage,
             realtime,
+            event_heartbeat,
             runtime,
             database,
             clock,
@@ -168,11 +173,13 @@ impl Client {
         let scope = core.database.scope(auth.principal().clone());
         let (clock, limits) = (|| core.clock.clone(), core.limits);
         let bearer = bearer_resolver(&core.accounts);
+        let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
+        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime };
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
-            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone()),
+            realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
             storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,

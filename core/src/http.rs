@@ -1,17 +1,22 @@
-//! The discovery endpoint and the files as axum routers (feature `http`).
+//! The discovery endpoint, the files and server-sent events as axum routers (feature `http`).
 //!
 //! Invariant: this module only converts requests and responses;
-//! [`Discovery::handle`](crate::discovery::Discovery::handle) and
-//! [`Storage::handle_file`](crate::storage::Storage::handle_file) decide the answers.
+//! [`Discovery::handle`](crate::discovery::Discovery::handle),
+//! [`Storage::handle_file`](crate::storage::Storage::handle_file) and
+//! [`Realtime::handle_events`](crate::realtime::Realtime::handle_events) decide the answers.
 
+mod events;
 mod files;
 
-pub use self::files::{FILES_PATH, files_router};
+pub use self::{
+    events::{EVENTS_PATH, events_router},
+    files::{FILES_PATH, files_router},
+};
 use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, Response, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode},
     routing::any,
 };
 
@@ -54,6 +59,24 @@ async fn handle(State(client): State<Client>, request: Request) -> Response<Body
             Ok(value) => drop(response.headers_mut().insert(name, value)),
             Err(_) => return empty_response(StatusCode::INTERNAL_SERVER_ERROR),
         }
+    }
+    response
+}
+
+/// The headers of a request as text; `None` if one is not.
+fn text_headers(headers: &HeaderMap) -> Option<Vec<(String, String)>> {
+    headers.iter().map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))).collect()
+}
+
+/// A response with a streamed body.
+fn streamed_response(status: u16, headers: Vec<(String, String)>, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in headers {
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+            return empty_response(StatusCode::INTERNAL_SERVER_ERROR);
+        };
+        response.headers_mut().insert(name, value);
     }
     response
 }

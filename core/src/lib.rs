@@ -115,6 +115,7 @@ mod change_filter;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
 mod http_file;
+mod http_refusal;
 mod policy;
 mod signed_file;
 mod signed_json;
@@ -123,6 +124,7 @@ mod tls;
 mod validate;
 
 // One outside system each: the database, the object store, the upstream API, threads, and those of callbacks and of the catalog.
+mod bearer;
 mod callbacks;
 mod catalog_thread;
 mod database;

@@ -27,6 +27,7 @@ mod caller;
 mod core;
 mod delivery;
 mod feed;
+mod handler;
 mod live;
 mod pruning;
 mod registry;
@@ -38,9 +39,10 @@ use std::{fmt, sync::Arc};
 
 use uuid::Uuid;
 
-pub(crate) use self::core::RealtimeCore;
 use self::view::View;
+pub(crate) use self::{core::RealtimeCore, handler::EventOptions};
 pub use self::{
+    handler::{EventBody, EventResponse},
     live::LiveQuery,
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
@@ -78,11 +80,12 @@ use crate::{
 pub struct Realtime {
     core: Arc<RealtimeCore>,
     principal: CurrentPrincipal,
+    events: EventOptions,
 }
 
 impl Realtime {
-    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal) -> Realtime {
-        Realtime { core, principal }
+    pub(crate) fn new(core: Arc<RealtimeCore>, principal: CurrentPrincipal, events: EventOptions) -> Realtime {
+        Realtime { core, principal, events }
     }
 
     /// Ends the subscriptions of this handle.
@@ -189,8 +192,10 @@ impl Realtime {
     /// # }
     /// ```
     pub async fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
+        // Read here: a future that borrowed the request would not be `Send`.
+        let view = request.view();
         operation(Operation::Changes, async {
-            let (view, since) = request.view()?;
+            let (view, since) = view?;
             let feed = self.core.stream(&self.principal, view, since.as_deref()).await?;
             Ok(ChangeStream::new(feed, Operation::Changes))
         })

@@ -38,7 +38,6 @@ use uuid::Uuid;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
-pub(crate) use self::handler::BearerResolver;
 use self::{
     host_file::{SourceFile, TargetFile, check_progress},
     put::Refusal,
@@ -53,6 +52,7 @@ pub use self::{
     writer::FileWriter,
 };
 use crate::{
+    bearer::BearerResolver,
     database::{CurrentPrincipal, Scope},
     error::{Error, Operation, Result, WithOperation as _, operation},
     policy::Caller,

@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use townsquare::{
     Operation,
     blocking::wait,
+    realtime::{EventBody, EventResponse},
     storage::{FileResponse, RequestBody, ResponseBody},
 };
 
@@ -58,8 +59,8 @@ pub struct tsq_file_request {
     pub body_user_data: *mut c_void,
 }
 
-/// The response of `tsq_storage_handle_file`. A record (manual, RECORDS) with a body that `tsq_file_response_read` reads;
-/// freed with `tsq_file_response_free`.
+/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
 #[repr(C)]
 pub struct tsq_file_response {
     /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
@@ -68,7 +69,7 @@ pub struct tsq_file_response {
     pub headers: *const tsq_http_header,
     /// Number of headers.
     pub headers_len: usize,
-    /// Number of bytes of the body.
+    /// Number of bytes of the body; UINT64_MAX for events, which come until the stream ends.
     pub body_size: u64,
 }
 
@@ -77,7 +78,21 @@ pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     size: u64,
-    body: ProcessOwned<Mutex<(ResponseBody, Bytes)>>,
+    body: ProcessOwned<Mutex<(Body, Bytes)>>,
+}
+
+enum Body {
+    File(ResponseBody),
+    Events(EventBody),
+}
+
+impl Body {
+    fn next_chunk(&mut self) -> townsquare::Result<Option<Bytes>> {
+        match self {
+            Body::File(body) => wait(body.next_chunk()),
+            Body::Events(body) => Ok(wait(body.next_chunk())),
+        }
+    }
 }
 
 impl From<FileResponse> for Response {
@@ -87,8 +102,18 @@ impl From<FileResponse> for Response {
             status,
             headers,
             size: response.body.size(),
-            body: ProcessOwned::new(Mutex::new((response.body, Bytes::new()))),
+            body: ProcessOwned::new(Mutex::new((Body::File(response.body), Bytes::new()))),
         }
+    }
+}
+
+impl From<EventResponse> for Response {
+    fn from(response: EventResponse) -> Response {
+        let (status, headers) = (response.status, response.headers);
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let size = length.and_then(|(_, length)| length.parse().ok()).unwrap_or(u64::MAX);
+        let body = ProcessOwned::new(Mutex::new((Body::Events(response.body), Bytes::new())));
+        Response { status, headers, size, body }
     }
 }
 
@@ -157,7 +182,7 @@ pub unsafe extern "C" fn tsq_file_response_read(
             let destination = argument::destination(buffer, len, "buffer")?;
             let mut body = response.body.get()?.lock().unwrap_or_else(PoisonError::into_inner);
             let (body, chunk) = &mut *body;
-            fill(chunk, &destination, || Ok(wait(body.next_chunk())?))
+            fill(chunk, &destination, || Ok(body.next_chunk()?))
         })
     }
 }
@@ -184,10 +209,6 @@ impl tsq_file_request {
     unsafe fn read<'a>(&self) -> Result<Request<'a>, Failure> {
         // SAFETY: the caller's promise, passed on.
         unsafe {
-            let header = |header: &tsq_http_header| {
-                let (name, value) = (argument::text(header.name, "name")?, argument::text(header.value, "value")?);
-                Ok((name.to_owned(), value.to_owned()))
-            };
             let body = if self.body_source.is_some() {
                 let source = BodySource::new(Source::new(self.body_source, self.body_user_data)?);
                 (RequestBody::from_reader(source.clone()), Some(source))
@@ -197,10 +218,27 @@ impl tsq_file_request {
             Ok(Request {
                 method: argument::text(self.method, "method")?,
                 target: argument::text(self.target, "target")?,
-                headers: argument::structures(self.headers, self.headers_len, "headers", header)?,
+                headers: read_headers(self.headers, self.headers_len)?,
                 body,
             })
         }
+    }
+}
+
+/// Reads the headers of a request.
+///
+/// # Safety
+/// `headers` is NULL or points at `len` readable headers with readable texts.
+pub(crate) unsafe fn read_headers(
+    headers: *const tsq_http_header,
+    len: usize,
+) -> Result<Vec<(String, String)>, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        argument::structures(headers, len, "headers", |header: &tsq_http_header| {
+            let (name, value) = (argument::text(header.name, "name")?, argument::text(header.value, "value")?);
+            Ok((name.to_owned(), value.to_owned()))
+        })
     }
 }
 

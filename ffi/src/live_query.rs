@@ -1,6 +1,7 @@
 //! Live queries: the rows now, and the stream of every change after them.
 
-use townsquare::realtime::LiveQuery;
+use serde_json::Map;
+use townsquare::{Json, realtime::LiveQuery};
 
 use crate::{
     change_stream::{StreamState, tsq_change_stream},
@@ -26,7 +27,7 @@ impl Handle for tsq_live_query {
 
 impl From<LiveQuery> for LiveState {
     fn from(live: LiveQuery) -> LiveState {
-        let json = |row| serde_json::to_string(row).expect("a JSON object is JSON");
+        let json = |row: &Map<String, Json>| serde_json::to_string(row).expect("a JSON object is JSON");
         LiveState {
             rows: live.rows.iter().map(|row| json(row)).collect(),
             changes: Box::new(StreamState::new(live.changes)),

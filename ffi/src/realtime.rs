@@ -20,7 +20,9 @@ use crate::{
     client::{self, tsq_client},
     error::{Report, tsq_error},
     failure::Failure,
+    file_response::{read_headers, tsq_file_response},
     handle,
+    http_response::tsq_http_header,
     live_query::tsq_live_query,
     realtime_stats::tsq_realtime_stats,
     record::{OwnedRecord, record},
@@ -190,6 +192,31 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe { produce(Some(Operation::RealtimeStats), out, err, || Ok(record(wait(realtime(client)?.stats())?))) }
+}
+
+/// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
+/// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
+/// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
+/// `tsq_file_response_free` ends the subscription.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404 or 410. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_handle_events(
+    client: *const tsq_client,
+    target: tsq_str,
+    headers: *const tsq_http_header,
+    headers_len: usize,
+    out: *mut *mut tsq_file_response,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::HandleEvents), out, err, || {
+            let (target, headers) = (argument::text(target, "target")?, read_headers(headers, headers_len)?);
+            Ok(record(wait(realtime(client)?.handle_events(target, &headers))?))
+        })
+    }
 }
 
 /// Locked until `*out` is set, for which the first call of a callback waits.

@@ -201,7 +201,7 @@ impl AsyncChangeStream {
 
 /// The rows of a live query. They become Python objects when they are first read.
 pub(crate) struct Rows {
-    rows: Vec<Arc<Map<String, Json>>>,
+    rows: Vec<Map<String, Json>>,
     list: PyOnceLock<Py<PyList>>,
 }
 
@@ -247,7 +247,7 @@ impl AsyncLiveQuery {
 /// A stream, with the rows of a live query, that becomes the object of its runner's mode.
 pub(crate) struct NewStream {
     pub(crate) stream: CoreStream,
-    pub(crate) rows: Option<Vec<Arc<Map<String, Json>>>>,
+    pub(crate) rows: Option<Vec<Map<String, Json>>>,
     pub(crate) runner: Runner,
 }
 

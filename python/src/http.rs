@@ -11,6 +11,7 @@ use pyo3::{
 use tokio::sync::Mutex;
 use townsquare::{
     Operation,
+    realtime::{EventBody, EventResponse, StreamCloser},
     storage::{FileResponse, ResponseBody},
 };
 
@@ -68,8 +69,32 @@ impl<'py> IntoPyObject<'py> for Body<'_> {
 pub(crate) struct StreamMethods {
     status: u16,
     headers: Vec<(String, String)>,
-    body: Arc<Mutex<ProcessOwned<ResponseBody>>>,
+    body: Arc<Mutex<ProcessOwned<StreamBody>>>,
+    closer: Option<StreamCloser>,
     runner: Runner,
+}
+
+/// The body of a response.
+enum StreamBody {
+    File(ResponseBody),
+    Events(EventBody),
+}
+
+impl StreamBody {
+    async fn next_chunk(&mut self) -> townsquare::Result<Option<Bytes>> {
+        match self {
+            StreamBody::File(body) => body.next_chunk().await,
+            StreamBody::Events(body) => Ok(body.next_chunk().await),
+        }
+    }
+
+    /// What ends the body while another thread waits for its next chunk; `None` for a body that never waits long.
+    fn closer(&self) -> Option<StreamCloser> {
+        match self {
+            StreamBody::File(_) => None,
+            StreamBody::Events(body) => body.closer(),
+        }
+    }
 }
 
 #[pymethods]
@@ -92,10 +117,11 @@ impl StreamMethods {
 
     /// Ends the stream: no more bytes follow. A second call does nothing.
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        let body = Arc::clone(&self.body);
+        let (body, closer) = (Arc::clone(&self.body), self.closer.clone());
         self.runner.run(py, "close", |client| async move {
             // In a child process the body is the parent's.
             if client.get().is_ok() {
+                closer.inspect(StreamCloser::close);
                 drop(body.lock().await.take());
             }
             Ok(NoValue)
@@ -179,7 +205,24 @@ impl AsyncHttpStream {
 }
 
 /// A response that becomes the object of its runner's mode.
-pub(crate) struct NewStream(pub(crate) FileResponse, pub(crate) Runner);
+pub(crate) struct NewStream {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: StreamBody,
+    runner: Runner,
+}
+
+impl NewStream {
+    pub(crate) fn of_file(response: FileResponse, runner: Runner) -> NewStream {
+        let FileResponse { status, headers, body, .. } = response;
+        NewStream { status, headers, body: StreamBody::File(body), runner }
+    }
+
+    pub(crate) fn of_events(response: EventResponse, runner: Runner) -> NewStream {
+        let EventResponse { status, headers, body, .. } = response;
+        NewStream { status, headers, body: StreamBody::Events(body), runner }
+    }
+}
 
 impl<'py> IntoPyObject<'py> for NewStream {
     type Target = PyAny;
@@ -187,10 +230,11 @@ impl<'py> IntoPyObject<'py> for NewStream {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> MethodResult<'py> {
-        let NewStream(FileResponse { status, headers, body, .. }, runner) = self;
+        let NewStream { status, headers, body, runner } = self;
         let mode = runner.mode();
+        let closer = body.closer();
         let body = Arc::new(Mutex::new(ProcessOwned::new(body)));
-        let methods = PyClassInitializer::from(StreamMethods { status, headers, body, runner });
+        let methods = PyClassInitializer::from(StreamMethods { status, headers, body, closer, runner });
         Ok(match mode {
             Mode::Sync => Bound::new(py, methods.add_subclass(HttpStream))?.into_any(),
             Mode::Async => Bound::new(py, methods.add_subclass(AsyncHttpStream))?.into_any(),

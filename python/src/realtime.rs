@@ -8,11 +8,12 @@ use townsquare::{
 
 use crate::{
     area::area,
-    argument::{IdArg, TextArg, optional_text},
+    argument::{IdArg, TextArg, TextMapArg, optional_text},
     callback::{Callback, Subscription},
     change::{Change, RealtimeStats},
     change_stream::NewStream,
     errors::Failure,
+    http,
     run::MethodResult,
 };
 
@@ -113,6 +114,17 @@ impl Methods {
     /// Returns the position after the last commit.
     fn cursor<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         self.runner.run(py, Operation::FeedCursor, |client| async move { Ok(client.get()?.realtime().cursor().await?) })
+    }
+
+    /// Answers a GET request for server-sent events.
+    #[pyo3(signature = (target, headers = None))]
+    fn handle_events<'py>(&self, py: Python<'py>, target: TextArg, headers: Option<TextMapArg>) -> MethodResult<'py> {
+        let runner = self.runner.clone();
+        self.runner.run(py, Operation::HandleEvents, |client| async move {
+            let target = target.value("target")?;
+            let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
+            Ok(http::NewStream::of_events(client.get()?.realtime().handle_events(&target, &headers).await?, runner))
+        })
     }
 
     /// Returns the figures of the feed.

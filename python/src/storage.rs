@@ -297,7 +297,7 @@ impl Methods {
             let (method, target) = (method.value("method")?, target.value("target")?);
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             let response = client.get()?.storage().handle_file(&method, &target, &headers, body).await?;
-            Ok(NewStream(response, runner))
+            Ok(NewStream::of_file(response, runner))
         })
     }
 

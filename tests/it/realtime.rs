@@ -4,6 +4,7 @@ mod callbacks;
 mod callers;
 mod cursors;
 mod delivery;
+mod events;
 mod fixture;
 mod live;
 mod oracle;

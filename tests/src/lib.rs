@@ -10,6 +10,7 @@
 pub mod catalog;
 pub mod fixture;
 pub mod http_client;
+pub mod http_server;
 pub mod paths;
 pub mod postgres;
 pub mod proxy;

@@ -110,7 +110,7 @@ impl<E: Send + 'static> PullQueue<E> {
     }
 
     /// Ends the subscription without waiting: no further call starts. A thread of the pool finishes it.
-    #[cfg(test)]
+    #[cfg_attr(not(test), allow(dead_code, reason = "a source tells the end of the change feed"))]
     pub(crate) fn end(&self, reason: Option<Error>) {
         let mut state = self.0.state.lock();
         state.end.get_or_insert(reason);

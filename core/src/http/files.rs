@@ -12,13 +12,13 @@ use axum::{
     Router,
     body::{Body, BodyDataStream},
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode},
+    http::{Response, StatusCode},
     routing::any,
 };
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::empty_response;
+use super::{empty_response, streamed_response, text_headers};
 use crate::{
     client::Client,
     error::Result,
@@ -62,24 +62,12 @@ async fn handle(State(client): State<Client>, request: Request) -> Response<Body
     let Ok(answer) = client.storage().handle_file(head.method.as_str(), &target, &headers, body).await else {
         return empty_response(StatusCode::SERVICE_UNAVAILABLE);
     };
-    let mut response = Response::new(if answer.body.size() == 0 {
+    let body = if answer.body.size() == 0 {
         Body::empty()
     } else {
         Body::from_stream(SentBody { body: Some(answer.body), next: None })
-    });
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in answer.headers {
-        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
-            return empty_response(StatusCode::INTERNAL_SERVER_ERROR);
-        };
-        response.headers_mut().insert(name, value);
-    }
-    response
-}
-
-/// The headers as text; `None` if one is not.
-fn text_headers(headers: &HeaderMap) -> Option<Vec<(String, String)>> {
-    headers.iter().map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))).collect()
+    };
+    streamed_response(answer.status, answer.headers, body)
 }
 
 /// The body of a request as `RequestBody` takes it.

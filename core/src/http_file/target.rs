@@ -38,7 +38,12 @@ impl Target {
 
     /// The value of a parameter of the query string: the first of several.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.parameters(name).next()
+    }
+
+    /// The values of every parameter with this name.
+    pub(crate) fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 

@@ -4,19 +4,17 @@
 //! URL, and for nobody else: the caller of the handle has no part in it. No response contains a path of the host.
 
 mod body;
-mod credentials;
-mod refusal;
+mod caller;
 
 use std::fmt;
 
 pub use self::body::{RequestBody, ResponseBody};
-pub(crate) use self::credentials::BearerResolver;
-use self::credentials::RequestCaller;
-pub(super) use self::refusal::Refusal;
+use self::caller::RequestCaller;
 use super::{FileReader, Storage, UploadOptions};
 use crate::{
     error::{Error, ErrorKind, Result},
     http_file::{Conditions, Outcome, Selected, Stored, Target, etag_header, file_headers, header, select_range},
+    http_refusal::Refusal,
     model::FileInfo,
 };
 
@@ -96,7 +94,7 @@ impl Storage {
         body: RequestBody,
     ) -> FileResponse {
         let answer = self.answer(method, target, headers, body).await;
-        answer.unwrap_or_else(|refusal| refusal.into_response(method == "HEAD"))
+        answer.unwrap_or_else(|refusal| refused(refusal, method == "HEAD"))
     }
 
     async fn answer(
@@ -245,6 +243,14 @@ fn changed() -> Error {
     Error::file(412, "the file is not of the version that the request names")
 }
 
+/// A response with JSON, or to HEAD with its length alone.
+fn refused(refusal: Refusal, is_head: bool) -> FileResponse {
+    let (status, headers, content) = refusal.into_parts();
+    let length = content.len() as u64;
+    let body = if is_head { ResponseBody::empty() } else { ResponseBody::bytes(content.into()) };
+    sized_response(status, headers, length, body)
+}
+
 fn response(status: u16, headers: Vec<(&'static str, String)>, body: ResponseBody) -> FileResponse {
     let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     FileResponse { status, headers, body }
@@ -265,5 +271,17 @@ impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Headers and query string contain credentials.
         f.debug_struct("Request").field("path", &self.target.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_head_has_the_length_and_no_body() {
+        let response = refused(Refusal::new(404, "File not found"), true);
+        assert!(response.headers.contains(&("content-length".to_owned(), "42".to_owned())));
+        assert_eq!(response.body.size(), 0);
     }
 }

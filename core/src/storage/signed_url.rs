@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::{
     Storage,
     buckets::Target as FileTarget,
-    handler::Refusal,
     put::{Refusal as WriteRefusal, check_values},
     read::missing,
 };
@@ -20,6 +19,7 @@ use crate::{
     database::{CurrentPrincipal, Principal, Statement},
     error::{Error, ErrorKind, Result},
     http_file::{Signer, Target, UrlKey, UrlToken},
+    http_refusal::Refusal,
     model::UrlMethod,
     policy::Caller,
 };

@@ -112,6 +112,10 @@ programs! {
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,
         signals_from_c_as_cpp = Cpp17 Off;
+    "realtime.c" in Empty:
+        changes_from_c = C11 Off,
+        changes_from_c_under_sanitizers = C11 AddressAndUndefined,
+        changes_from_c_as_cpp = Cpp17 Off;
     "callbacks.c" in Empty:
         callbacks_from_c = C11 Off,
         callbacks_from_c_under_sanitizers = C11 AddressAndUndefined,
@@ -132,6 +136,10 @@ programs! {
         files_from_cpp = Cpp17 Off,
         files_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
         files_from_cpp20 = Cpp20 Off;
+    "raii_realtime.cpp" in Empty:
+        changes_from_cpp = Cpp17 Off,
+        changes_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,
+        changes_from_cpp20 = Cpp20 Off;
     "raii.cpp" in Empty:
         raii_from_cpp = Cpp17 Off,
         raii_from_cpp_under_sanitizers = Cpp17 AddressAndUndefined,

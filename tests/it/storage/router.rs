@@ -10,52 +10,21 @@ use std::{
 use townsquare::{Client, blocking::wait, http::files_router, storage::UrlMethod};
 use townsquare_tests::{
     http_client::{self, Response},
+    http_server::Server,
     on_both_engines,
 };
 
 use super::requests::{Sender, send, store};
 
-/// A server on the loopback; stops when dropped.
-struct Server {
-    address: SocketAddr,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+/// Serves the files of `client`.
+fn serve(client: &Client) -> Server {
+    Server::of(files_router(client.clone()))
 }
 
-impl Server {
-    fn of(client: &Client) -> Server {
-        let app = files_router(client.clone());
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let (bound, address) = mpsc::channel();
-        let serve = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-                bound.send(listener.local_addr().expect("an address")).expect("somebody waits");
-                tokio::select! {
-                    serve = axum::serve(listener, app) => serve.expect("it serves"),
-                    _ = stopped => {}
-                }
-            });
-        };
-        let thread = thread::spawn(serve);
-        Server { address: address.recv().expect("the server starts"), stop: Some(stop), thread: Some(thread) }
-    }
-
-    fn request(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
-        let mut request = head(self.address, method, target, headers, &format!("Content-Length: {}", body.len()));
-        request.extend_from_slice(body);
-        http_client::send(self.address, &request)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+fn request(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    let mut request = head(server.address(), method, target, headers, &format!("Content-Length: {}", body.len()));
+    request.extend_from_slice(body);
+    http_client::send(server.address(), &request)
 }
 
 /// The head of a request on a connection of its own.
@@ -71,7 +40,7 @@ fn content(size: usize) -> Vec<u8> {
 
 on_both_engines! {
     fn the_router_answers_like_handle_file(db: &TestDatabase) {
-        let (ann, server) = (Sender::new(db, "ann"), Server::of(&db.client));
+        let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
         store(db, "assets", "images/cat 1.png", b"0123456789");
         let bearer = ann.bearer();
         for (method, target, headers) in [
@@ -95,7 +64,7 @@ on_both_engines! {
             ("POST", "/assets/x", vec![bearer]),
         ] {
             let direct = send(&db.client, method, target, &headers, b"");
-            let served = server.request(method, &format!("/files{target}"), &headers, b"");
+            let served = request(&server, method, &format!("/files{target}"), &headers, b"");
             assert_eq!((served.status, &served.body), (direct.status, &direct.body), "{method} {target} {headers:?}");
             for (name, value) in &direct.headers {
                 assert_eq!(served.header(name), Some(value.as_str()), "{method} {target} {headers:?}");
@@ -104,56 +73,56 @@ on_both_engines! {
     }
 
     fn large_files_stream_both_ways(db: &TestDatabase) {
-        let (ann, server) = (Sender::new(db, "ann"), Server::of(&db.client));
+        let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
         let large = content(3 << 20);
-        let put = server.request("PUT", "/files/assets/videos/large", &[ann.bearer()], &large);
+        let put = request(&server, "PUT", "/files/assets/videos/large", &[ann.bearer()], &large);
         assert_eq!(put.status, 201, "{put:?}");
-        let got = server.request("GET", "/files/assets/videos/large", &[], b"");
+        let got = request(&server, "GET", "/files/assets/videos/large", &[], b"");
         assert_eq!((got.status, got.body.len()), (200, large.len()));
         assert!(got.body == large, "the same bytes");
-        let part = server.request("GET", "/files/assets/videos/large", &[("Range", "bytes=1000000-2999999")], b"");
+        let part = request(&server, "GET", "/files/assets/videos/large", &[("Range", "bytes=1000000-2999999")], b"");
         assert_eq!(part.status, 206);
         assert!(part.body == large[1_000_000..3_000_000], "the same bytes");
     }
 
     fn a_chunked_body_is_stored(db: &TestDatabase) {
-        let (ann, server) = (Sender::new(db, "ann"), Server::of(&db.client));
-        let mut request = head(server.address, "PUT", "/files/assets/x", &[ann.bearer()], "Transfer-Encoding: chunked");
+        let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
+        let mut request = head(server.address(), "PUT", "/files/assets/x", &[ann.bearer()], "Transfer-Encoding: chunked");
         request.extend_from_slice(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
-        assert_eq!(http_client::send(server.address, &request).status, 201);
-        assert_eq!(server.request("GET", "/files/assets/x", &[], b"").body, b"abcde");
+        assert_eq!(http_client::send(server.address(), &request).status, 201);
+        assert_eq!(request(&server, "GET", "/files/assets/x", &[], b"").body, b"abcde");
     }
 
     fn an_upload_that_the_client_breaks_off_leaves_the_old_file(db: &TestDatabase) {
-        let (ann, server) = (Sender::new(db, "ann"), Server::of(&db.client));
-        assert_eq!(server.request("PUT", "/files/assets/x", &[ann.bearer()], b"old").status, 201);
-        let mut request = head(server.address, "PUT", "/files/assets/x", &[ann.bearer()], "Content-Length: 1000000");
+        let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
+        assert_eq!(request(&server, "PUT", "/files/assets/x", &[ann.bearer()], b"old").status, 201);
+        let mut request = head(server.address(), "PUT", "/files/assets/x", &[ann.bearer()], "Content-Length: 1000000");
         request.extend_from_slice(&content(200_000));
-        let mut connection = TcpStream::connect(server.address).expect("the server listens");
+        let mut connection = TcpStream::connect(server.address()).expect("the server listens");
         connection.write_all(&request).expect("sent");
         connection.shutdown(Shutdown::Write).expect("broken off");
         // The server closes its side when the request is over.
         let _ = std::io::copy(&mut connection, &mut std::io::sink());
-        assert_eq!(server.request("GET", "/files/assets/x", &[], b"").body, b"old");
+        assert_eq!(request(&server, "GET", "/files/assets/x", &[], b"").body, b"old");
     }
 
     fn a_body_over_the_limit_is_refused_without_reading_it_all(db: &TestDatabase) {
         let small = wait(Client::open(db.config().max_file_size(1_000))).expect("opens");
         let (ann, server) = (Sender::new(db, "ann"), Server::of(&small));
-        let put = server.request("PUT", "/files/assets/x", &[ann.bearer()], &content(2_000));
+        let put = request(&server, "PUT", "/files/assets/x", &[ann.bearer()], &content(2_000));
         assert_eq!((put.status, put.json()["error"].as_str()), (413, Some("File too large")));
-        assert_eq!(server.request("GET", "/files/assets/x", &[], b"").status, 404);
+        assert_eq!(request(&server, "GET", "/files/assets/x", &[], b"").status, 404);
         drop(server);
         wait(small.close());
     }
 
     fn a_signed_url_is_served_below_files(db: &TestDatabase) {
-        let (ann, server) = (Sender::new(db, "ann"), Server::of(&db.client));
+        let (ann, server) = (Sender::new(db, "ann"), serve(&db.client));
         let path = format!("{}/notes/caf\u{e9} 1.txt", ann.id);
         store(db, "private", &path, b"secret");
         let hour = std::time::Duration::from_secs(3_600);
         let url = wait(ann.client.storage().signed_url("private", &path, UrlMethod::Get, hour)).expect("signed");
-        let served = server.request("GET", &format!("/files{url}"), &[], b"");
+        let served = request(&server, "GET", &format!("/files{url}"), &[], b"");
         assert_eq!((served.status, &served.body[..]), (200, &b"secret"[..]));
     }
 }

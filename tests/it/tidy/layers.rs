@@ -20,10 +20,11 @@ const ROWS: &[&[&str]] = &[
         "signed_file",
         "storage_path",
         "http_file",
+        "http_refusal",
         "tls",
         "catalog",
     ],
-    &["threads", "callbacks", "catalog_thread", "database", "objects", "upstream"],
+    &["threads", "bearer", "callbacks", "catalog_thread", "database", "objects", "upstream"],
     &["discovery", "communities", "spaces", "storage", "auth", "realtime"],
     &["client", "runtime"],
     &["blocking", "shared", "http"],
@@ -32,6 +33,7 @@ const ROWS: &[&[&str]] = &[
 /// Allowed uses of a module in the same or a later row: from, to, reason.
 const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("large_buffer", "error", "an allocation that fails is an Error"),
+    ("bearer", "database", "a token has a principal of the database"),
     ("callbacks", "threads", "callbacks run on a pool"),
     ("catalog_thread", "threads", "every thread is started by `threads`"),
     ("database", "threads", "every thread is started by `threads`"),

@@ -5,12 +5,11 @@
 
 use serde_json::json;
 
-use super::{FileResponse, ResponseBody, sized_response};
 use crate::error::{Error, ErrorKind};
 
 /// The status and the message of a refused request.
 #[derive(Debug)]
-pub(in crate::storage) struct Refusal {
+pub(crate) struct Refusal {
     status: u16,
     message: String,
     /// Why the request is malformed.
@@ -19,38 +18,35 @@ pub(in crate::storage) struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(status: u16, message: impl Into<String>) -> Refusal {
+    pub(crate) fn new(status: u16, message: impl Into<String>) -> Refusal {
         Refusal { status, message: message.into(), reason: None, headers: Vec::new() }
     }
 
-    pub(super) fn with_header(mut self, name: &'static str, value: String) -> Refusal {
+    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> Refusal {
         self.headers.push((name, value));
         self
     }
 
     /// The refusal of a request whose token is not valid (RFC 6750, 3.1).
-    pub(in crate::storage) fn invalid_token() -> Refusal {
+    pub(crate) fn invalid_token() -> Refusal {
         let mut refusal = Refusal::from(Error::file(401, "the access token or the signature is not valid"));
         refusal.headers = vec![("www-authenticate", "Bearer error=\"invalid_token\"".to_owned())];
         refusal
     }
 
-    /// A response with JSON, or to HEAD with its length alone.
-    pub(super) fn into_response(self, is_head: bool) -> FileResponse {
+    /// The response: its status, its headers without the length, and JSON.
+    pub(crate) fn into_parts(self) -> (u16, Vec<(&'static str, String)>, String) {
         let mut content = json!({"success": false, "error": self.message});
         if let Some(reason) = self.reason {
             content["reason"] = reason.into();
         }
-        let content = content.to_string();
         let mut headers = self.headers;
         headers.extend([
             ("content-type", "application/json".to_owned()),
             ("x-content-type-options", "nosniff".to_owned()),
             ("cache-control", "no-store".to_owned()),
         ]);
-        let length = content.len() as u64;
-        let body = if is_head { ResponseBody::empty() } else { ResponseBody::bytes(content.into()) };
-        sized_response(self.status, headers, length, body)
+        (self.status, headers, content.to_string())
     }
 }
 
@@ -58,7 +54,7 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let status = error.status().unwrap_or_else(|| status_of(error.kind()));
         if status >= 500 {
-            tracing::error!(%error, status, "a request for a file failed");
+            tracing::error!(%error, status, "a request failed");
         }
         let message = match status {
             503 | 507 => "Service unavailable".to_owned(),
@@ -87,6 +83,7 @@ fn status_of(kind: ErrorKind) -> u16 {
         ErrorKind::Forbidden => 403,
         ErrorKind::NotFound => 404,
         ErrorKind::AlreadyExists | ErrorKind::ReferenceMissing => 409,
+        ErrorKind::CursorExpired => 410,
         ErrorKind::Conflict => 412,
         ErrorKind::TooLarge => 413,
         ErrorKind::RateLimited => 429,
@@ -100,31 +97,29 @@ mod tests {
     use super::*;
     use crate::error::FILE_ERRORS;
 
-    fn body(response: FileResponse) -> serde_json::Value {
-        let mut body = response.body;
-        let chunk = crate::blocking::wait(body.next_chunk()).expect("bytes").expect("a chunk");
-        serde_json::from_slice(&chunk).expect("JSON")
+    fn answer(error: Error) -> (u16, Vec<(&'static str, String)>, serde_json::Value) {
+        let (status, headers, content) = Refusal::from(error).into_parts();
+        (status, headers, serde_json::from_str(&content).expect("JSON"))
     }
 
-    fn header<'a>(response: &'a FileResponse, name: &str) -> Option<&'a str> {
-        response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    fn header<'a>(headers: &'a [(&'static str, String)], name: &str) -> Option<&'a str> {
+        headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     #[test]
     fn each_status_of_spec_7_answers_with_its_message() {
         for (status, _, message) in FILE_ERRORS {
-            let response = Refusal::from(Error::file(status, "the reason")).into_response(false);
-            assert_eq!(response.status, status);
-            assert_eq!(header(&response, "www-authenticate"), (status == 401).then_some("Bearer"));
-            assert_eq!(header(&response, "cache-control"), Some("no-store"));
+            let (answered, headers, body) = answer(Error::file(status, "the reason"));
+            assert_eq!(answered, status);
+            assert_eq!(header(&headers, "www-authenticate"), (status == 401).then_some("Bearer"));
+            assert_eq!(header(&headers, "cache-control"), Some("no-store"));
             let reason = (status == 400).then_some("the reason");
-            let body = body(response);
             assert_eq!((&body["success"], &body["error"]), (&json!(false), &json!(message)));
             assert_eq!(body.get("reason").and_then(|reason| reason.as_str()), reason);
         }
         for status in [409, 412, 416] {
-            let response = Refusal::from(Error::file(status, "the reason")).into_response(false);
-            assert_eq!((response.status, &body(response)["error"]), (status, &json!("Storage error: the reason")));
+            let (answered, _, body) = answer(Error::file(status, "the reason"));
+            assert_eq!((answered, &body["error"]), (status, &json!("Storage error: the reason")));
         }
     }
 
@@ -138,9 +133,9 @@ mod tests {
             (Error::closed(), 503, "Service unavailable"),
             (Error::new(ErrorKind::Internal, "/var/lib/town"), 500, "Internal server error"),
         ] {
-            let response = Refusal::from(error).into_response(false);
-            assert_eq!(response.status, status);
-            assert_eq!(body(response), json!({"success": false, "error": message}));
+            let (answered, _, body) = answer(error);
+            assert_eq!(answered, status);
+            assert_eq!(body, json!({"success": false, "error": message}));
         }
     }
 
@@ -150,18 +145,12 @@ mod tests {
             (ErrorKind::Unauthorized, 401),
             (ErrorKind::Forbidden, 403),
             (ErrorKind::NotFound, 404),
+            (ErrorKind::CursorExpired, 410),
             (ErrorKind::Conflict, 412),
             (ErrorKind::TooLarge, 413),
             (ErrorKind::RateLimited, 429),
         ] {
-            assert_eq!(Refusal::from(Error::new(kind, "message")).into_response(false).status, status);
+            assert_eq!(answer(Error::new(kind, "message")).0, status);
         }
-    }
-
-    #[test]
-    fn a_refused_head_has_the_length_and_no_body() {
-        let response = Refusal::new(404, "File not found").into_response(true);
-        assert_eq!(header(&response, "content-length"), Some("42"));
-        assert_eq!(response.body.size(), 0);
     }
 }

@@ -1,0 +1,117 @@
+// Changes of rows with townsquare.hpp: ownership, callbacks and streams (SPEC 6; DESIGN 5, 10).
+//
+// raii_realtime CATALOG FOLDER: the folder is empty; the catalog is not read.
+
+#include <townsquare.hpp>
+
+#include "check.h"
+
+#include <chrono>
+#include <future>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+using townsquare::ChangeRequest;
+using townsquare::ChangeStream;
+using townsquare::Client;
+using townsquare::Config;
+using townsquare::Error;
+using townsquare::LiveQuery;
+using townsquare::NewSpace;
+using townsquare::RowChange;
+using townsquare::Subscription;
+
+static_assert(!std::is_copy_constructible_v<ChangeStream> && std::is_nothrow_move_constructible_v<ChangeStream>);
+static_assert(!std::is_copy_constructible_v<LiveQuery>);
+
+namespace {
+
+constexpr std::chrono::seconds LONG{20};
+
+void create_space(const Client &service, std::string_view name) {
+    NewSpace space;
+    space.name = name;
+    static_cast<void>(service.spaces().create_space(space));
+}
+
+void subscriptions(const Client &service) {
+    std::promise<std::string> heard;
+    std::promise<bool> closed;
+    ChangeRequest request;
+    request.table = "spaces";
+    request.filter = "name=eq.Harbor";
+    request.on_close = [&](const tsq_error *reason) { closed.set_value(reason == nullptr); };
+    Subscription subscription = service.realtime().subscribe("harbors", request, [&](RowChange change) {
+        heard.set_value(std::string(townsquare::name(change.event())) + " " + std::string(change.table()));
+        throw std::runtime_error("dropped");
+    });
+    create_space(service, "Other");
+    create_space(service, "Harbor");
+    CHECK(heard.get_future().get() == "INSERT spaces");
+    subscription.unsubscribe();
+    CHECK(closed.get_future().get());
+}
+
+void streams(const Client &service) {
+    ChangeRequest request;
+    request.table = "spaces";
+    const std::string cursor = service.realtime().cursor();
+    request.since = cursor;
+    const ChangeStream changes = service.realtime().changes(request);
+    create_space(service, "Quay");
+    const auto change = changes.next(LONG);
+    CHECK(change && (*change)->new_row().find("Quay") != std::string_view::npos && (*change)->old_row().empty());
+    CHECK(change && (*change)->json().find("eventType") != std::string::npos && !(*change)->cursor().empty());
+    CHECK(!changes.next(std::chrono::milliseconds(0)) && !changes.has_ended());
+    std::thread waiting([&] { static_cast<void>(changes.next()); });
+    changes.close();
+    waiting.join();
+    CHECK(changes.has_ended() && !changes.next());
+}
+
+void live_queries(const Client &service) {
+    const LiveQuery live = service.realtime().live("spaces", "name=eq.Quay");
+    CHECK(live.size() == 1 && live[0].find("Quay") != std::string_view::npos && live[1].empty());
+    create_space(service, "Quay");
+    CHECK(live.changes().next(LONG).has_value());
+    const auto stats = service.realtime().stats();
+    CHECK(stats->subscriptions() >= 1 && stats->retained() >= 1 && stats->oldest() && stats->lag_seconds() >= 0);
+}
+
+void events(const Client &service) {
+    auto response = service.realtime().handle_events("/events?table=secrets");
+    CHECK(response.status() == 404 && response.read_all().find("no such table") != std::string::npos);
+    auto stream = service.realtime().handle_events("/events?table=spaces", {{"last-event-id", service.realtime().cursor()}});
+    char bytes[4096];
+    const std::size_t length = stream.read(bytes, sizeof bytes);
+    CHECK(stream.status() == 200 && std::string(bytes, length).rfind("id: ", 0) == 0);
+}
+
+void failures(const Client &service) {
+    ChangeRequest request;
+    request.table = "secrets";
+    try {
+        static_cast<void>(service.realtime().changes(request));
+        CHECK(!"it throws");
+    } catch (const Error &error) {
+        CHECK(error.kind() == TSQ_INVALID_INPUT);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc < 3) return 2;
+    Config config;
+    config.set("data_dir", std::string(argv[2]) + "/town");
+    const Client client(config);
+    const Client service = client.as_service();
+    subscriptions(service);
+    streams(service);
+    live_queries(service);
+    events(service);
+    failures(service);
+    return checks_done("raii_realtime");
+}
