@@ -1,0 +1,111 @@
+//! Cursors: replay after a restart, and cursors that cannot be used.
+
+use townsquare::{Client, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare_tests::{fixture::assert_kind, on_both_engines};
+
+use super::fixture::{Recorder, next, next_short, stream};
+
+fn create(client: &Client, names: std::ops::Range<u32>) -> Vec<String> {
+    names
+        .map(|name| {
+            wait(client.spaces().create_space(NewSpace::named(format!("{name}")))).expect("created");
+            format!("INSERT {name}")
+        })
+        .collect()
+}
+
+on_both_engines! {
+    fn a_subscription_since_a_cursor_goes_on_after_a_restart(db: &TestDatabase) {
+        let cursor = {
+            let client = db.another().as_service();
+            let mut changes = stream(&client, ChangeRequest::table("spaces"));
+            create(&client, 0..3);
+            next(&mut changes);
+            let second = next(&mut changes);
+            second.cursor
+        };
+        // More than a feed holds in memory, while nobody listens.
+        let missed: Vec<_> = ["INSERT 2".to_owned()].into_iter().chain(create(&db.service, 3..400)).collect();
+        let client = db.another().as_service();
+        let since = || ChangeRequest::table("spaces").since(&*cursor);
+        let mut changes = stream(&client, since());
+        let recorder = Recorder::subscribe(&client, since());
+        let live = create(&db.service, 400..420);
+        let expected: Vec<_> = missed.into_iter().chain(live).collect();
+        assert_eq!(next_short(&mut changes, expected.len()), expected);
+        assert_eq!(recorder.wait_for(expected.len()), expected);
+        wait(client.close());
+    }
+
+    fn the_cursor_of_every_change_leads_to_the_next_one(db: &TestDatabase) {
+        let start = wait(db.service.realtime().cursor()).expect("a cursor");
+        let all = create(&db.service, 0..20);
+        let mut changes = stream(&db.service, ChangeRequest::table("spaces").since(start));
+        for number in 0..all.len() {
+            let cursor = next(&mut changes).cursor;
+            let mut rest = stream(&db.service, ChangeRequest::table("spaces").since(&*cursor));
+            assert_eq!(next_short(&mut rest, all.len() - number - 1), all[number + 1..], "after {number}");
+        }
+    }
+
+    fn the_position_after_the_last_commit_has_nothing_behind_it(db: &TestDatabase) {
+        create(&db.service, 0..3);
+        let before = wait(db.service.realtime().cursor()).expect("a cursor");
+        create(&db.service, 3..5);
+        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        create(&db.service, 5..6);
+        let mut changes = stream(&db.service, ChangeRequest::table("spaces").since(cursor));
+        assert_eq!(next_short(&mut changes, 1), ["INSERT 5"]);
+        let mut changes = stream(&db.service, ChangeRequest::table("spaces").since(before));
+        assert_eq!(next_short(&mut changes, 3), ["INSERT 3", "INSERT 4", "INSERT 5"]);
+    }
+
+    fn a_cursor_of_another_incarnation_or_of_the_future_has_expired(db: &TestDatabase) {
+        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let (incarnation, _) = cursor.split_once('.').expect("an incarnation");
+        let other = if incarnation.starts_with('0') { "1" } else { "0" };
+        for expired in [
+            format!("{other}{}", &cursor[1..]),
+            format!("{incarnation}.{}.{}", i64::MAX, i64::MAX),
+        ] {
+            let error = assert_kind(
+                ErrorKind::CursorExpired,
+                wait(db.service.realtime().changes(ChangeRequest::table("spaces").since(&*expired))),
+            );
+            assert!(error.to_string().starts_with("Read changes failed: The cursor is "), "{error}");
+        }
+        let subscribed = wait(db.service.realtime().subscribe("x", ChangeRequest::table("spaces").since("x.y"), |_| {}));
+        assert_kind(ErrorKind::InvalidInput, subscribed);
+    }
+
+    fn two_positions_of_one_stream_never_repeat_or_skip(db: &TestDatabase) {
+        // A stream that nobody reads falls behind; reading it later gives everything once.
+        let mut changes = stream(&db.service, ChangeRequest::table("spaces"));
+        let all = create(&db.service, 0..300);
+        assert_eq!(next_short(&mut changes, 150), all[..150]);
+        let more = create(&db.service, 300..310);
+        assert_eq!(next_short(&mut changes, 160), [&all[150..], &more[..]].concat());
+    }
+}
+
+mod restored {
+    //! A restored copy is another incarnation.
+
+    use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest};
+    use townsquare_tests::{fixture::assert_kind, on_engine, temp_dir};
+
+    on_engine! { Sqlite in sqlite;
+        fn a_cursor_of_the_original_is_refused_by_its_copy(db: &TestDatabase) {
+            let cursor = wait(db.client.realtime().cursor()).expect("a cursor");
+            let folder = temp_dir();
+            let (backup, restored) = (folder.path().join("copy.db"), folder.path().join("restored"));
+            wait(db.service.backup(&backup)).expect("a backup");
+            Client::restore(&backup, &restored).expect("restored");
+            let client = wait(Client::open(Config::new().data_dir(&restored).catalog_api_key(""))).expect("opens");
+            let since = ChangeRequest::table("spaces").since(&*cursor);
+            assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(since)));
+            wait(client.realtime().cursor()).expect("a cursor of its own");
+            wait(client.close());
+        }
+    }
+}

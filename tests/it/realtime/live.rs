@@ -1,0 +1,75 @@
+//! Live queries: the rows now and every change after them, with no gap and no repeat.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use townsquare::{
+    blocking::{self, wait},
+    realtime::{EventType, LiveRequest},
+    spaces::{NewSpace, SpacePatch},
+};
+use townsquare_tests::{Rng, on_both_engines, setting::seed};
+
+use super::fixture::next;
+
+on_both_engines! {
+    fn rows_and_changes_together_give_the_table(db: &TestDatabase) {
+        let client = blocking::Client::from(db.service.clone());
+        let writes = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut random = Rng::with_seed(seed(12));
+                let mut ids = Vec::new();
+                for number in 0..150 {
+                    match random.u32(..4) {
+                        0 if !ids.is_empty() => {
+                            let id = ids.swap_remove(random.usize(..ids.len()));
+                            wait(db.service.spaces().delete_space(id)).expect("deleted");
+                        }
+                        1 if !ids.is_empty() => {
+                            let patch = SpacePatch::new().name(format!("renamed {number}"));
+                            wait(db.service.spaces().update_space(ids[random.usize(..ids.len())], patch)).expect("renamed");
+                        }
+                        _ => ids.push(wait(db.service.spaces().create_space(NewSpace::named(format!("{number}")))).expect("created").id),
+                    }
+                }
+                wait(db.service.spaces().create_space(NewSpace::named("last"))).expect("created");
+            });
+            let queries: Vec<_> = (0..4).map(|_| client.realtime().live(LiveRequest::table("spaces")).expect("a live query")).collect();
+            writer.join().expect("no panic");
+            queries
+        });
+        let name = |row: &serde_json::Map<String, Value>| (row["id"].clone().to_string(), row["name"].clone());
+        let expected: BTreeMap<_, _> = db.raw.rows("SELECT id, name FROM spaces").into_iter()
+            .map(|row| (format!("\"{}\"", row[0].as_deref().expect("an id")), Value::from(row[1].clone().expect("a name")))).collect();
+        for mut live in writes {
+            let mut table: BTreeMap<_, _> = live.rows.iter().map(|row| name(row)).collect();
+            while !table.values().any(|name| name == "last") {
+                let change = next(&mut live.changes);
+                let row = change.new.as_ref().or(change.old.as_ref()).expect("a row");
+                let (id, value) = name(row);
+                let before = if change.event_type == EventType::Delete { table.remove(&id) } else { table.insert(id, value) };
+                assert_eq!(before.is_none(), change.event_type == EventType::Insert, "no gap and no repeat: {change:?}");
+            }
+            assert_eq!(table, expected);
+        }
+    }
+
+    fn a_live_query_shows_what_its_caller_and_filter_allow(db: &TestDatabase) {
+        let owner = db.user();
+        let (one, two) = (db.public_space(owner, "one"), db.public_space(owner, "two"));
+        let hidden = db.space();
+        for (space, kind) in [(one.id, "a"), (one.id, "b"), (two.id, "a"), (hidden.id, "a")] {
+            db.fidget(space, kind);
+        }
+        let client = blocking::Client::from(db.client.clone());
+        let count = |request| client.realtime().live(request).expect("a live query").rows.len();
+        assert_eq!(count(LiveRequest::table("spaces")), 2);
+        assert_eq!(count(LiveRequest::table("fidgets")), 3);
+        assert_eq!(count(LiveRequest::table("fidgets").filter(format!("space_id=eq.{}", one.id))), 2);
+        assert_eq!(count(LiveRequest::table("fidgets").filter("type=in.(a)")), 2);
+        assert_eq!(count(LiveRequest::table("users")), 0);
+        let service = blocking::Client::from(db.service.clone());
+        let all = service.realtime().live(LiveRequest::table("spaces")).expect("a live query");
+        assert_eq!(all.rows.len(), 3);
+    }
+}

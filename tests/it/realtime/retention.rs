@@ -1,0 +1,58 @@
+//! Retention: old changes go, but none that a subscription of the client still needs within four times the limits.
+
+use std::sync::mpsc;
+
+use townsquare::{Client, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare_tests::{fixture::assert_kind, on_both_engines, wait::wait_until};
+
+use super::fixture::{Recorder, next, stream};
+
+fn create(client: &Client, count: usize) {
+    // Spaces without an owner: each is one entry.
+    for _ in 0..count / 50 {
+        wait(client.spaces().create_spaces(vec![NewSpace::named("x"); 50])).expect("created");
+    }
+}
+
+fn retained(client: &Client) -> u64 {
+    wait(client.realtime().stats()).expect("figures").retained
+}
+
+on_both_engines! {
+    fn old_changes_are_pruned_and_their_cursors_expire(db: &TestDatabase) {
+        let client = wait(Client::open(db.config().change_retention_rows(100))).expect("opens").as_service();
+        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        create(&client, 400);
+        wait_until("the log is pruned", || (1..=100).contains(&retained(&client)));
+        let since = ChangeRequest::table("spaces").since(&*cursor);
+        let error = assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(since)));
+        assert_eq!(error.to_string(), "Read changes failed: The change feed no longer has what follows the cursor");
+        let cursor = wait(client.realtime().cursor()).expect("a cursor");
+        create(&client, 50);
+        let mut changes = stream(&client, ChangeRequest::table("spaces").since(cursor));
+        (0..50).for_each(|_| drop(next(&mut changes)));
+        wait(client.close());
+    }
+
+    fn a_slow_subscription_is_kept_until_the_log_is_four_times_its_limit(db: &TestDatabase) {
+        let opened = wait(Client::open(db.config().change_retention_rows(100))).expect("opens");
+        let client = opened.as_service();
+        let (release, released) = mpsc::channel::<()>();
+        let slow = Recorder::with(&client, ChangeRequest::table("spaces"), move |_| {
+            let _ = released.recv();
+        });
+        create(&client, 300);
+        // Another client prunes for itself alone; this one keeps what its subscription needs.
+        wait_until("the callback runs", || retained(&client) >= 200);
+        (0..300).for_each(|_| release.send(()).expect("the callback waits"));
+        assert_eq!(slow.wait_for(300).len(), 300);
+        create(&client, 1_500);
+        wait_until("the log is pruned", || retained(&client) <= 400);
+        drop(release);
+        let reason = slow.closed().expect("a reason");
+        assert_eq!(reason.kind(), ErrorKind::CursorExpired, "{reason}");
+        assert!(reason.to_string().starts_with("Subscribe failed: "), "{reason}");
+        assert!(slow.changes().len() < 1_800);
+        wait(opened.close());
+    }
+}

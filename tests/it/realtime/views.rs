@@ -1,0 +1,149 @@
+//! Who sees what: entering and leaving a view, visibility of fidgets, cascades, files.
+
+use serde_json::json;
+use townsquare::{
+    Client, Uuid,
+    blocking::{ChangeStream, wait},
+    realtime::ChangeRequest,
+    spaces::SpacePatch,
+    storage::UploadOptions,
+};
+use townsquare_tests::{on_both_engines, test_database::TestDatabase};
+
+use super::fixture::{assert_silent, next, next_short, short, stream};
+
+/// A signed-up user and a handle that acts for the user.
+fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
+    let email = format!("{name}@town.example");
+    let id = wait(db.service.auth().sign_up(&email, "correct horse")).expect("signed up").id;
+    let session = wait(db.service.auth().sign_in(&email, "correct horse")).expect("signed in");
+    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+}
+
+fn fidgets(client: &Client) -> ChangeStream {
+    stream(client, ChangeRequest::table("fidgets"))
+}
+
+fn update(db: &TestDatabase, space: Uuid, patch: SpacePatch) {
+    wait(db.service.spaces().update_space(space, patch)).expect("updated");
+}
+
+on_both_engines! {
+    fn publishing_and_hiding_a_space_shows_and_hides_its_fidgets(db: &TestDatabase) {
+        let (owner, ann) = user(db, "ann");
+        let space = db.public_space(owner, "harbor");
+        update(db, space.id, SpacePatch::new().hidden());
+        db.fidget(space.id, "clock");
+        let (mut stranger, mut own, mut service) = (fidgets(&db.client), fidgets(&ann), fidgets(&db.service));
+        update(db, space.id, SpacePatch::new().published());
+        let shown = next(&mut stranger);
+        assert_eq!((short(&shown).as_str(), shown.new.as_ref().map(|row| row.len())), ("INSERT clock", Some(7)));
+        update(db, space.id, SpacePatch::new().name("no change of visibility"));
+        update(db, space.id, SpacePatch::new().hidden());
+        let hidden = next(&mut stranger);
+        assert_eq!(hidden.old.as_deref().cloned().map(serde_json::Value::Object), Some(json!({ "id": shown.new.expect("a row")["id"] })));
+        // What happens to a hidden fidget is not delivered, also after it is shown again.
+        db.fidget(space.id, "secret");
+        assert_silent(db, &mut stranger);
+        // The owner and the service saw them all the time.
+        assert_eq!(next_short(&mut own, 2), ["INSERT secret", "INSERT mark"]);
+        assert_eq!(next_short(&mut service, 2), ["INSERT secret", "INSERT mark"]);
+    }
+
+    fn a_hand_over_moves_the_fidgets_from_one_user_to_the_other(db: &TestDatabase) {
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let space = db.public_space(ann_id, "harbor");
+        update(db, space.id, SpacePatch::new().hidden());
+        db.fidget(space.id, "clock");
+        let (mut of_ann, mut of_bob, mut stranger) = (fidgets(&ann), fidgets(&bob), fidgets(&db.client));
+        let mut spaces = stream(&ann, ChangeRequest::table("spaces"));
+        db.raw.run(&format!("UPDATE spaces SET owner_id = '{bob_id}' WHERE id = '{}'", space.id));
+        assert_eq!(next_short(&mut of_ann, 1), ["DELETE 1 columns"]);
+        assert_eq!(next_short(&mut spaces, 1), ["DELETE 1 columns"]);
+        assert_eq!(next_short(&mut of_bob, 1), ["INSERT clock"]);
+        assert_silent(db, &mut stranger);
+    }
+
+    fn a_row_is_judged_as_it_was_and_not_as_it_is(db: &TestDatabase) {
+        let (owner, _) = user(db, "ann");
+        let cursor = wait(db.client.realtime().cursor()).expect("a cursor");
+        let space = db.public_space(owner, "harbor");
+        db.fidget(space.id, "seen");
+        update(db, space.id, SpacePatch::new().hidden());
+        db.fidget(space.id, "unseen");
+        update(db, space.id, SpacePatch::new().published());
+        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        let mut replayed = stream(&db.client, ChangeRequest::table("fidgets").since(cursor));
+        let mut found = next_short(&mut replayed, 6);
+        // The order of the cascade's rows is the engine's.
+        found[2..4].sort_unstable();
+        found[4..].sort_unstable();
+        let expected = ["INSERT seen", "DELETE 1 columns", "INSERT seen", "INSERT unseen", "DELETE seen", "DELETE unseen"];
+        assert_eq!(found, expected);
+    }
+
+    fn a_cascade_delivers_each_row_to_those_who_could_see_it(db: &TestDatabase) {
+        let (owner, _) = user(db, "ann");
+        let (public, private) = (db.public_space(owner, "public"), db.public_space(owner, "private"));
+        update(db, private.id, SpacePatch::new().hidden());
+        db.fidget(public.id, "shown");
+        db.fidget(private.id, "hidden");
+        let (mut stranger, mut service) = (fidgets(&db.client), fidgets(&db.service));
+        let mut spaces = stream(&db.client, ChangeRequest::table("spaces"));
+        wait(db.service.auth().delete_user(owner)).expect("deleted");
+        let deleted = next(&mut stranger);
+        assert_eq!((short(&deleted).as_str(), deleted.old.map(|row| row.len())), ("DELETE shown", Some(7)));
+        assert_silent(db, &mut stranger);
+        let mut both = next_short(&mut service, 2);
+        both.sort_unstable();
+        assert_eq!(both, ["DELETE hidden", "DELETE shown"]);
+        assert_eq!(next_short(&mut spaces, 2), ["DELETE public", "INSERT mark"]);
+    }
+
+    fn a_user_is_shown_to_that_user_and_the_service_alone(db: &TestDatabase) {
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        db.public_space(ann_id, "public");
+        let users = || ChangeRequest::table("users");
+        let (mut of_ann, mut of_bob) = (stream(&ann, users()), stream(&bob, users()));
+        let (mut service, mut stranger) = (stream(&db.service, users()), stream(&db.client, users()));
+        for id in [ann_id, bob_id] {
+            db.raw.run(&format!("UPDATE users SET email = 'new-{id}' WHERE id = '{id}'"));
+        }
+        assert_eq!(next(&mut of_ann).new.expect("a row")["id"], json!(ann_id));
+        assert_eq!(next(&mut of_bob).new.expect("a row")["id"], json!(bob_id));
+        let all = [next(&mut service), next(&mut service)].map(|change| change.new.expect("a row")["id"].clone());
+        assert_eq!(all, [json!(ann_id), json!(bob_id)]);
+        db.space();
+        assert!(stranger.next_within(std::time::Duration::from_millis(50)).is_none(), "no user is shown to a stranger");
+        assert!(of_ann.next_within(std::time::Duration::ZERO).is_none());
+    }
+
+    fn files_are_a_feed_under_the_policies_of_their_buckets(db: &TestDatabase) {
+        let ((ann_id, ann), (_, bob)) = (user(db, "ann"), user(db, "bob"));
+        let files = || ChangeRequest::table("files");
+        let mut of_ann = stream(&ann, files());
+        let (mut of_bob, mut stranger) = (stream(&bob, files()), stream(&db.client, files().filter("bucket=eq.assets")));
+        let upload = |bucket: &str, path: &str, bytes: &'static str| {
+            wait(ann.storage().upload(bucket, path, bytes, UploadOptions::new())).expect("uploaded")
+        };
+        upload("private", &format!("{ann_id}/homebase"), "secret");
+        upload("assets", "images/a.png", "one");
+        upload("assets", "images/a.png", "two");
+        wait(ann.storage().move_file("assets", "images/a.png", "images/b.png", townsquare::storage::Overwrite::Refuse)).expect("moved");
+        wait(ann.storage().delete("assets", "images/b.png")).expect("deleted");
+        let public = ["INSERT images/a.png", "UPDATE images/a.png", "DELETE images/a.png", "INSERT images/b.png", "DELETE images/b.png"];
+        let own = next(&mut of_ann);
+        assert_eq!(short(&own), format!("INSERT {ann_id}/homebase"));
+        let columns: Vec<_> = own.new.as_ref().expect("a row").keys().map(String::as_str).collect();
+        let expected = ["bucket", "cache_control", "content_type", "etag", "metadata", "owner_id", "path", "size", "updated_at"];
+        assert_eq!(columns, expected);
+        // A move is a DELETE and an INSERT, in either order.
+        let sorted = |mut names: Vec<String>| {
+            names[2..4].sort_unstable();
+            names
+        };
+        assert_eq!(sorted(next_short(&mut of_ann, 5)), public);
+        assert_eq!(sorted(next_short(&mut of_bob, 5)), public);
+        assert_eq!(sorted(next_short(&mut stranger, 5)), public);
+    }
+}
