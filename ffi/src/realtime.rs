@@ -214,7 +214,8 @@ pub unsafe extern "C" fn tsq_realtime_handle_events(
     unsafe {
         produce(Some(Operation::HandleEvents), out, err, || {
             let target = argument::text(target, "target")?;
-            let headers = argument::structures(headers, headers_len, "headers", |header: &tsq_http_header| header.read())?;
+            let headers =
+                argument::structures(headers, headers_len, "headers", |header: &tsq_http_header| header.read())?;
             Ok(record(wait(realtime(client)?.handle_events(target, &headers))?))
         })
     }

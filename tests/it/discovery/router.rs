@@ -12,7 +12,6 @@ use townsquare_tests::{
     http_server::Server,
 };
 
-
 const PATH: &str = "/api/miniapp-discovery";
 
 fn fetch(server: &Server, method: &str, target: &str, body: &[u8]) -> Response {
