@@ -106,7 +106,7 @@ impl Folder {
                     Err(error) if is_missing(&error) => return Ok(None),
                     chain => chain?,
                 };
-                StageFile::link(Arc::clone(folders), &id, chain.parent(), name, size)
+                StageFile::link(folders, &id, chain.parent(), name, size)
             })?;
             Ok(linked.map(|file| (id, FolderStaged::new(pool, file))))
         })

@@ -50,7 +50,7 @@ impl StageFile {
 
     /// Gives a file of this size a second name in the staging folder. `None` if that is not possible.
     pub(super) fn link(
-        folders: Arc<WorkFolders>,
+        folders: &Arc<WorkFolders>,
         stage_name: &str,
         folder: &Dir,
         name: &str,
@@ -61,7 +61,7 @@ impl StageFile {
             return Ok(None);
         }
         // Before it has the name, because it may be old enough for `remove_stale`.
-        let stage = StageFile::new(Arc::clone(&folders), stage_name, file);
+        let stage = StageFile::new(Arc::clone(folders), stage_name, file);
         stage.lock();
         match folder.hard_link(name, &folders.staging, stage_name) {
             Ok(()) => Ok(Some(stage)),
