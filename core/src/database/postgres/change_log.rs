@@ -142,7 +142,8 @@ impl Postgres {
             }
             match self.in_runtime(self.switch_capture_on()).await {
                 // Others wait behind the lock, so it is waited for in short turns.
-                Err(error) if is_lock_timeout(&error) && began.elapsed() < self.pool.timeout() => {}
+                Err(error)
+                    if is_lock_timeout(&error) && began.elapsed() < self.pool.shared().options.operation_timeout => {}
                 switched => switched?,
             }
         }
@@ -233,7 +234,13 @@ impl Postgres {
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
-        commit_watch::start(self.pool.connect_options(), self.runtimes.client_runtime(), on_commit).await
+        commit_watch::start(
+            Arc::clone(self.pool.shared()),
+            self.pool.lifetime(),
+            self.runtimes.client_runtime(),
+            on_commit,
+        )
+        .await
     }
 
     pub(in crate::database) async fn prune_changes(

@@ -1,16 +1,19 @@
 //! Tells of commits on a PostgreSQL server: a connection outside of the pool that listens for the notifications of the
-//! triggers.
+//! triggers. Behind a pooler in transaction mode, which passes no notifications on, the connection looks at the log instead.
 //!
 //! Invariant: a notification only says when to read the log, so a lost one delays the feed and loses nothing. The watch looks
 //! at the log by itself, often while a transaction that has written entries runs, and rarely otherwise: a transaction that
 //! was rolled back may have notified in place of others. A connection that is lost is replaced, and what was committed
 //! in between is told of.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use sqlx::{
-    Row as _,
-    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+    PgConnection, Row as _,
+    postgres::{PgListener, PgPoolOptions},
 };
 use tokio::{
     runtime::Handle,
@@ -19,7 +22,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::errors::translate;
+use super::{connection_principal::Lifetime, errors::translate, pool_state::Shared};
 use crate::{
     database::change_log::{CommitWatch, OnCommit},
     error::{Error, Result},
@@ -30,6 +33,9 @@ const CHANNEL: &str = "townsquare_changes";
 
 /// How often the watch looks at the log while nothing is written.
 const IDLE: Duration = Duration::from_millis(100);
+
+/// How often the watch looks at the log where it gets no notifications.
+const POLL: Duration = Duration::from_millis(10);
 
 /// How soon after a notification the watch looks at the log. It doubles, up to [`IDLE`], while the same transaction runs.
 const BUSY: Duration = Duration::from_millis(2);
@@ -59,18 +65,27 @@ struct LogState {
     settled: i64,
 }
 
+/// Where the connections of a watch go to.
+struct Server {
+    shared: Arc<Shared>,
+    lifetime: Lifetime,
+}
+
 /// Starts a watch on `runtime`. When this returns, it listens.
-pub(super) async fn start(connect: &PgConnectOptions, runtime: &Handle, on_commit: OnCommit) -> Result<CommitWatch> {
+pub(super) async fn start(
+    shared: Arc<Shared>,
+    lifetime: Lifetime,
+    runtime: &Handle,
+    on_commit: OnCommit,
+) -> Result<CommitWatch> {
     let (listens, is_listening) = oneshot::channel();
-    // The name tells the operator which connection listens.
-    let connect = connect.clone().application_name("townsquare feed");
-    let guard = Guard(runtime.spawn(watch(connect, on_commit, listens)));
+    let guard = Guard(runtime.spawn(watch(Server { shared, lifetime }, on_commit, listens)));
     is_listening.await.map_err(|_| Error::closed())??;
     Ok(CommitWatch::new(guard))
 }
 
-async fn watch(connect: PgConnectOptions, on_commit: OnCommit, listens: oneshot::Sender<Result<()>>) {
-    let mut connection = match Connection::open(&connect).await {
+async fn watch(server: Server, on_commit: OnCommit, listens: oneshot::Sender<Result<()>>) {
+    let mut connection = match Connection::open(&server).await {
         Ok(connection) => connection,
         // If nobody waits for the answer, nobody holds the watch.
         Err(error) => return drop(listens.send(Err(error))),
@@ -80,15 +95,15 @@ async fn watch(connect: PgConnectOptions, on_commit: OnCommit, listens: oneshot:
         let error = connection.watch(&on_commit).await;
         drop(connection);
         tracing::warn!(%error, "the connection that listens for changes was lost");
-        connection = reconnect(&connect).await;
+        connection = reconnect(&server).await;
         on_commit();
     }
 }
 
-async fn reconnect(connect: &PgConnectOptions) -> Connection {
+async fn reconnect(server: &Server) -> Connection {
     let (mut pause, longest) = RETRY;
     loop {
-        match Connection::open(connect).await {
+        match Connection::open(server).await {
             Ok(connection) => return connection,
             Err(error) => tracing::debug!(%error, "the server cannot be reached"),
         }
@@ -97,23 +112,35 @@ async fn reconnect(connect: &PgConnectOptions) -> Connection {
     }
 }
 
-/// A connection that listens.
+/// A connection outside of the pool.
 struct Connection {
-    listener: PgListener,
+    inner: Inner,
     announced: Instant,
 }
 
+enum Inner {
+    Listening(PgListener),
+    Polling(PgConnection),
+}
+
 impl Connection {
-    async fn open(connect: &PgConnectOptions) -> Result<Connection> {
+    async fn open(server: &Server) -> Result<Connection> {
+        let announced = Instant::now();
+        if server.lifetime == Lifetime::Transaction {
+            let connection = server.shared.servers.connect().await?;
+            return Ok(Connection { inner: Inner::Polling(connection), announced });
+        }
+        // The name tells the operator which connection listens.
+        let options = server.shared.servers.find().await?.application_name("townsquare feed");
         let open = async {
             let pool = PgPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-            let mut listener = PgListener::connect_with(&pool.connect_lazy_with(connect.clone())).await?;
+            let mut listener = PgListener::connect_with(&pool.connect_lazy_with(options)).await?;
             listener.ignore_pool_close_event(true);
             listener.eager_reconnect(false);
             listener.listen(CHANNEL).await?;
-            Ok(Connection { listener, announced: Instant::now() })
+            Ok(listener)
         };
-        let mut connection = answered(open).await?;
+        let mut connection = Connection { inner: Inner::Listening(answered(open).await?), announced };
         connection.announce().await?;
         Ok(connection)
     }
@@ -122,16 +149,19 @@ impl Connection {
     async fn watch(&mut self, on_commit: &OnCommit) -> Error {
         let (mut before, mut pause) = (None, BUSY);
         loop {
-            match timeout(pause, self.listener.try_recv()).await {
-                Ok(Ok(Some(_))) => {
-                    while self.listener.next_buffered().is_some() {}
-                    on_commit();
-                    pause = BUSY;
-                    continue;
-                }
-                Ok(Ok(None)) => return Error::closed(),
-                Ok(Err(error)) => return translate(error),
-                Err(_) => {}
+            match &mut self.inner {
+                Inner::Polling(_) => sleep(pause.min(POLL)).await,
+                Inner::Listening(listener) => match timeout(pause, listener.try_recv()).await {
+                    Ok(Ok(Some(_))) => {
+                        while listener.next_buffered().is_some() {}
+                        on_commit();
+                        pause = BUSY;
+                        continue;
+                    }
+                    Ok(Ok(None)) => return Error::closed(),
+                    Ok(Err(error)) => return translate(error),
+                    Err(_) => {}
+                },
             }
             let state = match self.look().await {
                 Ok(state) => state,
@@ -154,18 +184,22 @@ impl Connection {
         if self.announced.elapsed() >= ANNOUNCE {
             self.announce().await?;
         }
-        let look = sqlx::query("SELECT last, settled FROM townsquare.feed_head()").fetch_one(&mut self.listener);
-        answered(async move {
-            let row = look.await?;
+        let query = sqlx::query("SELECT last, settled FROM townsquare.feed_head()").persistent(false);
+        answered(async {
+            let row = match &mut self.inner {
+                Inner::Listening(listener) => query.fetch_one(listener).await?,
+                Inner::Polling(connection) => query.fetch_one(connection).await?,
+            };
             Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)? })
         })
         .await
     }
 
     async fn announce(&mut self) -> Result<()> {
+        let Inner::Listening(listener) = &mut self.inner else { return Ok(()) };
         let sql =
             "SELECT setval('townsquare.listening_until', CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) + 30)";
-        answered(sqlx::query(sql).execute(&mut self.listener)).await?;
+        answered(sqlx::query(sql).execute(listener)).await?;
         self.announced = Instant::now();
         Ok(())
     }

@@ -66,16 +66,6 @@ impl Pool {
         pool
     }
 
-    /// How a connection outside of the pool is opened.
-    pub(super) fn connect_options(&self) -> &PgConnectOptions {
-        &self.connect
-    }
-
-    /// How long a call waits for a connection.
-    pub(super) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Sets the roles of the connections. A new pool assumes [`Roles::unknown`].
     pub(super) fn set_roles(&mut self, roles: Roles) {
         self.roles = roles;
@@ -90,7 +80,7 @@ impl Pool {
         self.lifetime
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

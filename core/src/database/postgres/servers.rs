@@ -117,6 +117,24 @@ impl Servers {
     /// # Errors
     /// That of the last server; `Unavailable` (25006) if servers answer and none fits.
     pub(super) async fn connect(&self) -> Result<PgConnection> {
+        self.connect_to_one().await.map(|(connection, _)| connection)
+    }
+
+    /// Finds the server that [`connect`](Servers::connect) would connect to.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Servers::connect), unless there is no choice.
+    pub(super) async fn find(&self) -> Result<PgConnectOptions> {
+        if let ([only], Target::Any) = (self.servers.as_slice(), self.target) {
+            return Ok(only.clone());
+        }
+        let (connection, server) = self.connect_to_one().await?;
+        // A failure is ignored: the server notices a closed socket as well.
+        let _ = connection.close().await;
+        Ok(server.clone())
+    }
+
+    async fn connect_to_one(&self) -> Result<(PgConnection, &PgConnectOptions)> {
         let mut failure = None;
         let mut second_choice = None;
         for server in &self.servers {
@@ -128,13 +146,13 @@ impl Servers {
                 }
             };
             if self.target == Target::Any {
-                return Ok(connection);
+                return Ok((connection, server));
             }
             match (is_read_only(&mut connection).await, self.target) {
                 (Ok(true), Target::ReadOnly | Target::PreferReadOnly) | (Ok(false), Target::Writable) => {
-                    return Ok(connection);
+                    return Ok((connection, server));
                 }
-                (Ok(false), Target::PreferReadOnly) => second_choice = Some(connection),
+                (Ok(false), Target::PreferReadOnly) => second_choice = Some((connection, server)),
                 (Ok(_), _) => {
                     // A failure is ignored: the server notices a closed socket as well.
                     let _ = connection.close().await;

@@ -122,7 +122,7 @@ async fn a_dropped_stage_leaves_nothing() {
             drop(stage);
             drop(store.stage(&data(size), "one").await.expect("staged"));
         }
-        super::wait_until_no_stage(&store).await;
+        wait_until_no_stage(&store).await;
         assert_eq!(store.list("spaces").await, [], "{}", store.name);
     }
 }
@@ -213,7 +213,7 @@ async fn concurrent_writers_leave_one_whole_object() {
         let found = store.get("a/x").await.expect("an object");
         assert_eq!(found.len(), 1_000 + usize::from(found[0]) * 40_000, "{}", store.name);
         assert!(found.iter().all(|byte| *byte == found[0]));
-        super::wait_until_no_stage(&store).await;
+        wait_until_no_stage(&store).await;
     }
 }
 
