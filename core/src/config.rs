@@ -215,6 +215,7 @@ mod tests {
             let value = match *name {
                 "durability" => "normal",
                 "expose_owner_email" | "endpoint_refresh" => "false",
+                "database_pooler" => "session",
                 _ => "1",
             };
             let config = Config::new().set(name, value);

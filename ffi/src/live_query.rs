@@ -28,10 +28,7 @@ impl Handle for tsq_live_query {
 impl From<LiveQuery> for LiveState {
     fn from(live: LiveQuery) -> LiveState {
         let json = |row: &Map<String, Json>| serde_json::to_string(row).expect("a JSON object is JSON");
-        LiveState {
-            rows: live.rows.iter().map(|row| json(row)).collect(),
-            changes: Box::new(StreamState::new(live.changes)),
-        }
+        LiveState { rows: live.rows.iter().map(json).collect(), changes: Box::new(StreamState::new(live.changes)) }
     }
 }
 

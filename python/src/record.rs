@@ -61,6 +61,7 @@ macro_rules! record {
         pub(crate) struct $name(pub(crate) $inner);
 
         #[pyo3::pymethods]
+        #[allow(clippy::new_ret_no_self, clippy::wrong_self_convention, reason = "a change has the attribute `new`")]
         impl $name {
             $(
                 $(#[doc = $doc])*

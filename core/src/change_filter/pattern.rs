@@ -74,7 +74,7 @@ impl Segment {
             Segment::Mixed(pieces) => {
                 let mut characters = text.chars();
                 let fits = pieces.iter().all(|piece| fits(*piece, characters.next()));
-                fits.then(|| characters.as_str())
+                fits.then_some(characters.as_str())
             }
         }
     }
@@ -86,7 +86,7 @@ impl Segment {
             Segment::Mixed(pieces) => {
                 let mut characters = text.chars();
                 let fits = pieces.iter().rev().all(|piece| fits(*piece, characters.next_back()));
-                fits.then(|| characters.as_str())
+                fits.then_some(characters.as_str())
             }
         }
     }

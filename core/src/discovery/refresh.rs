@@ -142,7 +142,7 @@ impl Refresher {
             let mut state = self.state.lock();
             match &state.running {
                 Some(task) => task.clone(),
-                None => match state.refusal(None, self.moment()) {
+                None => match state.refusal(&None, self.moment()) {
                     Some(error) => return Err(error),
                     None => self.start(&mut state, RefreshRequest::default()),
                 },
@@ -163,12 +163,13 @@ impl Refresher {
         if state.running.is_some() {
             return;
         }
-        if is_stale && state.refusal(None, now).is_none() {
+        if is_stale && state.refusal(&None, now).is_none() {
             self.start(&mut state, RefreshRequest::default());
             return;
         }
-        let due =
-            |list: &&ListKey| current.stale_lists.contains(list) && state.refusal(Some((*list).clone()), now).is_none();
+        let due = |list: &&ListKey| {
+            current.stale_lists.contains(list) && state.refusal(&Some((*list).clone()), now).is_none()
+        };
         let lists: Vec<ListKey> = lists.iter().filter(due).cloned().collect();
         if !lists.is_empty() {
             self.start(&mut state, RefreshRequest::of_lists(lists));
@@ -187,7 +188,7 @@ impl Refresher {
                 let mut state = self.state.lock();
                 match &state.running {
                     Some(task) => (task.clone(), task.request.is_main()),
-                    None if state.refusal(None, self.moment()).is_some() => return,
+                    None if state.refusal(&None, self.moment()).is_some() => return,
                     None => (self.start(&mut state, RefreshRequest::default()), true),
                 }
             };
@@ -208,7 +209,7 @@ impl Refresher {
         let task = {
             let mut state = self.state.lock();
             let now = self.moment();
-            if let Some(error) = lists.iter().find_map(|list| state.refusal(Some(list.clone()), now)) {
+            if let Some(error) = lists.iter().find_map(|list| state.refusal(&Some(list.clone()), now)) {
                 return Err(error);
             }
             if present + lists.len() > self.options.max_lists {
@@ -273,7 +274,7 @@ impl Refresher {
         if self.cache.current().is_some_and(|current| current.age(now) < min_age) {
             return Ok(());
         }
-        if let Some(error) = self.state.lock().refusal(None, now) {
+        if let Some(error) = self.state.lock().refusal(&None, now) {
             return Err(error);
         }
         self.refresh(FetchMode::Polite).await
@@ -356,8 +357,8 @@ impl Refresher {
 
 impl RefreshState {
     /// The error for a caller who may not fetch a list before its backoff ends.
-    fn refusal(&self, list: Option<ListKey>, now: Moment) -> Option<Error> {
-        self.failures.get(&list)?.refusal(now)
+    fn refusal(&self, list: &Option<ListKey>, now: Moment) -> Option<Error> {
+        self.failures.get(list)?.refusal(now)
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn run(core: Weak<RealtimeCore>) {
         tokio::time::sleep(INTERVAL).await;
         interval_number = interval_number.wrapping_add(1);
         let Some(core) = core.upgrade() else { return };
-        if !core.knows_capture() && interval_number % UNUSED_INTERVALS != 0 {
+        if !core.knows_capture() && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
         loop {

@@ -81,7 +81,7 @@ fn the_upstream_is_reached_through_the_proxy_of_the_environment() {
         let config = Config::new().data_dir(folder.path()).catalog_url(base).catalog_api_key(KEY).catalog_tries(1);
         let opened = Client::open(config);
         if role == "bad proxy" {
-            let error = opened.err().expect("no proxy URL").to_string();
+            let error = opened.expect_err("no proxy URL").to_string();
             assert!(error.contains("http_proxy") && !error.contains("MARKED"), "{error}");
             return;
         }

@@ -42,7 +42,7 @@ on_both_engines! {
         let expected: BTreeMap<_, _> = db.raw.rows("SELECT id, name FROM spaces").into_iter()
             .map(|row| (format!("\"{}\"", row[0].as_deref().expect("an id")), Value::from(row[1].clone().expect("a name")))).collect();
         for mut live in writes {
-            let mut table: BTreeMap<_, _> = live.rows.iter().map(|row| name(row)).collect();
+            let mut table: BTreeMap<_, _> = live.rows.iter().map(&name).collect();
             while !table.values().any(|name| name == "last") {
                 let change = next(&mut live.changes);
                 let row = change.new.as_ref().or(change.old.as_ref()).expect("a row");

@@ -4,10 +4,11 @@
 //! migration `0006_realtime` decide that from the advisory locks of the transactions that write the log, so a transaction
 //! that does not write it, also one in another database, holds up nobody.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Postgres, commit_watch, errors::translate, query::execute_batch};

@@ -6,10 +6,7 @@
 //! was rolled back may have notified in place of others. A connection that is lost is replaced, and what was committed
 //! in between is told of.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{
     PgConnection, Row as _,
@@ -19,7 +16,7 @@ use tokio::{
     runtime::Handle,
     sync::oneshot,
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{connection_principal::Lifetime, errors::translate, pool_state::Shared};

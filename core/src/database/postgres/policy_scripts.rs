@@ -205,7 +205,8 @@ mod tests {
         assert!(!sql.contains("TO callers_7"), "{sql}");
         let sql = all(&roles, &["public.users".to_owned()]);
         assert!(sql.contains(
-            "townsquare_only_insert ON public.users AS RESTRICTIVE FOR insert TO callers_7 WITH CHECK (FALSE)"
+            "townsquare_only_insert ON public.users AS RESTRICTIVE FOR insert TO app, callers_7 WITH CHECK \
+             ((SELECT current_user <> 'callers_7' AND townsquare.is_service()) OR FALSE)"
         ));
         assert!(!sql.contains("townsquare_only_insert ON public.spaces AS"));
     }

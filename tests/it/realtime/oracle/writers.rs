@@ -146,7 +146,7 @@ fn statement(owners: &[Uuid], random: &mut Rng) -> String {
         6 => format!(
             "BEGIN;\nUPDATE fidgets SET type = '{kind}' WHERE space_id = '{space}';\nUPDATE spaces SET name = '{name}' WHERE id = '{other}';\nCOMMIT;\n"
         ),
-        7 => format!("BEGIN;\nUPDATE spaces SET is_public = true;\nDELETE FROM fidgets;\nROLLBACK;\n"),
+        7 => "BEGIN;\nUPDATE spaces SET is_public = true;\nDELETE FROM fidgets;\nROLLBACK;\n".to_owned(),
         8 => format!("UPDATE users SET updated_at = updated_at WHERE id = '{owner}';\n"),
         9 => format!("INSERT INTO fidgets (id, space_id, type) VALUES ('{fidget}', '{space}', '{kind}');\n"),
         _ => format!("UPDATE fidgets SET type = '{kind}' WHERE id = '{fidget}';\n"),
