@@ -583,6 +583,7 @@ typedef struct tsq_file_writer tsq_file_writer;
 
 /// A list of highlights, the name first. Owned, freed with `tsq_highlights_free`.
 typedef struct tsq_highlights tsq_highlights;
+
 /// The rows of a table, and every change after them. Owned, freed with `tsq_live_query_free`.
 typedef struct tsq_live_query tsq_live_query;
 
