@@ -1,14 +1,17 @@
-//! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets, files and communities.
+//! A tour of every service of townsquare: mini apps, accounts, spaces, fidgets, files, communities and changes.
 //!
 //! Start it with `cargo run --release --example tour`. It writes only to a temporary folder, which it deletes. Without
 //! `CATALOG_API_KEY` the catalog is the sample file `samples/catalog.json`.
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
+
+use std::time::Duration;
 
 use townsquare::{
     Config, Json, Result,
     blocking::Client,
     communities::CommunityPatch,
     discovery::{CatalogSource, MiniApps, Selection, Timeframe},
+    realtime::ChangeRequest,
     spaces::{NewFidget, NewSpace, SpacePatch},
     storage::{ListFiles, SpacePath, UploadOptions},
 };
@@ -23,7 +26,10 @@ fn main() -> Result<()> {
 
     // Opening creates the folder, the SQLite file in it, and its tables.
     let client = Client::open(config)?;
-    let result = browse_mini_apps(&client).and_then(|()| make_a_space(&client)).and_then(|()| publish_config(&client));
+    let result = browse_mini_apps(&client)
+        .and_then(|()| make_a_space(&client))
+        .and_then(|()| publish_config(&client))
+        .and_then(|()| follow_changes(&client));
 
     // Closing waits for every thread of the client, so the folder can be deleted afterwards.
     client.close();
@@ -117,6 +123,24 @@ fn publish_config(client: &Client) -> Result<()> {
     client.as_service().communities().save_community_config("harbor", patch)?;
     if let Some(config) = client.communities().get_active_community_config("harbor")? {
         println!("  The brand of community harbor is {}.", config.brand);
+    }
+    Ok(())
+}
+
+/// A subscriber gets the changes of the rows that it may see, in the order of their commits.
+fn follow_changes(client: &Client) -> Result<()> {
+    println!("\nChanges");
+    // The caller is anonymous, so the stream has public spaces only.
+    let mut changes = client.realtime().changes(ChangeRequest::table("spaces"))?;
+    let spaces = client.as_service();
+    let spaces = spaces.spaces();
+    let hidden = spaces.create_space(NewSpace::named("Pier"))?;
+    spaces.create_space(NewSpace::named("Lighthouse").public())?;
+    spaces.update_space(hidden.id, SpacePatch::new().published())?;
+    for _ in 0..2 {
+        let Some(change) = changes.next_within(Duration::from_secs(10)).transpose()? else { break };
+        let name = change.new.as_ref().and_then(|row| row.get("name")).and_then(Json::as_str).unwrap_or_default();
+        println!("  {} of the space {name:?} arrived.", change.event_type);
     }
     Ok(())
 }
