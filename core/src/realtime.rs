@@ -33,6 +33,7 @@ mod pruning;
 mod registry;
 mod request;
 mod stream;
+mod subscription;
 mod view;
 
 use std::{fmt, sync::Arc};
@@ -197,7 +198,7 @@ impl Realtime {
         operation(Operation::Changes, async {
             let (view, since) = view?;
             let feed = self.core.stream(&self.principal, view, since.as_deref()).await?;
-            Ok(ChangeStream::new(feed, Operation::Changes))
+            Ok(ChangeStream::new(&self.core, feed, Operation::Changes))
         })
         .await
     }
@@ -221,7 +222,7 @@ impl Realtime {
             let view = View::new("public", &request.table, None, &request.filter)?;
             let table = view.table;
             let (rows, feed) = self.core.live(&self.principal, view).await?;
-            let changes = ChangeStream::new(feed, Operation::LiveQuery);
+            let changes = ChangeStream::new(&self.core, feed, Operation::LiveQuery);
             Ok(LiveQuery { rows: live::in_order(table, rows), changes })
         })
         .await

@@ -38,6 +38,8 @@ const NO_REFERENCE: Failure = (ErrorKind::ReferenceMissing, Some("23503"), "Refe
 const NO_FIELD: Failure = (ErrorKind::FieldMissing, Some("23502"), "Required field is missing");
 const TAKEN: Failure = (ErrorKind::AlreadyExists, Some("23505"), "Record already exists");
 const ENDED: Failure = (ErrorKind::Unauthorized, None, "Session has ended");
+/// The same of a file operation (SPEC 7's status 401).
+const ENDED_OF_FILES: Failure = (ErrorKind::Unauthorized, None, "Unauthorized file access");
 const NOT_SIGNED_IN: Failure = (ErrorKind::Unauthorized, None, "Nobody is signed in");
 
 /// Which operations a run consists of, and for whom.
@@ -74,6 +76,12 @@ struct Run<'a> {
     outcomes: BTreeMap<(&'static str, bool), u32>,
 }
 
+/// Whether the operation is one of the file store.
+fn is_of_files(operation: Operation) -> bool {
+    use Operation::{CopyFile, DeleteFile, Download, ListFiles, MoveFile, StatFile, Upload};
+    matches!(operation, Upload | Download | DeleteFile | StatFile | ListFiles | CopyFile | MoveFile)
+}
+
 impl Run<'_> {
     /// Compares an outcome with the expected one; returns both values when both succeeded.
     fn agree<T, E>(
@@ -91,7 +99,7 @@ impl Run<'_> {
             {
                 Err(refused)
             }
-            _ if caller.has_ended => Err(ENDED),
+            _ if caller.has_ended => Err(if is_of_files(operation) { ENDED_OF_FILES } else { ENDED }),
             expected => expected,
         };
         *self.outcomes.entry((operation.name(), expected.is_ok())).or_default() += 1;

@@ -60,7 +60,7 @@ SIGNATURES = {
         "on_catalog_change": "(callback)",
         "refresh": "(*, force=False)",
         "stats": "()",
-        "handle": "(method, target, body=b'')",
+        "handle": "(method, target, body=b'', headers=None)",
     },
     "Fidgets": {
         "create_fidget": "(space_id, type, *, config=None, position=None, id=None)",

@@ -40,9 +40,10 @@ def files(client: Client) -> Storage:
 
 
 def objects(folder: Path) -> list[str]:
-    """The files below the object store's folder, the staged ones included and the lock files not."""
+    """The files below the object store's folder: with the staged ones, without the lock files and the id of the store."""
     paths = [path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*") if path.is_file()]
-    return sorted(path for path in paths if "/locks/" not in path)
+    own = ("files/.townsquare/locks/", "files/.townsquare/clients", "files/.townsquare/store")
+    return sorted(path for path in paths if not path.startswith(own))
 
 
 # Reading

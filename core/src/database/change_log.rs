@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use self::cursor::parse_cursor;
-pub(in crate::database) use self::image::{read_context, read_image};
+pub(in crate::database) use self::image::{EntryTexts, read_context, read_entry, read_image};
 pub(crate) use self::{cursor::cursor_text, snapshot::Snapshot};
 use super::{Database, Engine};
 use crate::{

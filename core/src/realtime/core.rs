@@ -17,20 +17,20 @@ use tokio::{sync, task::JoinHandle};
 use super::{
     caller::{FeedCaller, HandleCaller},
     delivery::Delivery,
-    feed::{Consumer, Feed, FeedIdentity, FeedSource, Wake},
+    feed::{Consumer, Feed, FeedIdentity, Wake},
+    pruning::{self, Needs},
     registry::Registry,
     view::View,
 };
 use crate::{
-    callbacks::{PullQueue, Subscription},
     clock::Clock,
     database::{
         CurrentPrincipal, Database,
-        change_log::{CommitWatch, CurrentRow, EntryKey, Position, RetentionLimits},
+        change_log::{CommitWatch, CurrentRow, Position, RetentionLimits},
         session_ended,
     },
     error::{Error, ErrorKind, Result},
-    model::{RealtimeStats, RowChange},
+    model::RealtimeStats,
     threads::{BlockingPool, RuntimeHandle, wait},
 };
 
@@ -48,9 +48,8 @@ pub(crate) struct RealtimeCore {
     this: Weak<RealtimeCore>,
     pub(super) database: Database,
     runtime: RuntimeHandle,
-    callbacks: BlockingPool,
+    pub(super) callbacks: BlockingPool,
     pub(super) clock: Clock,
-    pub(super) limits: RetentionLimits,
     delivery: Delivery,
     registry: Mutex<Registry>,
     watch: Mutex<Option<CommitWatch>>,
@@ -107,7 +106,6 @@ impl RealtimeCore {
             delivery: Delivery::new(callbacks.clone()),
             callbacks,
             clock,
-            limits,
             registry: Mutex::default(),
             watch: Mutex::default(),
             starting: sync::Mutex::default(),
@@ -117,7 +115,15 @@ impl RealtimeCore {
             is_closed: AtomicBool::new(false),
             process: std::process::id(),
         });
-        core.runtime.spawn(super::pruning::run(Weak::clone(&core.this)));
+        let this = Weak::clone(&core.this);
+        let needs = move || {
+            this.upgrade().map(|core| Needs {
+                database: core.database.clone(),
+                knows_capture: core.incarnation.get().is_some(),
+                after: core.registry.lock().needed_after(),
+            })
+        };
+        core.runtime.spawn(pruning::run(limits, needs));
         core
     }
 
@@ -133,11 +139,6 @@ impl RealtimeCore {
         principal.check_open()
     }
 
-    /// Whether this client has switched capture on, or has found it on.
-    pub(super) fn knows_capture(&self) -> bool {
-        self.incarnation.get().is_some()
-    }
-
     /// Switches capture on. Returns the incarnation id.
     pub(super) async fn capture(&self) -> Result<Arc<str>> {
         if let Some(incarnation) = self.incarnation.get() {
@@ -145,25 +146,6 @@ impl RealtimeCore {
         }
         let incarnation = self.database.start_capture().await?;
         Ok(Arc::clone(self.incarnation.get_or_init(|| incarnation)))
-    }
-
-    /// Adds a subscription with a callback.
-    pub(super) async fn subscribe(
-        &self,
-        principal: &CurrentPrincipal,
-        view: View,
-        since: Option<&str>,
-        callback: impl FnMut(RowChange) + Send + 'static,
-        on_close: impl FnOnce(Option<Error>) + Send + 'static,
-    ) -> Result<Subscription> {
-        let feed = self.new_feed(principal, view, since).await?;
-        self.register(&feed).await?;
-        let source = Arc::new(FeedSource(Arc::clone(&feed)));
-        let queue = PullQueue::new(self.callbacks.clone(), source, callback, Some(Box::new(on_close)));
-        let subscription = queue.subscription();
-        let wake = feed.set_consumer(Consumer::Queue(queue));
-        self.deliver(wake.into_iter().collect());
-        Ok(subscription)
     }
 
     /// Adds a stream.
@@ -189,14 +171,19 @@ impl RealtimeCore {
         self.require_session(caller).await?;
         rows.retain(|row| view.shows(caller.caller, &row.image, row.context.as_ref()));
         let handle = Arc::new(HandleCaller::new(principal.clone()));
-        let feed = Feed::new(Weak::clone(&self.this), view, FeedIdentity::Fixed(caller, handle), position);
+        let feed = Feed::new(view, FeedIdentity::Fixed(caller, handle), position);
         let feed = Arc::new(feed);
         self.register(&feed).await?;
         feed.set_consumer(Consumer::Stream(None));
         Ok((rows, feed))
     }
 
-    async fn new_feed(&self, principal: &CurrentPrincipal, view: View, since: Option<&str>) -> Result<Arc<Feed>> {
+    pub(super) async fn new_feed(
+        &self,
+        principal: &CurrentPrincipal,
+        view: View,
+        since: Option<&str>,
+    ) -> Result<Arc<Feed>> {
         self.check_open(principal)?;
         let incarnation = self.capture().await?;
         self.ensure_watch().await?;
@@ -208,7 +195,7 @@ impl RealtimeCore {
         self.require_session(FeedCaller::of(&principal.principal())).await?;
         let known = self.registry.lock().handle_caller(principal);
         let handle = known.unwrap_or_else(|| Arc::new(HandleCaller::new(principal.clone())));
-        Ok(Arc::new(Feed::new(Weak::clone(&self.this), view, FeedIdentity::Handle(handle), position)))
+        Ok(Arc::new(Feed::new(view, FeedIdentity::Handle(handle), position)))
     }
 
     /// # Errors
@@ -221,7 +208,7 @@ impl RealtimeCore {
     }
 
     /// Adds a feed to the registry. From here on it misses nothing.
-    async fn register(&self, feed: &Arc<Feed>) -> Result<()> {
+    pub(super) async fn register(&self, feed: &Arc<Feed>) -> Result<()> {
         loop {
             self.ensure_watch().await?;
             let mut registry = self.registry.lock();
@@ -245,6 +232,7 @@ impl RealtimeCore {
 
     /// Removes a feed.
     pub(super) fn unregister(&self, feed: &Arc<Feed>) {
+        feed.detach();
         let mut registry = self.registry.lock();
         let is_last = registry.remove(feed) && registry.len() == 0;
         drop(registry);
@@ -437,11 +425,6 @@ impl RealtimeCore {
                 });
             }
         }
-    }
-
-    /// The key after which this client needs the log.
-    pub(super) fn needed_after(&self) -> Option<EntryKey> {
-        self.registry.lock().needed_after()
     }
 
     pub(super) async fn stats(&self) -> Result<RealtimeStats> {

@@ -4,22 +4,17 @@
 //! the batch is full, the feed falls behind: then its consumer reads the log itself, from the feed's position, until it has
 //! reached the pump's. Either way each entry after the position is judged once.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Weak},
-    task::Waker,
-};
+use std::{collections::VecDeque, sync::Arc, task::Waker};
 
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
-    core::RealtimeCore,
     view::{SharedChange, View},
 };
 use crate::{
-    callbacks::{EventSource, PullQueue, Pulled},
+    callbacks::PullQueue,
     database::{
         change_log::{EntryKey, EntryKind, LogEntry, LogPage, Position, session_of},
         session_ended,
@@ -27,7 +22,6 @@ use crate::{
     error::Error,
     model::RowChange,
     policy::Caller,
-    threads::wait,
 };
 
 /// The most changes that wait for a consumer.
@@ -35,7 +29,6 @@ const CAPACITY: usize = 64;
 
 /// A subscription, a stream or a live query.
 pub(super) struct Feed {
-    core: Weak<RealtimeCore>,
     pub(super) view: View,
     pub(super) caller: FeedIdentity,
     state: Mutex<FeedState>,
@@ -95,7 +88,7 @@ pub(super) enum Taken {
 }
 
 impl Feed {
-    pub(super) fn new(core: Weak<RealtimeCore>, view: View, caller: FeedIdentity, position: Position) -> Feed {
+    pub(super) fn new(view: View, caller: FeedIdentity, position: Position) -> Feed {
         let state = FeedState {
             mode: Mode::Behind(position),
             batch: VecDeque::new(),
@@ -104,7 +97,7 @@ impl Feed {
             consumer: Consumer::Nobody,
             is_awake: false,
         };
-        Feed { core, view, caller, state: Mutex::new(state) }
+        Feed { view, caller, state: Mutex::new(state) }
     }
 
     /// Sets who takes the changes, and returns whether the consumer is to be woken. If the feed has been closed meanwhile, it
@@ -167,7 +160,7 @@ impl Feed {
         if state.end.is_some() || !position.includes(&key) {
             return None;
         }
-        let change = self.view.change(shared, self.caller_at(key, state.joined))?;
+        let change = self.view.change(shared, self.caller_at(key, state.joined), position)?;
         if state.batch.len() >= CAPACITY {
             let position = Position { after: before.max(position.after), seen: position.seen.clone() };
             state.mode = Mode::Behind(position);
@@ -241,7 +234,7 @@ impl Feed {
                 break;
             }
             let caller = self.caller_at(entry.key, joined);
-            state.batch.extend(self.view.change(&SharedChange::new(entry, incarnation), caller));
+            state.batch.extend(self.view.change(&SharedChange::new(entry, incarnation), caller, &position));
         }
         // The last page reaches the pump also if no entry has the pump's key.
         position.after = position.after.max(if page.is_last { head } else { page.end.min(head) });
@@ -260,18 +253,11 @@ impl Feed {
         }
     }
 
-    /// Removes the feed from the client's.
-    pub(super) fn unregister(self: &Arc<Self>) {
+    /// Lets go of the consumer.
+    pub(super) fn detach(&self) {
         // Dropped without the lock: it may be the last handle of the queue.
         let consumer = std::mem::replace(&mut self.state.lock().consumer, Consumer::Nobody);
         drop(consumer);
-        if let Some(core) = self.core.upgrade() {
-            core.unregister(self);
-        }
-    }
-
-    pub(super) fn core(&self) -> Option<Arc<RealtimeCore>> {
-        self.core.upgrade()
     }
 }
 
@@ -293,36 +279,5 @@ impl FeedState {
                 None
             }
         }
-    }
-}
-
-/// The source of a callback's queue.
-pub(super) struct FeedSource(pub(super) Arc<Feed>);
-
-impl EventSource<RowChange> for FeedSource {
-    fn pull(&self) -> Pulled<RowChange> {
-        let feed = &self.0;
-        loop {
-            match feed.take(None) {
-                Taken::Change(change) => return Pulled::Event(change),
-                Taken::Nothing => return Pulled::Empty,
-                Taken::Ended(reason) => {
-                    feed.unregister();
-                    return Pulled::Ended(reason);
-                }
-                Taken::Read(position) => {
-                    let Some(core) = feed.core() else { return Pulled::Ended(None) };
-                    if let Err(error) = wait(core.read_behind(feed, position)) {
-                        feed.pause();
-                        core.retry_later(feed, &error);
-                        return Pulled::Empty;
-                    }
-                }
-            }
-        }
-    }
-
-    fn unsubscribed(&self) {
-        self.0.unregister();
     }
 }

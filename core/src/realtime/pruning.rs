@@ -3,10 +3,15 @@
 //! Invariant: while the log is within four times its limits, no entry is deleted that a subscription of this client still
 //! needs.
 
-use std::{sync::Weak, time::Duration};
+use std::time::Duration;
 
-use super::core::RealtimeCore;
-use crate::error::ErrorKind;
+use crate::{
+    database::{
+        Database,
+        change_log::{EntryKey, RetentionLimits},
+    },
+    error::ErrorKind,
+};
 
 /// How often the log is pruned.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -15,19 +20,29 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// capture on.
 const UNUSED_INTERVALS: u32 = 12;
 
-/// Prunes the log while the client exists.
-pub(super) async fn run(core: Weak<RealtimeCore>) {
+/// What the client needs of the log.
+pub(super) struct Needs {
+    pub(super) database: Database,
+    /// Whether the client has used the feed, which switches capture on.
+    pub(super) knows_capture: bool,
+    /// The key after which a subscription still needs the log.
+    pub(super) after: Option<EntryKey>,
+}
+
+/// Prunes the log until `needs` returns `None`, because the client is gone.
+pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<Needs>) {
     let mut interval_number = 0_u32;
     loop {
         tokio::time::sleep(INTERVAL).await;
         interval_number = interval_number.wrapping_add(1);
-        let Some(core) = core.upgrade() else { return };
-        if !core.knows_capture() && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
+        let Some(first) = needs() else { return };
+        if !first.knows_capture && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
         }
+        drop(first);
         loop {
-            let keep_after = core.needed_after();
-            match core.database.prune_changes(core.limits, keep_after).await {
+            let Some(Needs { database, after, .. }) = needs() else { return };
+            match database.prune_changes(limits, after).await {
                 Ok(true) => tokio::task::yield_now().await,
                 Ok(false) => break,
                 Err(error) if error.kind() == ErrorKind::Closed => return,

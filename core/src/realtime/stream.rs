@@ -10,7 +10,10 @@ use std::{
 use futures_core::Stream;
 use tokio::task::JoinHandle;
 
-use super::feed::{Feed, Taken};
+use super::{
+    core::RealtimeCore,
+    feed::{Feed, Taken},
+};
 use crate::{
     error::{Error, Operation, Result},
     model::RowChange,
@@ -36,6 +39,7 @@ use crate::{
 #[must_use]
 pub struct ChangeStream {
     feed: Arc<Feed>,
+    core: Weak<RealtimeCore>,
     /// The read of a stream that has fallen behind.
     reading: Option<JoinHandle<()>>,
     has_ended: bool,
@@ -43,8 +47,8 @@ pub struct ChangeStream {
 }
 
 impl ChangeStream {
-    pub(super) fn new(feed: Arc<Feed>, operation: Operation) -> ChangeStream {
-        ChangeStream { feed, reading: None, has_ended: false, operation }
+    pub(super) fn new(core: &Arc<RealtimeCore>, feed: Arc<Feed>, operation: Operation) -> ChangeStream {
+        ChangeStream { feed, core: Arc::downgrade(core), reading: None, has_ended: false, operation }
     }
 
     /// The next change; waits for it. A caller that drops the future loses no change. `None` after the end: the stream or the
@@ -65,11 +69,11 @@ impl ChangeStream {
 
     /// A handle that ends the stream from another thread or task.
     pub fn closer(&self) -> StreamCloser {
-        StreamCloser { feed: Arc::downgrade(&self.feed) }
+        StreamCloser { feed: Arc::downgrade(&self.feed), core: Weak::clone(&self.core) }
     }
 
     fn is_inherited(&self) -> bool {
-        self.feed.core().is_some_and(|core| core.is_inherited())
+        self.core.upgrade().is_some_and(|core| core.is_inherited())
     }
 
     fn poll_change(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RowChange>>> {
@@ -97,7 +101,7 @@ impl ChangeStream {
                     self.has_ended = true;
                     return Poll::Ready(reason.map(|reason| Err(reason.with_operation(self.operation))));
                 }
-                Taken::Read(position) => match self.feed.core() {
+                Taken::Read(position) => match self.core.upgrade() {
                     Some(core) => self.reading = Some(core.spawn_read(&self.feed, position)),
                     None => self.has_ended = true,
                 },
@@ -122,6 +126,7 @@ impl ChangeStream {
 #[derive(Clone)]
 pub struct StreamCloser {
     feed: Weak<Feed>,
+    core: Weak<RealtimeCore>,
 }
 
 impl StreamCloser {
@@ -129,7 +134,9 @@ impl StreamCloser {
     pub fn close(&self) {
         if let Some(feed) = self.feed.upgrade() {
             feed.close();
-            feed.unregister();
+            if let Some(core) = self.core.upgrade() {
+                core.unregister(&feed);
+            }
         }
     }
 }

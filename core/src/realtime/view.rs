@@ -50,8 +50,8 @@ impl View {
     }
 
     /// The change as `caller` sees it; `None` if it does not touch the view. The row is judged as it was before and after
-    /// its statement.
-    pub(super) fn change(&self, shared: &SharedChange<'_>, caller: Caller) -> Option<RowChange> {
+    /// its statement. `position` is that of the feed, which includes the entry.
+    pub(super) fn change(&self, shared: &SharedChange<'_>, caller: Caller, position: &Position) -> Option<RowChange> {
         let entry = shared.entry;
         if entry.table != self.table {
             return None;
@@ -88,7 +88,7 @@ impl View {
             new,
             old,
             commit_timestamp: entry.at,
-            cursor: shared.cursor(),
+            cursor: shared.cursor(position),
         })
     }
 }
@@ -98,9 +98,16 @@ impl<'a> SharedChange<'a> {
         SharedChange { entry, incarnation, cursor: OnceCell::new(), key_of_old: OnceCell::new() }
     }
 
-    fn cursor(&self) -> Arc<str> {
-        let make = || cursor_text(&Position::after(self.entry.key), self.incarnation).into();
-        Arc::clone(self.cursor.get_or_init(make))
+    /// The cursor after the entry, of a feed at `position`.
+    fn cursor(&self, position: &Position) -> Arc<str> {
+        let mut after = position.clone();
+        after.advance_to(self.entry.key);
+        if after.seen.is_some() {
+            // The feed began while other transactions ran. A program that goes on from here must not get again what had been
+            // committed when it began.
+            return cursor_text(&after, self.incarnation).into();
+        }
+        Arc::clone(self.cursor.get_or_init(|| cursor_text(&after, self.incarnation).into()))
     }
 
     /// The columns of the primary key of the old row.
@@ -139,7 +146,8 @@ mod tests {
     /// The event and the number of columns of `old` and `new`.
     fn seen(filter: &str, caller: Caller, entry: &LogEntry) -> Option<(EventType, Option<usize>, Option<usize>)> {
         let view = View::new("public", "spaces", None, filter).expect("a view");
-        let change = view.change(&SharedChange::new(entry, "i"), caller)?;
+        let start = Position::after(EntryKey::START);
+        let change = view.change(&SharedChange::new(entry, "i"), caller, &start)?;
         Some((change.event_type, change.old.map(|old| old.len()), change.new.map(|new| new.len())))
     }
 

@@ -3,7 +3,9 @@
 
 use std::thread;
 
-use townsquare_tests::{on_engine, raw_sql::RawConnection, test_database::TestDatabase, wait::wait_until};
+use townsquare_tests::{
+    on_engine, postgres::callers_role, raw_sql::RawConnection, test_database::TestDatabase, wait::wait_until,
+};
 
 const SPACE: &str = "00000000-0000-0000-0001-000000000001";
 const OWNER: &str = "00000000-0000-0000-0000-000000000001";
@@ -212,7 +214,7 @@ on_engine! { Postgres in postgres;
     fn the_role_of_callers_writes_entries_by_its_changes_only(db: &TestDatabase) {
         start(db);
         let caller = connect(db);
-        caller.run("SET ROLE townsquare_caller");
+        caller.run(&format!("SET ROLE {}", callers_role(&db.raw)));
         for refused in [
             "SELECT 1 FROM townsquare.changes",
             "SELECT 1 FROM townsquare.changes_after(0, 9)",

@@ -94,7 +94,8 @@ on_both_engines! {
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of files and of auth go first, because they reference users.
-        let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database"];
+        let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database",
+            "changes", "feed", "deleted_spaces", "catalog_lists"];
         for table in own {
             db.raw.run(&match db.engine {
                 Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),
@@ -108,10 +109,11 @@ on_both_engines! {
         if db.engine == Engine::Postgres {
             db.raw.run("DROP FUNCTION get_active_community_config");
             db.raw.run("DROP TABLE townsquare.policies");
-            for function in ["file_left_store()", "lock_space_files()", "delete_space_files()", "delete_user_files()",
-                "path_lock(TEXT, TEXT)", "caller_id()", "is_service()", "admitted(UUID)", "holds_key(UUID, TEXT[])", "protect_columns()"] {
-                db.raw.run(&format!("DROP FUNCTION townsquare.{function}"));
-            }
+            db.raw.run("DROP SEQUENCE townsquare.changes_id, townsquare.listening_until");
+            db.raw.run("DO $$ DECLARE own REGPROCEDURE; BEGIN
+                FOR own IN SELECT oid FROM pg_proc WHERE pronamespace = 'townsquare'::regnamespace LOOP
+                    EXECUTE 'DROP FUNCTION ' || own || ' CASCADE';
+                END LOOP; END $$");
         }
         let migrations = migrations_table(db);
         let leases = migrations.replace("migrations", "leases");
@@ -119,6 +121,8 @@ on_both_engines! {
         // Columns that migration 0004 adds.
         db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN minimum_version"));
         db.raw.run(&format!("ALTER TABLE {leases} DROP COLUMN token"));
+        // The column that migration 0008 adds.
+        db.raw.run(&format!("ALTER TABLE {} DROP COLUMN written_at", migrations.replace("migrations", "catalog_parts")));
         let client = db.another();
         for table in tables {
             assert_eq!(db.raw.count(table), 0, "{table} is there");

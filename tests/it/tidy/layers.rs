@@ -39,6 +39,7 @@ const ALLOWED_USES: &[(&str, &str, &str)] = &[
     ("database", "threads", "every thread is started by `threads`"),
     ("objects", "threads", "files are read and written on the blocking pool"),
     ("signed_file", "signed_json", "a signed file is signed JSON"),
+    ("change_filter", "policy", "a filter is on the columns of the tables that policies protect"),
     ("model", "error", "parsing a Timeframe fails with an Error"),
     ("upstream", "catalog_thread", "a page is parsed on the thread that the caller chooses"),
     ("client", "runtime", "a client owns its runtime"),

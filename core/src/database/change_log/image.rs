@@ -1,16 +1,58 @@
 //! Row images: the JSON that triggers write, with each value in the form that its column's type has on both engines.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
+use super::{EntryKey, EntryKind, LogEntry};
 use crate::{
     model::ColumnType,
     policy::{RowImage, Table},
 };
 
 /// Reads the image of a row of `table` from the JSON that a trigger wrote. A value that its column's type does not have,
-/// which only another program can have stored, stays as it is. `None` if the text is no JSON object.
+/// which only another program can have stored, stays as it is; columns that another program added are left out. `None` if
+/// the text is no JSON object.
 pub(in crate::database) fn read_image(table: Table, text: &str) -> Option<RowImage> {
+    let mut image = read_object(table, text)?;
+    image.retain(|name, _| table.columns().iter().any(|column| column.name == name));
+    Some(image)
+}
+
+/// Reads the context of a row of `table`. The context of a fidget is a part of its space's image.
+pub(in crate::database) fn read_context(table: Table, text: &str) -> Option<RowImage> {
+    read_object(if table == Table::Fidgets { Table::Spaces } else { table }, text)
+}
+
+/// The texts of an entry of the log: the old and the new image, and the old and the new context.
+pub(in crate::database) type EntryTexts = [Option<String>; 4];
+
+/// Reads an entry. `None` for one that another program wrote in another form.
+pub(in crate::database) fn read_entry(
+    key: EntryKey,
+    (table, kind): (&str, &str),
+    [old, new, old_context, new_context]: &EntryTexts,
+    at: Timestamp,
+) -> Option<LogEntry> {
+    let (table, kind) = (Table::from_name(table)?, EntryKind::from_name(kind)?);
+    let read = match kind {
+        EntryKind::SessionStarted | EntryKind::SessionEnded => read_object,
+        EntryKind::Insert | EntryKind::Update | EntryKind::Delete | EntryKind::Visibility => read_image,
+    };
+    let image = |text: &Option<String>| -> Option<Option<Arc<RowImage>>> {
+        text.as_deref().map_or(Some(None), |text| read(table, text).map(|image| Some(Arc::new(image))))
+    };
+    let context = |text: &Option<String>| text.as_deref().and_then(|text| read_context(table, text));
+    let (mut old, new) = (image(old)?, image(new)?);
+    if kind == EntryKind::Visibility {
+        old = new.clone();
+    }
+    let (old_context, new_context) = (context(old_context), context(new_context));
+    Some(LogEntry { key, table, kind, old, new, old_context, new_context, at })
+}
+
+fn read_object(table: Table, text: &str) -> Option<RowImage> {
     let mut image: RowImage = serde_json::from_str(text).ok()?;
     for column in table.columns() {
         if let Some(value) = image.get_mut(column.name) {
@@ -18,11 +60,6 @@ pub(in crate::database) fn read_image(table: Table, text: &str) -> Option<RowIma
         }
     }
     Some(image)
-}
-
-/// Reads the context of a row of `table`. The context of a fidget is a part of its space's image.
-pub(in crate::database) fn read_context(table: Table, text: &str) -> Option<RowImage> {
-    read_image(if table == Table::Fidgets { Table::Spaces } else { table }, text)
 }
 
 fn normalise(value: &mut Json, column_type: ColumnType) {
@@ -54,8 +91,9 @@ mod tests {
     fn an_image_has_the_same_form_on_both_engines() {
         let sqlite = r#"{"id":"x","is_public":1,"created_at":"2026-01-02T03:04:05.678901Z","name":"1"}"#;
         let postgres = r#"{"id":"x","is_public":true,"created_at":"2026-01-02T05:04:05.678901+02:00","name":"1"}"#;
+        let adopted = postgres.replace('{', r#"{"extra":1,"#);
         let image = json!({ "id": "x", "is_public": true, "created_at": "2026-01-02T03:04:05.678901Z", "name": "1" });
-        for text in [sqlite, postgres] {
+        for text in [sqlite, postgres, &adopted] {
             assert_eq!(read_image(Table::Spaces, text).map(Json::Object), Some(image.clone()), "{text}");
         }
     }

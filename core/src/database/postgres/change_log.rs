@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -15,8 +14,8 @@ use super::{Postgres, commit_watch, errors::translate, query::execute_batch};
 use crate::{
     database::{
         change_log::{
-            CommitWatch, CurrentRow, EntryKey, EntryKind, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, Snapshot, read_context, read_image,
+            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
+            RetentionLimits, Snapshot, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::{Read, Row},
@@ -25,7 +24,7 @@ use crate::{
     },
     error::{Error, Result},
     model::ColumnType,
-    policy::{RowImage, Table, quoted},
+    policy::{Table, quoted},
 };
 
 /// The most entries that one call of `prune_changes` deletes.
@@ -107,30 +106,13 @@ fn unreadable(what: &str) -> Error {
 fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
     let transaction: String = row.get(1)?;
     let key = EntryKey { id: row.get(0)?, transaction: transaction.parse().map_err(|_| unreadable("transaction id"))? };
-    let texts: [Option<String>; 6] = {
-        let mut texts: [Option<String>; 6] = Default::default();
-        for (text, column) in texts.iter_mut().zip(2..) {
-            *text = row.get_optional(column)?;
-        }
-        texts
-    };
-    let at: Timestamp = row.get(8)?;
-    let read = || {
-        let [table, kind, old, new, old_context, new_context] = &texts;
-        let table = Table::from_name(table.as_deref()?)?;
-        let kind = EntryKind::from_name(kind.as_deref()?)?;
-        let image = |text: &Option<String>| -> Option<Option<Arc<RowImage>>> {
-            text.as_deref().map_or(Some(None), |text| read_image(table, text).map(|image| Some(Arc::new(image))))
-        };
-        let context = |text: &Option<String>| text.as_deref().and_then(|text| read_context(table, text));
-        let (mut old, new) = (image(old)?, image(new)?);
-        if kind == EntryKind::Visibility {
-            old = new.clone();
-        }
-        let (old_context, new_context) = (context(old_context), context(new_context));
-        Some(LogEntry { key, table, kind, old, new, old_context, new_context, at })
-    };
-    Ok((key, read()))
+    let (table, kind): (Option<String>, Option<String>) = (row.get_optional(2)?, row.get_optional(3)?);
+    let mut texts = EntryTexts::default();
+    for (text, column) in texts.iter_mut().zip(4..) {
+        *text = row.get_optional(column)?;
+    }
+    let names = (table.as_deref().unwrap_or_default(), kind.as_deref().unwrap_or_default());
+    Ok((key, read_entry(key, names, &texts, row.get(8)?)))
 }
 
 impl Postgres {

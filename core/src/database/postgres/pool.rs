@@ -40,6 +40,9 @@ const CONNECTIONS_BEFORE_SWITCH: usize = 4;
 /// How long to wait before the next attempt to connect to a server that is full or starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How often a full server is tried again after a connection of this pool was closed, whose server process may still end.
+const TRIES_AFTER_CLOSE: u32 = 20;
+
 pub(super) struct Pool {
     roles: Roles,
     lifetime: Lifetime,
@@ -203,13 +206,26 @@ impl Pool {
     async fn connect(&self, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
         self.close_surplus();
         let connecting = async {
+            let mut tries_after_close = 0;
             loop {
                 let error = match self.shared.servers.connect().await {
                     Ok(connection) => return Ok(connection),
                     Err(error) => error,
                 };
+                if error.code() == Some("53300") {
+                    // The place of an idle connection of this pool on the server serves this call.
+                    match self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.pop() {
+                        Some(idle) => {
+                            drop(idle);
+                            tries_after_close = TRIES_AFTER_CLOSE;
+                        }
+                        None => tries_after_close = tries_after_close.saturating_sub(1),
+                    }
+                }
                 let is_worth_waiting = match error.code() {
-                    Some("53300") => self.shared.permits.available_permits() + 1 < self.max_connections(),
+                    Some("53300") => {
+                        tries_after_close > 0 || self.shared.permits.available_permits() + 1 < self.max_connections()
+                    }
                     // Only a pool that has worked before waits: `open` reports a server that starts.
                     Some("57P03") => self.roles != Roles::unknown(),
                     _ => false,
@@ -217,9 +233,7 @@ impl Pool {
                 if !is_worth_waiting {
                     return Err(error);
                 }
-                // Another connection of this pool may be idle by now: its place on the server serves this call.
                 let _ = self.shared.timeout(CONNECT_PAUSE, self.shared.freed.notified()).await;
-                drop(self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.pop());
             }
         };
         match self.shared.with_timeout(connecting).await {

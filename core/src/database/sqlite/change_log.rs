@@ -11,8 +11,8 @@ use crate::{
     clock::earlier,
     database::{
         change_log::{
-            CommitWatch, CurrentRow, EntryKey, EntryKind, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, pruned, read_context, read_image,
+            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
+            RetentionLimits, pruned, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::Row,
@@ -20,7 +20,7 @@ use crate::{
     },
     error::Result,
     model::ColumnType,
-    policy::{Caller, RowImage, Table, quoted},
+    policy::{Caller, Table, quoted},
 };
 
 /// The bytes of images after which a page ends, so that large rows do not fill the memory.
@@ -119,7 +119,7 @@ impl Sqlite {
             let (mut count, mut bytes) = (0, 0);
             while let Some(row) = rows.next().map_err(translate)? {
                 page.end = key(row.get(0).map_err(translate)?);
-                let (entry, size) = read_entry(row);
+                let (entry, size) = entry_of(row);
                 match entry {
                     Some(entry) => page.entries.push(entry),
                     None => tracing::warn!(id = page.end.id, "an entry of the change log cannot be read"),
@@ -175,7 +175,7 @@ impl Sqlite {
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
         self.refuse_inherited()?;
-        commit_watch::start(&self.writer, self.readers.open_dedicated()?, on_commit)
+        commit_watch::start(self.writer.commit_listener(), self.readers.open_dedicated()?, on_commit)
     }
 
     pub(in crate::database) async fn prune_changes(
@@ -236,31 +236,13 @@ impl Sqlite {
 }
 
 /// Reads an entry, and the size of its images. `None` for an entry that another program wrote in another form.
-fn read_entry(row: &rusqlite::Row<'_>) -> (Option<LogEntry>, usize) {
-    let texts: [Option<String>; 4] = std::array::from_fn(|index| optional_text(row, index + 3));
+fn entry_of(row: &rusqlite::Row<'_>) -> (Option<LogEntry>, usize) {
+    let texts: EntryTexts = std::array::from_fn(|index| optional_text(row, index + 3));
     let size = texts.iter().flatten().map(String::len).sum();
     let read = || {
-        let table = Table::from_name(&optional_text(row, 1)?)?;
-        let kind = EntryKind::from_name(&optional_text(row, 2)?)?;
-        let [old, new, old_context, new_context] = &texts;
-        let image = |text: &Option<String>| -> Option<Option<Arc<RowImage>>> {
-            text.as_deref().map_or(Some(None), |text| read_image(table, text).map(|image| Some(Arc::new(image))))
-        };
-        let context = |text: &Option<String>| text.as_deref().and_then(|text| read_context(table, text));
-        let (mut old, new) = (image(old)?, image(new)?);
-        if kind == EntryKind::Visibility {
-            old = new.clone();
-        }
-        Some(LogEntry {
-            key: key(row.get(0).ok()?),
-            table,
-            kind,
-            old,
-            new,
-            old_context: context(old_context),
-            new_context: context(new_context),
-            at: optional_text(row, 7)?.parse().unwrap_or_default(),
-        })
+        let (table, kind) = (optional_text(row, 1)?, optional_text(row, 2)?);
+        let at = optional_text(row, 7)?.parse().unwrap_or_default();
+        read_entry(key(row.get(0).ok()?), (&table, &kind), &texts, at)
     };
     (read(), size)
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{connection::Connection, writer::Writer};
+use super::connection::Connection;
 use crate::{
     database::change_log::{CommitWatch, OnCommit},
     error::Result,
@@ -31,8 +31,9 @@ struct Stop {
 /// What a writer tells of its commits.
 pub(super) type CommitListener = Arc<arc_swap::ArcSwapOption<OnCommit>>;
 
-/// Starts to tell `on_commit` of commits. `connection` is used for nothing else.
-pub(super) fn start(writer: &Writer, connection: Connection, on_commit: OnCommit) -> Result<CommitWatch> {
+/// Starts to tell `on_commit` of the commits of the writer with `listeners` and of other processes. `connection` is used for
+/// nothing else.
+pub(super) fn start(listeners: CommitListener, connection: Connection, on_commit: OnCommit) -> Result<CommitWatch> {
     let stop = Arc::new(Stop::default());
     // Before this function returns: a commit that follows changes the version.
     let mut version = data_version(&connection);
@@ -54,7 +55,6 @@ pub(super) fn start(writer: &Writer, connection: Connection, on_commit: OnCommit
             }
         }
     })?;
-    let listeners = writer.commit_listener();
     listeners.store(Some(Arc::new(on_commit)));
     Ok(CommitWatch::new(Guard { listeners, stop, thread: Some(thread) }))
 }

@@ -140,7 +140,7 @@ fn schemas() -> Value {
     let author = object(&[
         ("fid", count.clone()),
         ("username", text.clone()),
-        ("displayName", optional("string")),
+        ("displayName?", text.clone()),
         ("pfpUrl?", url.clone()),
         ("followerCount", count.clone()),
         ("score?", json!({"type": "number", "minimum": 0, "maximum": 1})),
