@@ -5,6 +5,7 @@
 //! call. A [`Principal::Vouched`] needs no session: the policies judge its user all the same.
 
 use std::{
+    collections::VecDeque,
     pin::Pin,
     sync::{
         Arc, OnceLock,
@@ -53,12 +54,17 @@ pub(crate) struct CurrentPrincipal(Arc<PrincipalState>);
 
 struct PrincipalState {
     principal: ArcSwap<Principal>,
+    /// The principals that were set last, the current one at the end.
+    recent: parking_lot::Mutex<VecDeque<Arc<Principal>>>,
     session_lock: Mutex<()>,
     is_refreshing: AtomicBool,
     is_closed: AtomicBool,
     is_database_closed: Arc<AtomicBool>,
     reload: OnceLock<Reload>,
 }
+
+/// The most principals of a handle that are remembered for the change feed, which may look at them late.
+const MAX_RECENT: usize = 64;
 
 /// Replaces the principal if another process has refreshed its session.
 pub(crate) type Reload = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -100,6 +106,7 @@ impl CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
+            recent: parking_lot::Mutex::default(),
             session_lock: Mutex::default(),
             is_refreshing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -186,7 +193,20 @@ impl CurrentPrincipal {
 
     /// Replaces the principal for every clone.
     pub(crate) fn set(&self, principal: Principal) {
-        self.0.principal.store(Arc::new(principal));
+        let principal = Arc::new(principal);
+        let mut recent = self.0.recent.lock();
+        let oldest = if recent.len() >= MAX_RECENT { recent.pop_front() } else { None };
+        recent.push_back(Arc::clone(&principal));
+        self.0.principal.store(principal);
+        drop(recent);
+        drop(oldest);
+    }
+
+    /// The principals that were set after `known`, in their order; at most the last [`MAX_RECENT`].
+    pub(crate) fn set_since(&self, known: &Arc<Principal>) -> Vec<Arc<Principal>> {
+        let recent = self.0.recent.lock();
+        let first = recent.iter().rposition(|principal| Arc::ptr_eq(principal, known)).map_or(0, |index| index + 1);
+        recent.range(first..).cloned().collect()
     }
 }
 

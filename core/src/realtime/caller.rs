@@ -10,7 +10,10 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::{
-    database::{CurrentPrincipal, Principal, change_log::EntryKey},
+    database::{
+        CurrentPrincipal, Principal,
+        change_log::{EntryKey, EntryKind, LogPage, session_of},
+    },
     policy::Caller,
 };
 
@@ -30,6 +33,28 @@ struct Timeline {
     callers: Vec<(EntryKey, FeedCaller)>,
     /// Whether the handle was signed out and the end of its session has not been read yet.
     is_signed_out: bool,
+}
+
+/// The sessions that began and ended in a page of the log, with their entries.
+#[derive(Default)]
+pub(super) struct PageSessions {
+    started: HashMap<Uuid, EntryKey>,
+    ended: HashMap<Uuid, EntryKey>,
+}
+
+impl PageSessions {
+    pub(super) fn of(page: &LogPage) -> PageSessions {
+        let mut sessions = PageSessions::default();
+        for entry in &page.entries {
+            let list = match entry.kind {
+                EntryKind::SessionStarted => &mut sessions.started,
+                EntryKind::SessionEnded => &mut sessions.ended,
+                EntryKind::Insert | EntryKind::Update | EntryKind::Delete | EntryKind::Visibility => continue,
+            };
+            list.extend(session_of(entry).map(|session_id| (session_id, entry.key)));
+        }
+        sessions
+    }
 }
 
 /// A caller, with the session whose end makes it anonymous.
@@ -73,26 +98,16 @@ impl HandleCaller {
         self.timeline.lock().callers.iter().filter_map(|(_, caller)| caller.session_id).collect()
     }
 
-    /// Takes over a change of the handle's caller. It counts after the entry of its session in `started`, else after
-    /// `key`. Returns the session that the timeline names since this call.
-    pub(super) fn refresh(&self, key: EntryKey, started: &HashMap<Uuid, EntryKey>) -> Option<Uuid> {
-        let principal = self.principal.principal();
+    /// Takes over the changes of the handle's caller. A change counts after the entry of its session in `sessions`, else after
+    /// `key`. Returns the sessions that the timeline names since this call.
+    pub(super) fn refresh(&self, key: EntryKey, sessions: &PageSessions) -> Vec<Uuid> {
         let mut timeline = self.timeline.lock();
-        if Arc::ptr_eq(&principal, &timeline.last_seen) {
-            return None;
+        if Arc::ptr_eq(&self.principal.principal(), &timeline.last_seen) {
+            return Vec::new();
         }
-        let (current, new) = (timeline.last(), FeedCaller::of(&principal));
-        timeline.last_seen = principal;
-        if new == current {
-            return None;
-        }
-        if new == FeedCaller::ANONYMOUS && current.session_id.is_some() {
-            timeline.is_signed_out = true;
-            return None;
-        }
-        let key = new.session_id.and_then(|session_id| started.get(&session_id)).copied().unwrap_or(key);
-        timeline.push(key, new);
-        new.session_id
+        // Each of them counts, also one that another has replaced by now: the log is read later than it is written.
+        let principals = self.principal.set_since(&timeline.last_seen);
+        principals.into_iter().filter_map(|principal| timeline.follow(principal, key, sessions)).collect()
     }
 
     /// The caller is anonymous after `key` if the session was its own.
@@ -112,6 +127,26 @@ impl HandleCaller {
 }
 
 impl Timeline {
+    /// Takes over the next principal of the handle. Returns its session if that is new.
+    fn follow(&mut self, principal: Arc<Principal>, key: EntryKey, sessions: &PageSessions) -> Option<Uuid> {
+        let (current, new) = (self.last(), FeedCaller::of(&principal));
+        self.last_seen = principal;
+        if new == current {
+            return None;
+        }
+        if let Some(ended) = current.session_id.and_then(|session_id| sessions.ended.get(&session_id)) {
+            self.push(*ended, FeedCaller::ANONYMOUS);
+        } else if new == FeedCaller::ANONYMOUS && current.session_id.is_some() {
+            self.is_signed_out = true;
+            return None;
+        }
+        if new != FeedCaller::ANONYMOUS {
+            let started = new.session_id.and_then(|session_id| sessions.started.get(&session_id));
+            self.push(started.copied().unwrap_or(key), new);
+        }
+        new.session_id
+    }
+
     fn last(&self) -> FeedCaller {
         self.callers.last().map_or(FeedCaller::ANONYMOUS, |(_, caller)| *caller)
     }
@@ -134,6 +169,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Credential;
 
     const USER: FeedCaller =
         FeedCaller { caller: Caller::User(Uuid::from_u128(1)), session_id: Some(Uuid::from_u128(2)) };
@@ -151,6 +187,33 @@ mod tests {
         assert_eq!(users, [5, 6, 7]);
         // A feed that began after the end replays the past as anonymous.
         assert!((5..10).all(|id| timeline.at(key(id), key(7)) == FeedCaller::ANONYMOUS));
+    }
+
+    #[test]
+    fn a_sign_in_and_a_sign_out_that_are_read_late_count_at_their_entries() {
+        let user = |id: u128| {
+            let session_id = Uuid::from_u128(10 + id);
+            Arc::new(Principal::User(Credential {
+                user_id: Uuid::from_u128(id),
+                session_id,
+                access_hash: String::new(),
+                expires_at: jiff::Timestamp::MAX,
+            }))
+        };
+        let (first, second, nobody) = (user(1), user(2), Arc::new(Principal::Anonymous));
+        let session = |id: u128| Uuid::from_u128(10 + id);
+        let sessions = PageSessions {
+            started: [(session(1), key(2)), (session(2), key(8))].into(),
+            ended: [(session(1), key(5))].into(),
+        };
+        let callers = vec![(EntryKey::START, FeedCaller::ANONYMOUS)];
+        let mut timeline = Timeline { last_seen: Arc::clone(&nobody), callers, is_signed_out: false };
+        for principal in [first, nobody, second] {
+            timeline.follow(principal, key(1), &sessions);
+        }
+        let callers: Vec<_> = [2, 3, 5, 6, 8, 9].map(|id| timeline.at(key(id), EntryKey::START).caller.id()).into();
+        let (one, two) = (Some(Uuid::from_u128(1)), Some(Uuid::from_u128(2)));
+        assert_eq!(callers, [None, one, one, None, None, two]);
     }
 
     #[test]

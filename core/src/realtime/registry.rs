@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{
-    caller::HandleCaller,
+    caller::{HandleCaller, PageSessions},
     feed::{Feed, Wake},
     view::SharedChange,
 };
@@ -65,7 +65,7 @@ impl Registry {
         let table = self.tables.entry(feed.view.table).or_default();
         table.list(feed).push(Arc::clone(feed));
         let handle = feed.handle();
-        handle.refresh(head, &HashMap::new());
+        handle.refresh(head, &PageSessions::default());
         match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
             Some((_, count)) => *count += 1,
             None => self.handles.push((Arc::clone(handle), 1)),
@@ -125,9 +125,7 @@ impl Registry {
     /// Gives the entries of a page to the live feeds, and moves the pump to its end. Appends whom to wake to `wakes`.
     pub(super) fn dispatch(&mut self, page: &LogPage, incarnation: &str, wakes: &mut Vec<Wake>) {
         let Some(mut before) = self.head else { return };
-        let started = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionStarted);
-        let started: HashMap<Uuid, EntryKey> =
-            started.filter_map(|entry| Some((session_of(entry)?, entry.key))).collect();
+        let sessions = PageSessions::of(page);
         let mut new_sessions = Vec::new();
         for entry in &page.entries {
             if entry.kind == EntryKind::SessionEnded {
@@ -138,9 +136,8 @@ impl Registry {
                 let shared = SharedChange::new(entry, incarnation);
                 table.for_each_candidate(entry.old.as_deref(), entry.new.as_deref(), |feed| {
                     let handle = feed.handle();
-                    if let Some(session_id) = handle.refresh(before, &started) {
-                        new_sessions.push((session_id, Arc::clone(handle)));
-                    }
+                    let new = handle.refresh(before, &sessions).into_iter();
+                    new_sessions.extend(new.map(|session_id| (session_id, Arc::clone(handle))));
                     wakes.extend(feed.offer(&shared, before));
                 });
             }
