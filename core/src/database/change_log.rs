@@ -165,6 +165,7 @@ impl EntryKey {
 
 impl Position {
     /// The position after the entry with this key and all before it.
+    #[cfg(any(feature = "sqlite", test))]
     pub(crate) fn after(key: EntryKey) -> Position {
         Position { after: key, seen: None }
     }
