@@ -27,10 +27,7 @@ pub(super) fn stream(client: &Client, request: ChangeRequest) -> ChangeStream {
 #[track_caller]
 pub(super) fn next(stream: &mut ChangeStream) -> RowChange {
     let change = stream.next_within(DEADLINE).unwrap_or_else(|| panic!("no change within {DEADLINE:?}"));
-    let change = change.expect("a change");
-    // Shown when the test fails.
-    println!("{}", short(&change));
-    change
+    change.expect("a change")
 }
 
 /// The next changes of a stream, as [`short`] forms.
