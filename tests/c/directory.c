@@ -2,7 +2,7 @@
  * (DESIGN 6). Also compiled as C++: keep to the common subset.
  *
  * directory CATALOG FOLDER: the catalog is tests/c/catalog.json, the folder is empty. */
-#include "calls.h"
+#include "apps.h"
 
 static tsq_client *open_client(const char *catalog, const char *folder) {
     char text[4096];
@@ -14,25 +14,6 @@ static tsq_client *open_client(const char *catalog, const char *folder) {
     WORKS(tsq_client_open(config, &client, &err));
     tsq_config_free(config);
     return client;
-}
-
-static tsq_mini_apps *trending(const tsq_client *client, const tsq_selection *selection) {
-    tsq_mini_apps *apps = NULL;
-    WORKS(tsq_discovery_get_trending_mini_apps(client, TSQ_STR("24h"), selection, &apps, &err));
-    CHECK(apps != NULL);
-    return apps;
-}
-
-/* Whether the list is these names, separated by '|'. Frees the list. */
-static int lists(tsq_mini_apps *apps, const char *names) {
-    char text[1024] = "";
-    for (size_t i = 0; i < tsq_mini_apps_len(apps); i++) {
-        tsq_str name = tsq_mini_app_name(tsq_mini_apps_at(apps, i));
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%.*s", i == 0 ? "" : "|", TSQ_ARG(name));
-    }
-    tsq_mini_apps_free(apps);
-    return is(tsq_str_from(text), names);
 }
 
 static void pages_have_a_total(const tsq_client *client) {

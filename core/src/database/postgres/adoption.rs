@@ -8,10 +8,13 @@ use std::fmt::Write;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
-    adoption_columns::{Column, TABLES, fits},
+    adoption_columns::{FoundColumn, fits, tables},
     errors::{cannot_set_up, translate},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    policy::Table,
+};
 
 /// The statements of the migration that creates the tables. Here each does nothing if its object exists.
 const CREATE_TABLES: &str = include_str!("../../../migrations/postgres/0002_tables.sql");
@@ -107,38 +110,39 @@ impl Differences {
     }
 
     async fn read(connection: &mut PgConnection) -> Result<Differences> {
-        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = tables().map(Table::name).collect();
         let query = sqlx::query(FOUND).bind(names).persistent(false);
         let rows = query.fetch_all(connection).await.map_err(translate)?;
         let mut differences = Differences::default();
-        for (table, columns) in TABLES {
-            let of_table = |row: &&sqlx::postgres::PgRow| row.try_get::<String, _>(0).is_ok_and(|name| name == *table);
+        for table in tables() {
+            let name = table.name();
+            let of_table = |row: &&sqlx::postgres::PgRow| row.try_get::<String, _>(0).is_ok_and(|found| found == name);
             let rows: Vec<_> = rows.iter().filter(of_table).collect();
             let Some(first) = rows.first() else { continue };
-            differences.found.push((*table).to_owned());
+            differences.found.push(name.to_owned());
             let text = |row: &sqlx::postgres::PgRow, index: usize| -> Result<String> {
                 Ok(row.try_get::<Option<String>, _>(index).map_err(translate)?.unwrap_or_default())
             };
             if !matches!(text(first, 1)?.as_str(), "r" | "p") {
-                differences.obstacles.push(format!("{table} is no table"));
+                differences.obstacles.push(format!("{name} is no table"));
                 continue;
             }
             if !first.try_get::<bool, _>(7).map_err(translate)? {
                 differences
                     .obstacles
-                    .push(format!("{table} belongs to the role {}, whose rights are needed", text(first, 6)?));
+                    .push(format!("{name} belongs to the role {}, whose rights are needed", text(first, 6)?));
             }
             let mut found = Vec::new();
             for row in rows {
                 let flag = |index: usize| row.try_get::<Option<bool>, _>(index).map_err(translate);
-                found.push(Column {
+                found.push(FoundColumn {
                     name: text(row, 2)?,
                     type_name: text(row, 3)?,
                     is_required: flag(4)?.unwrap_or_default(),
                     has_default: flag(5)?.unwrap_or_default(),
                 });
             }
-            let (obstacles, remarks) = fits(table, columns, &found);
+            let (obstacles, remarks) = fits(table, &found);
             differences.obstacles.extend(obstacles);
             differences.remarks.extend(remarks);
         }
@@ -214,7 +218,7 @@ impl Differences {
 
 /// A table without row-level security gets it. The roles that had rights keep what they saw by a policy.
 fn keep_rights() -> String {
-    let names: Vec<String> = TABLES.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let names: Vec<String> = tables().map(|table| format!("'{}'", table.name())).collect();
     format!(
         "DO $$ DECLARE found RECORD; BEGIN
             FOR found IN SELECT class.oid::regclass AS name,

@@ -1,9 +1,14 @@
-//! The columns of SPEC 2, and which columns of another program's table fit them.
+//! Which columns of another program's table fit those of SPEC 2.
 //!
 //! Invariant: a column fits when it can hold every value that SPEC allows, and each of its values can be read.
 
+use crate::{
+    model::ColumnType,
+    policy::{Column, Table},
+};
+
 /// A column that exists.
-pub(super) struct Column {
+pub(super) struct FoundColumn {
     pub(super) name: String,
     /// As PostgreSQL writes it: `character varying(50)`.
     pub(super) type_name: String,
@@ -11,127 +16,43 @@ pub(super) struct Column {
     pub(super) has_default: bool,
 }
 
-/// A column of SPEC 2.
-pub(super) struct Wanted {
-    name: &'static str,
-    kind: Kind,
-    is_required: bool,
+/// The tables of SPEC 2. The rows of files are in a table of the library itself.
+pub(super) fn tables() -> impl Iterator<Item = Table> {
+    Table::ALL.into_iter().filter(|table| *table != Table::Files)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Uuid,
-    Text,
-    /// Text of at most 50 characters.
-    ShortText,
-    Texts,
-    Json,
-    Flag,
-    Time,
-    Integer,
+/// The columns that do not allow NULL.
+fn required(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::CommunityConfigs => {
+            &["id", "community_id", "brand_config", "assets_config", "community_config", "fidgets_config"]
+        }
+        Table::CommunityDomains => &["id", "community_id", "domain", "domain_type"],
+        Table::SpaceRegistrations => &["spaceId", "spaceName", "spaceType"],
+        Table::Users => &["id", "email"],
+        Table::Spaces => &["id", "name"],
+        Table::Fidgets => &["id", "type"],
+        Table::Files => &[],
+    }
 }
-
-const fn required(name: &'static str, kind: Kind) -> Wanted {
-    Wanted { name, kind, is_required: true }
-}
-
-const fn optional(name: &'static str, kind: Kind) -> Wanted {
-    Wanted { name, kind, is_required: false }
-}
-
-/// The tables of SPEC 2.
-pub(super) const TABLES: &[(&str, &[Wanted])] = &[
-    (
-        "community_configs",
-        &[
-            required("id", Kind::Uuid),
-            required("community_id", Kind::ShortText),
-            optional("updated_at", Kind::Time),
-            required("brand_config", Kind::Json),
-            required("assets_config", Kind::Json),
-            required("community_config", Kind::Json),
-            required("fidgets_config", Kind::Json),
-            optional("navigation_config", Kind::Json),
-            optional("ui_config", Kind::Json),
-            optional("admin_identity_public_keys", Kind::Texts),
-            optional("is_published", Kind::Flag),
-            optional("custom_domain_authorized", Kind::Flag),
-            optional("admin_email", Kind::Text),
-        ],
-    ),
-    (
-        "community_domains",
-        &[
-            required("id", Kind::Uuid),
-            required("community_id", Kind::ShortText),
-            required("domain", Kind::Text),
-            required("domain_type", Kind::Text),
-            optional("created_at", Kind::Time),
-            optional("updated_at", Kind::Time),
-        ],
-    ),
-    (
-        "spaceRegistrations",
-        &[
-            required("spaceId", Kind::Uuid),
-            optional("fid", Kind::Integer),
-            required("spaceName", Kind::Text),
-            required("spaceType", Kind::Text),
-            optional("identityPublicKey", Kind::Text),
-            optional("signature", Kind::Text),
-            optional("timestamp", Kind::Time),
-        ],
-    ),
-    (
-        "users",
-        &[
-            required("id", Kind::Uuid),
-            required("email", Kind::Text),
-            optional("created_at", Kind::Time),
-            optional("updated_at", Kind::Time),
-        ],
-    ),
-    (
-        "spaces",
-        &[
-            required("id", Kind::Uuid),
-            required("name", Kind::Text),
-            optional("description", Kind::Text),
-            optional("owner_id", Kind::Uuid),
-            optional("is_public", Kind::Flag),
-            optional("created_at", Kind::Time),
-            optional("updated_at", Kind::Time),
-        ],
-    ),
-    (
-        "fidgets",
-        &[
-            required("id", Kind::Uuid),
-            optional("space_id", Kind::Uuid),
-            required("type", Kind::Text),
-            optional("config", Kind::Json),
-            optional("position", Kind::Json),
-            optional("created_at", Kind::Time),
-            optional("updated_at", Kind::Time),
-        ],
-    ),
-];
 
 /// Why the columns of a table do not fit, and what is different without harm.
-pub(super) fn fits(table: &str, wanted: &[Wanted], found: &[Column]) -> (Vec<String>, Vec<String>) {
+pub(super) fn fits(table: Table, found: &[FoundColumn]) -> (Vec<String>, Vec<String>) {
     let (mut obstacles, mut remarks) = (Vec::new(), Vec::new());
-    for Wanted { name, kind, is_required } in wanted {
-        let Some(column) = found.iter().find(|column| column.name == *name) else {
+    let (required, wanted, table) = (required(table), table.columns(), table.name());
+    for wanted in wanted {
+        let name = wanted.name;
+        let Some(column) = found.iter().find(|column| column.name == name) else {
             obstacles.push(format!("{table}.{name} is missing"));
             continue;
         };
-        if !kind.holds(&column.type_name) {
-            obstacles.push(format!("{table}.{name} is {}, not {}", column.type_name, kind.name()));
+        if !holds(*wanted, &column.type_name) {
+            obstacles.push(format!("{table}.{name} is {}, not {}", column.type_name, type_name(*wanted)));
         }
-        match (is_required, column.is_required) {
+        match (required.contains(&name), column.is_required) {
             (true, false) => remarks.push(format!("{table}.{name} allows NULL; such rows are left out of lists")),
             // The library never stores a time or a flag that is NULL.
-            (false, true) if matches!(kind, Kind::Time | Kind::Flag) => {}
+            (false, true) if matches!(wanted.column_type, ColumnType::Timestamp | ColumnType::Boolean) => {}
             (false, true) => obstacles.push(format!("{table}.{name} does not allow NULL")),
             _ => {}
         }
@@ -147,31 +68,34 @@ pub(super) fn fits(table: &str, wanted: &[Wanted], found: &[Column]) -> (Vec<Str
     (obstacles, remarks)
 }
 
-impl Kind {
-    fn holds(self, type_name: &str) -> bool {
-        let length = |text: &str| text.strip_prefix("character varying(")?.strip_suffix(')')?.parse::<u32>().ok();
-        match self {
-            Kind::ShortText => {
-                matches!(type_name, "text" | "character varying")
-                    || length(type_name).is_some_and(|length| length >= 50)
-            }
-            Kind::Text => matches!(type_name, "text" | "character varying"),
-            Kind::Integer => matches!(type_name, "integer" | "bigint"),
-            _ => type_name == self.name(),
-        }
-    }
+/// Whether the column is text of at most 50 characters.
+fn is_short(column: Column) -> bool {
+    column.name == "community_id"
+}
 
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Uuid => "uuid",
-            Kind::Text => "text",
-            Kind::ShortText => "character varying(50)",
-            Kind::Texts => "text[]",
-            Kind::Json => "jsonb",
-            Kind::Flag => "boolean",
-            Kind::Time => "timestamp with time zone",
-            Kind::Integer => "integer",
+/// Whether a column of the type holds every value of `column`.
+fn holds(column: Column, found: &str) -> bool {
+    let length = |text: &str| text.strip_prefix("character varying(")?.strip_suffix(')')?.parse::<u32>().ok();
+    match column.column_type {
+        ColumnType::Text => {
+            matches!(found, "text" | "character varying")
+                || (is_short(column) && length(found).is_some_and(|length| length >= 50))
         }
+        ColumnType::Integer => matches!(found, "integer" | "bigint"),
+        _ => found == type_name(column),
+    }
+}
+
+fn type_name(column: Column) -> &'static str {
+    match column.column_type {
+        ColumnType::Uuid => "uuid",
+        ColumnType::Text if is_short(column) => "character varying(50)",
+        ColumnType::Text => "text",
+        ColumnType::Texts => "text[]",
+        ColumnType::Json => "jsonb",
+        ColumnType::Boolean => "boolean",
+        ColumnType::Timestamp => "timestamp with time zone",
+        ColumnType::Integer => "integer",
     }
 }
 
@@ -181,14 +105,23 @@ mod tests {
 
     #[test]
     fn a_column_fits_when_it_holds_every_value() {
-        for (kind, good, bad) in [
-            (Kind::Integer, "bigint", "text"),
-            (Kind::ShortText, "character varying(80)", "character varying(40)"),
-            (Kind::Text, "character varying", "character varying(9000)"),
-            (Kind::Time, "timestamp with time zone", "timestamp without time zone"),
-            (Kind::Json, "jsonb", "json"),
+        for (table, name, good, bad) in [
+            (Table::SpaceRegistrations, "fid", "bigint", "text"),
+            (Table::CommunityDomains, "community_id", "character varying(80)", "character varying(40)"),
+            (Table::Spaces, "name", "character varying", "character varying(9000)"),
+            (Table::Spaces, "created_at", "timestamp with time zone", "timestamp without time zone"),
+            (Table::Fidgets, "config", "jsonb", "json"),
         ] {
-            assert!(kind.holds(good) && kind.holds(kind.name()) && !kind.holds(bad), "{kind:?}");
+            let column = table.column(name).expect("a column");
+            assert!(holds(column, good) && holds(column, type_name(column)) && !holds(column, bad), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_required_columns_are_columns_of_their_tables() {
+        for table in tables() {
+            assert!(required(table).iter().all(|name| table.column(name).is_some()), "{}", table.name());
+            assert!(table.key().iter().all(|name| required(table).contains(name)), "{}", table.name());
         }
     }
 }

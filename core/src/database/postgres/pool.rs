@@ -212,18 +212,14 @@ impl Pool {
                     Ok(connection) => return Ok(connection),
                     Err(error) => error,
                 };
-                if error.code() == Some("53300") {
-                    // The place of an idle connection of this pool on the server serves this call.
-                    match self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.pop() {
-                        Some(idle) => {
-                            drop(idle);
-                            tries_after_close = TRIES_AFTER_CLOSE;
-                        }
-                        None => tries_after_close = tries_after_close.saturating_sub(1),
-                    }
-                }
                 let is_worth_waiting = match error.code() {
                     Some("53300") => {
+                        // The place of an idle connection of this pool on the server serves this call.
+                        let idle = self.shared.idle.lock().as_mut().ok_or_else(Error::closed)?.pop();
+                        tries_after_close = match idle {
+                            Some(_) => TRIES_AFTER_CLOSE,
+                            None => tries_after_close.saturating_sub(1),
+                        };
                         tries_after_close > 0 || self.shared.permits.available_permits() + 1 < self.max_connections()
                     }
                     // Only a pool that has worked before waits: `open` reports a server that starts.
