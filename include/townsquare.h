@@ -304,9 +304,22 @@
  * the call fails with TSQ_CANCELLED and leaves nothing.
  *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
- * returned, the callback is not running and never runs again. tsq_client_free does not wait for a running callback:
+ * returned, the callback is not running and never runs again. Inside any callback tsq_subscription_unsubscribe does not wait, so
+ * two callbacks can end each other's subscriptions: no further call starts, and a call that runs ends. tsq_client_free does not wait for a running callback:
  * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
  * fails, user_data is destroyed exactly once, when no callback uses it any more.
+ *
+ *
+ * CHANGES
+ *
+ * tsq_realtime_subscribe calls a callback with each committed change of the rows that the caller may see. A host with a loop of
+ * its own (a game, a window) takes them when it likes: tsq_realtime_changes returns a stream, and tsq_change_stream_next with
+ * the time-out 0 returns the next change or NULL at once. tsq_realtime_live returns the rows first, then their changes.
+ * Neither loses a change that the host takes late: it waits in the database for the option change_retention. To go on
+ * after a restart, store the cursor of the last change that was handled and give it as since.
+ *
+ * A subscription ends when it is unsubscribed, when its client is closed, or when the feed no longer has what follows. The
+ * on_close of its request is told which, after the last change and before user_data is destroyed.
  *
  *
  * LOG
@@ -1719,8 +1732,8 @@ void tsq_discovery_stats_free(tsq_discovery_stats *stats);
 void tsq_http_response_free(tsq_http_response *response);
 
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside the callback it returns at once: the callback is
-/// not called again, and its data is destroyed after it returned. Unsubscribing again does nothing.
+/// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
+/// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
