@@ -22,6 +22,10 @@ use crate::{
 /// How often a reader that meets a writer tries again before it takes the writer's lock.
 const TRIES: u32 = 8;
 
+/// How often it tries under the lock, which keeps writers of objects out, but not writers of inline files: one of them may
+/// replace the object that the reader opens. Then the next try finds the inline file.
+const TRIES_UNDER_LOCK: u32 = 4;
+
 /// The outcome of one try.
 #[allow(clippy::large_enum_variant, reason = "it is matched at once; a box would cost every read an allocation")]
 enum Opened {
@@ -46,13 +50,15 @@ impl Storage {
         let open = async move {
             let key = target.key();
             let settle_and_open = async {
-                this.core.settle_locked(&key).await?;
-                this.try_open(&target).await
+                for _ in 0..TRIES_UNDER_LOCK {
+                    this.core.settle_locked(&key).await?;
+                    if let Opened::Reader(reader) = this.try_open(&target).await? {
+                        return Ok(reader);
+                    }
+                }
+                Err(Error::file(503, "Another writer changes the file"))
             };
-            match this.core.with_locks(&[&key], LOCK_TIMEOUT, settle_and_open).await? {
-                Opened::Reader(reader) => Ok(reader),
-                Opened::Busy => Err(Error::file(503, "Another writer changes the file")),
-            }
+            this.core.with_locks(&[&key], LOCK_TIMEOUT, settle_and_open).await
         };
         self.core.run(open).await
     }
