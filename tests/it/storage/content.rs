@@ -1,6 +1,6 @@
 //! Bytes that name themselves, and child processes on the parent's database and folder.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use townsquare::Config;
 use townsquare_tests::test_database::inherited;
@@ -9,6 +9,9 @@ use super::fixture::Fixture;
 
 const FOLDER: &str = "TOWNSQUARE_TEST_FILES_FOLDER";
 const LIMIT: &str = "TOWNSQUARE_TEST_INLINE_LIMIT";
+
+/// How long a writer waits for the other process. A loaded machine may need seconds to flush its disk.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Bytes of this size that begin with `id` and depend on it everywhere. The size is at least 8.
 pub(super) fn content(id: u64, size: usize) -> Vec<u8> {
@@ -44,5 +47,6 @@ pub(super) fn child_of(fixture: &Fixture, test: &str, role: &str) -> Command {
 pub(super) fn inherited_store() -> Config {
     let variable = |name| std::env::var(name).expect("the parent process sets the variable");
     let limit = variable(LIMIT).parse().expect("a number");
-    inherited().storage_url(format!("file:{}", variable(FOLDER))).inline_file_limit(limit).max_file_size(1 << 40)
+    let config = inherited().storage_url(format!("file:{}", variable(FOLDER))).busy_timeout(PATIENCE);
+    config.inline_file_limit(limit).max_file_size(1 << 40)
 }

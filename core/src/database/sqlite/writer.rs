@@ -348,22 +348,28 @@ impl WriterShared {
 
     /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together. The
     /// transaction has begun.
-    fn commit_group(&self, connection: &mut WriteConnection, mut first: Box<dyn Job>) {
-        match run_job(&mut *first, connection) {
-            JobOutcome::Commit => {}
-            JobOutcome::Undo => {
-                // `first` is the transaction's only job, so a full rollback undoes nothing else.
-                connection.roll_back();
-                return answer(first, Ok(()));
-            }
-            JobOutcome::TransactionLost => return answer(first, Err(transaction_lost())),
-        }
-        let mut group = vec![first];
-        while group.len() < MAX_GROUP
-            && let Some(QueuedJob { mut job, .. }) = self.queue.try_pop()
+    fn commit_group(&self, connection: &mut WriteConnection, first: Box<dyn Job>) {
+        let mut group = Vec::new();
+        let mut next = Some(first);
+        let mut tried = 0;
+        while tried < MAX_GROUP
+            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop().map(|queued| queued.job))
         {
-            match run_in_savepoint(&mut *job, connection) {
+            tried += 1;
+            // A job that is alone needs no savepoint, because a full rollback undoes nothing else. Among others it has one
+            // also if it is the first: a rollback would give up the lock, and the jobs behind it would wait for another
+            // turn after each job that fails.
+            let is_alone = group.is_empty() && self.queue.is_empty();
+            let outcome = match is_alone {
+                true => Ok(run_job(&mut *job, connection)),
+                false => run_in_savepoint(&mut *job, connection),
+            };
+            match outcome {
                 Ok(JobOutcome::Commit) => group.push(job),
+                Ok(JobOutcome::Undo) if is_alone => {
+                    connection.roll_back();
+                    return answer(job, Ok(()));
+                }
                 Ok(JobOutcome::Undo) => answer(job, Ok(())),
                 Ok(JobOutcome::TransactionLost) | Err(_) => {
                     // Without its savepoint no job of the group can be told from this one: all of them are undone.
@@ -373,7 +379,10 @@ impl WriterShared {
                 }
             }
         }
-        self.last_group.store(group.len(), Ordering::Relaxed);
+        self.last_group.store(tried, Ordering::Relaxed);
+        if group.is_empty() {
+            return connection.roll_back();
+        }
         let committed = connection.commit();
         if committed.is_err() {
             connection.roll_back();

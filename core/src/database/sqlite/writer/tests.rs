@@ -243,6 +243,45 @@ fn an_abandoned_job_does_not_run_and_its_group_is_committed() {
     assert_eq!(fixture.count(), 2);
 }
 
+/// A job that fails, and whose answer tells whether another process could take the write lock then.
+struct FailsAndLooks {
+    other_process: rusqlite::Connection,
+    could_lock: Sender<bool>,
+}
+
+impl Job for FailsAndLooks {
+    fn run(&mut self, _: &mut WriteConnection) -> bool {
+        false
+    }
+
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
+    fn answer(self: Box<Self>, _: Result<()>) {
+        self.other_process.busy_timeout(Duration::ZERO).expect("a time-out");
+        let _ = self.could_lock.send(self.other_process.execute_batch("BEGIN IMMEDIATE").is_ok());
+    }
+}
+
+#[test]
+fn a_job_that_fails_keeps_the_lock_for_the_jobs_behind_it() {
+    let fixture = Fixture::new("keeps", 30 * SECOND);
+    let foreign = fixture.connect();
+    foreign.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let (could_lock, answered) = channel();
+    let failing = [(); 2].map(|()| FailsAndLooks { other_process: fixture.connect(), could_lock: could_lock.clone() });
+    for job in failing {
+        fixture.writer.submit(Box::new(job)).expect("the writer is open");
+    }
+    let last = fixture.submit(insert);
+    foreign.execute_batch("ROLLBACK").expect("the lock is free");
+    answer_of(&last).expect("committed");
+    drop(could_lock);
+    assert_eq!(answered.iter().collect::<Vec<_>>(), [false, false], "whether another process could lock");
+    assert_eq!(fixture.count(), 1);
+}
+
 #[test]
 fn jobs_behind_a_foreign_lock_fail_together_when_their_time_is_over() {
     let fixture = Fixture::new("deadline", SECOND);
