@@ -9,8 +9,10 @@ mod accounts;
 mod email_address;
 mod identities;
 mod identity_claim;
+mod import;
 mod mailed_token;
 mod password;
+mod password_hash;
 mod rate_limit;
 mod recovery;
 mod session_file;
@@ -26,7 +28,7 @@ use uuid::Uuid;
 pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub use self::identity_claim::identity_claim;
 use self::{password::HashPermit, session_file::SessionFile, session_state::SessionState};
-pub use crate::model::{AuthEvent, Session, SignOutScope, User, UserPatch};
+pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch};
 use crate::{
     callbacks::Subscription,
     database::CurrentPrincipal,

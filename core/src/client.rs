@@ -133,7 +133,7 @@ impl Client {
         let OptionValues { max_text_size, max_json_size, max_bulk_rows, .. } = options;
         let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
         let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
-        let accounts = AccountOptions { sign_up_limit, identity_audience };
+        let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
         let retention = RetentionLimits { age: options.change_retention, rows: options.change_retention_rows };
         let discovery = DiscoveryOptions {
             interval: options.refresh_interval,

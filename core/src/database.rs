@@ -27,7 +27,7 @@ use std::sync::{
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
-use self::transaction::FailedWrite;
+use self::transaction::{Effect, FailedWrite};
 pub(crate) use self::{
     options::{OpenOptions, PostgresOptions},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
@@ -238,6 +238,29 @@ impl Scope {
         values: Vec<Value<'static>>,
         read: Read<T>,
     ) -> Result<Option<T>> {
+        self.execute_with(Effect::Writes, statement, values, read).await
+    }
+
+    /// Does what [`execute`](Scope::execute) does, for a statement of which two runs have the effect of one. On PostgreSQL
+    /// it runs once more if the connection is lost.
+    pub(crate) async fn execute_idempotent<T: Send + 'static>(
+        &self,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        let executed = self.execute_with(Effect::IdempotentWrites, statement, values, read).await;
+        executed.map_err(Error::of_idempotent_call)
+    }
+
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
+    async fn execute_with<T: Send + 'static>(
+        &self,
+        effect: Effect,
+        statement: &'static Statement,
+        values: Vec<Value<'static>>,
+        read: Read<T>,
+    ) -> Result<Option<T>> {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(_) => {
@@ -251,7 +274,7 @@ impl Scope {
             Engine::Postgres(postgres) => {
                 let values = &values;
                 let rows = self.with_principal(|principal| async move {
-                    postgres.execute(&principal, statement, values, read).await
+                    postgres.execute(&principal, statement, values, read, effect).await
                 });
                 Ok(rows.await?.pop())
             }
@@ -271,9 +294,26 @@ impl Scope {
         &self,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     ) -> Result<T> {
+        self.write_with(Effect::Writes, work).await
+    }
+
+    /// Does what [`write`](Scope::write) does, for work of which two runs have the effect of one. On PostgreSQL it runs once
+    /// more if the connection is lost, and its errors say that the call may be repeated.
+    pub(crate) async fn write_idempotent<T: Send + 'static>(
+        &self,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
+    ) -> Result<T> {
+        self.write_with(Effect::IdempotentWrites, work).await.map_err(Error::of_idempotent_call)
+    }
+
+    async fn write_with<T: Send + 'static>(
+        &self,
+        effect: Effect,
+        work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
+    ) -> Result<T> {
         let (mut principal, mut work) = (self.principal().await?, work);
         loop {
-            let FailedWrite { error, work: unused } = match self.write_for(Arc::clone(&principal), work).await {
+            let FailedWrite { error, work: unused } = match self.write_for(Arc::clone(&principal), work, effect).await {
                 Ok(result) => return Ok(result),
                 Err(failed) => failed,
             };
@@ -282,7 +322,13 @@ impl Scope {
         }
     }
 
-    async fn write_for<T: Send + 'static, W>(&self, principal: Arc<Principal>, work: W) -> Result<T, FailedWrite<W>>
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
+    async fn write_for<T: Send + 'static, W>(
+        &self,
+        principal: Arc<Principal>,
+        work: W,
+        effect: Effect,
+    ) -> Result<T, FailedWrite<W>>
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
@@ -290,7 +336,7 @@ impl Scope {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work)).await,
+            Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work, effect)).await,
         }
     }
 

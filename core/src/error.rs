@@ -209,6 +209,7 @@ operations! {
     VerifyEmail, "verify_email", "Verify email";
     FindUser, "find_user", "Find user";
     SetPassword, "set_password", "Set password";
+    ImportCredentials, "import_credentials", "Import credentials";
     Upload, "upload", "Upload";
     UploadFrom, "upload_from", "Upload";
     SecureUpload, "secure_upload", "Upload";

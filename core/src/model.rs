@@ -9,6 +9,7 @@ mod record;
 mod change;
 mod column_type;
 mod community;
+mod credential;
 mod file;
 mod row_change;
 mod space;
@@ -20,6 +21,7 @@ pub use community::{
     ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, NewRegistration,
     SpaceRegistration, SpaceType,
 };
+pub use credential::{ImportReport, NewCredential};
 pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};

@@ -20,6 +20,8 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     identities::tsq_identities,
+    import_report::tsq_import_report,
+    new_credential::tsq_new_credential,
     record::record,
     session::{self, tsq_session},
     sign_out_scope::{self, tsq_sign_out_scope},
@@ -445,6 +447,33 @@ pub unsafe extern "C" fn tsq_auth_set_password(
         act(Some(Operation::SetPassword), err, || {
             let (auth, user_id) = (auth(client)?, argument::id(user_id, "user_id")?);
             Ok(wait(auth.set_password(user_id, argument::text(password, "password")?))?)
+        })
+    }
+}
+
+/// Gives existing users the passwords that another system hashed, all or none. A user who has a password keeps it. The
+/// service only. The first sign-in replaces a bcrypt hash by Argon2id; the lengths of new passwords do not bind imported
+/// ones. Hashes are bcrypt (`$2a$`, `$2b$`, `$2y$`, costs 4 to 14) or Argon2 in PHC format (up to 256 MiB, and 1 GiB over
+/// all passes).
+///
+/// Borrows all (`rows` is an array of `rows_len`); returns owned in `out`, which may be NULL. Fails with
+/// `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
+/// `TSQ_REFERENCE_MISSING` for an unknown user (`tsq_error_row` is the index), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`. No message shows a hash.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_import_credentials(
+    client: *const tsq_client,
+    rows: *const tsq_new_credential,
+    rows_len: usize,
+    out: *mut *mut tsq_import_report,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce_if_wanted(Some(Operation::ImportCredentials), out, err, || {
+            let auth = auth(client)?;
+            let rows = argument::structures(rows, rows_len, "rows", |row: &tsq_new_credential| row.read())?;
+            Ok(record(wait(auth.import_credentials(rows))?))
         })
     }
 }

@@ -86,6 +86,10 @@ mod identity_claim;
 
 mod identities;
 
+mod new_credential;
+
+mod import_report;
+
 mod sign_out_scope;
 
 mod auth;
@@ -178,10 +182,12 @@ pub use highlight::*;
 pub use http_response::*;
 pub use identities::*;
 pub use identity_claim::*;
+pub use import_report::*;
 pub use live_query::*;
 pub use log::*;
 pub use mini_app::*;
 pub use mini_apps::*;
+pub use new_credential::*;
 pub use new_fidget::*;
 pub use new_space::*;
 pub use overwrite::*;

@@ -99,6 +99,34 @@ private:
     const tsq_identities *identities_;
 };
 
+/// The password hash of an existing user, named by `user_id` or `email`.
+struct NewCredential {
+    Text user_id = {};
+    Text email = {};
+    /// bcrypt (`$2a$`, `$2b$`, `$2y$`) or Argon2 in PHC format; required.
+    Text password_hash = {};
+};
+
+/// What Auth::import_credentials did: a view.
+class ImportReport {
+public:
+    using Handle = detail::Handle<tsq_import_report, tsq_import_report_free>;
+
+    explicit ImportReport(const tsq_import_report *report) noexcept : report_(report) {}
+    /// Users who had no password and have the imported one.
+    [[nodiscard]] std::uint64_t imported() const noexcept { return report_->imported; }
+    /// Users who had a password, which stays.
+    [[nodiscard]] std::uint64_t unchanged() const noexcept { return report_->unchanged; }
+    [[nodiscard]] std::string json() const {
+        return detail::json([this](auto out, auto err) { return tsq_import_report_json(report_, out, err); });
+    }
+
+    [[nodiscard]] const tsq_import_report *get() const noexcept { return report_; }
+
+private:
+    const tsq_import_report *report_;
+};
+
 /// Receives events of a session; the session lives until the callback returns. Runs on threads of the library; exceptions
 /// that it throws are dropped.
 using AuthCallback = std::function<void(tsq_auth_event event, std::optional<Session> session)>;
@@ -251,6 +279,17 @@ public:
     /// The service only. Ends every session of the user.
     void set_password(std::string_view user_id, std::string_view password) const {
         detail::act([&](auto err) { return tsq_auth_set_password(client_, detail::text(user_id), detail::text(password), err); });
+    }
+    /// The service only. All or none; a user who has a password keeps it.
+    Owned<ImportReport> import_credentials(const std::vector<NewCredential> &rows) const {
+        std::vector<tsq_new_credential> items;
+        items.reserve(rows.size());
+        for (const NewCredential &row : rows) {
+            items.push_back({row.user_id.borrowed(), row.email.borrowed(), row.password_hash.borrowed()});
+        }
+        return detail::owned<ImportReport>([&](auto out, auto err) {
+            return tsq_auth_import_credentials(client_, items.data(), items.size(), out, err);
+        });
     }
     /// Calls `callback` with the current session, then with every event, in order.
     [[nodiscard]] Subscription on_auth_state_change(AuthCallback callback) const {

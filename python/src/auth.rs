@@ -6,7 +6,7 @@
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
     Operation,
-    auth::{SignOutScope, UserPatch},
+    auth::{NewCredential, SignOutScope, UserPatch},
     config::Clock,
 };
 
@@ -17,6 +17,7 @@ use crate::{
     errors::Failure,
     json::{JsonObjectArg, PyJson},
     record::{PyTime, record},
+    rows::{RowArg, RowsArg},
     run::{MethodResult, NoValue},
 };
 
@@ -210,6 +211,17 @@ impl Methods {
         })
     }
 
+    /// Gives existing users passwords that another system hashed, all or none. For the service.
+    fn import_credentials<'py>(&self, py: Python<'py>, rows: RowsArg<'py>) -> MethodResult<'py> {
+        let rows = rows.read("rows", |row: &mut RowArg<'py>| {
+            let (user_id, email, hash) = (row.take("user_id")?, row.take("email")?, row.take("password_hash")?);
+            Ok(new_credential(&row.path(""), user_id, email, hash))
+        })?;
+        self.runner.run_write(py, Operation::ImportCredentials, |client| async move {
+            Ok(ImportReport(client.get()?.auth().import_credentials(rows?).await?))
+        })
+    }
+
     /// Calls `callback(event, session)` once with INITIAL_SESSION, then for every event of this client's session.
     fn on_auth_state_change<'py>(&self, py: Python<'py>, callback: Callback) -> MethodResult<'py> {
         self.runner.run(py, "on_auth_state_change", |client| async move {
@@ -223,6 +235,22 @@ impl Methods {
             Ok(Subscription::from(subscription))
         })
     }
+}
+
+/// A row of `import_credentials`. `prefix` starts the name of each value in an error.
+fn new_credential(
+    prefix: &str,
+    user_id: Option<IdArg>,
+    email: Option<TextArg>,
+    password_hash: Option<TextArg>,
+) -> Result<NewCredential, Failure> {
+    let mut credential = NewCredential::default();
+    // Without the value, which is a secret if the columns were mixed up.
+    let not_an_id = |_| Failure::invalid_input(format!("{prefix}user_id is not a UUID"));
+    credential.user_id = user_id.map(|id| id.value("").map_err(not_an_id)).transpose()?;
+    credential.email = optional_text(email, &format!("{prefix}email"))?;
+    credential.password_hash = optional_text(password_hash, &format!("{prefix}password_hash"))?.unwrap_or_default();
+    Ok(credential)
 }
 
 /// The new value of a column that cannot be cleared.
@@ -272,6 +300,17 @@ record! {
         updated_at: PyTime(user.updated_at),
         /// When the user proved to receive mail at the address, UTC, or None.
         email_verified_at: user.email_verified_at.map(PyTime),
+    }
+}
+
+record! {
+    /// What `import_credentials` did.
+    ImportReport(townsquare::auth::ImportReport) [] as report, hash (report.imported, report.unchanged),
+    repr [imported, unchanged] {
+        /// The users who had no password and have the imported one.
+        imported: report.imported,
+        /// The users who had a password, which stays.
+        unchanged: report.unchanged,
     }
 }
 

@@ -1,6 +1,6 @@
 """Accounts, sessions and identity keys. Import these names from `townsquare`; `_client.pyi` states the conventions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal, Optional, final
 from uuid import UUID
@@ -192,6 +192,24 @@ class Auth:
             RateLimitedError: Too many calls wait to hash a password.
         """
 
+    def import_credentials(self, rows: Iterable[Mapping[str, str]]) -> ImportReport:
+        """Gives existing users the passwords that another system hashed, all or none. For the service.
+
+        Each row has `password_hash`, and `user_id` or `email`. A hash is bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or
+        Argon2 in PHC format (up to 256 MiB, and 1 GiB over all passes). A user who has a password keeps it, so a call can be
+        repeated. The first sign-in replaces a bcrypt hash by Argon2id. The lengths of new passwords do not bind imported ones.
+
+            rows = [{"email": "ann@town.example", "password_hash": "$2a$10$…"}]
+            client.as_service().auth.import_credentials(rows)
+
+        Raises:
+            InvalidInputError: A hash is malformed or costs too much to check, a row does not name its user by either id or
+                address, or two rows name one user. `row` is the index; no message shows a hash.
+            ReferenceMissingError: No user has the id or the address; `row` is the index.
+            TooLargeError: There are more rows than `max_bulk_rows`.
+            AuthError: The caller is not the service.
+        """
+
     def on_auth_state_change(self, callback: _Listener) -> Subscription:
         """Calls `callback(event, session)` once with INITIAL_SESSION and the current session, then for every event, in order.
 
@@ -261,6 +279,9 @@ class AsyncAuth:
     async def set_password(self, user_id: _Id, password: str) -> None:
         """See `Auth.set_password`."""
 
+    async def import_credentials(self, rows: Iterable[Mapping[str, str]]) -> ImportReport:
+        """See `Auth.import_credentials`."""
+
     async def on_auth_state_change(self, callback: _Listener) -> Subscription:
         """See `Auth.on_auth_state_change`."""
 
@@ -271,13 +292,22 @@ class User(_Record):
     id: Final[UUID]
     """Primary key."""
     email: Final[str]
-    """The address, trimmed and in lower case."""
+    """The address, trimmed and in lower case, unless another program stored it."""
     created_at: Final[datetime]
     """When the user signed up, UTC."""
     updated_at: Final[datetime]
     """When the row last changed, UTC."""
     email_verified_at: Final[Optional[datetime]]
     """When the user proved to receive mail at the address, UTC; None before, and after a change of the address."""
+
+@final
+class ImportReport(_Record):
+    """What `import_credentials` did."""
+
+    imported: Final[int]
+    """The users who had no password and have the imported one."""
+    unchanged: Final[int]
+    """The users who had a password, which stays."""
 
 @final
 class Session(_Record):

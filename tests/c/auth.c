@@ -323,6 +323,62 @@ static void the_service_finds_users_and_sets_passwords(const tsq_client *client,
     tsq_session_free(session);
 }
 
+#define BCRYPT "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
+
+static void the_service_imports_password_hashes(const tsq_client *client, const tsq_client *service) {
+    tsq_session *session = meet(service, "nan@town.example");
+    tsq_client *nan = act_as(client, session);
+    tsq_import_report *report = NULL;
+    tsq_string *json = NULL;
+    tsq_new_credential rows[2] = {{0}, {0}};
+    rows[0].email = TSQ_STR("NAN@town.example");
+    rows[0].password_hash = TSQ_STR(BCRYPT);
+    WORKS(tsq_auth_import_credentials(service, rows, 1, &report, &err));
+    CHECK(report->imported == 0 && report->unchanged == 1);
+    WORKS(tsq_import_report_json(report, &json, &err));
+    CHECK(is(tsq_string_view(json), "{\"imported\":0,\"unchanged\":1}"));
+    tsq_string_free(json);
+    json = NULL;
+    tsq_import_report_free(report);
+    report = NULL;
+    WORKS(tsq_auth_sign_in(service, TSQ_STR("nan@town.example"), TSQ_STR(PASSWORD), NULL, &err));
+    WORKS(tsq_auth_import_credentials(service, NULL, 0, NULL, &err));
+
+    rows[1].user_id = TSQ_STR("00000000-0000-4000-8000-000000000000");
+    rows[1].password_hash = TSQ_STR(BCRYPT);
+    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_REFERENCE_MISSING, report,
+          "Import credentials failed: Referenced record not found");
+    rows[1].user_id = id_of(session);
+    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+          "Import credentials failed: rows[0] and rows[1] name the same user");
+    rows[1].user_id = TSQ_STR(BCRYPT);
+    REFUSED(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+            "Import credentials failed: Argument rows[1].user_id is not a UUID", NULL);
+    rows[1].user_id = absent;
+    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+          "Import credentials failed: rows[1].user_id or email is required");
+    rows[1].email = TSQ_STR("nan@town.example");
+    rows[1].password_hash = TSQ_STR("marked");
+    REFUSED(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+            "Import credentials failed: rows[1].password_hash is neither a bcrypt hash ($2a$, $2b$, $2y$) nor an Argon2 hash in "
+            "PHC format", NULL);
+    rows[1].password_hash = not_utf8;
+    FAILS(tsq_auth_import_credentials(service, rows, 2, &report, &err), TSQ_INVALID_INPUT, report,
+          "Import credentials failed: Argument rows[1].password_hash is not UTF-8 at byte 5");
+    FAILS(tsq_auth_import_credentials(service, NULL, 1, &report, &err), TSQ_INVALID_INPUT, report, "Argument rows is NULL");
+
+    FAILS(tsq_auth_import_credentials(nan, rows, 1, &report, &err), TSQ_FORBIDDEN, report,
+          "Import credentials failed: Database error: permission denied for table users");
+    WORKS(tsq_auth_sign_out(nan, &err));
+    FAILS(tsq_auth_import_credentials(nan, rows, 1, &report, &err), TSQ_FORBIDDEN, report, "Import credentials failed: ");
+    WORKS(tsq_auth_sign_out(client, &err));
+    FAILS(tsq_auth_import_credentials(client, rows, 1, &report, &err), TSQ_UNAUTHORIZED, report, "Import credentials failed: ");
+    FAILS(tsq_import_report_json(NULL, &json, &err), TSQ_INVALID_INPUT, json, "Argument report is NULL");
+    tsq_import_report_free(NULL);
+    tsq_client_free(nan);
+    tsq_session_free(session);
+}
+
 static void identity_keys_are_listed_and_unlinked(const tsq_client *client, const tsq_client *service) {
     const char *key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
     tsq_session *session = meet(service, "lou@town.example");
@@ -458,6 +514,7 @@ int main(int argc, char **argv) {
     sign_out_scopes_end_their_sessions(client, service);
     a_mailed_token_recovers_and_verifies(client, service);
     the_service_finds_users_and_sets_passwords(client, service);
+    the_service_imports_password_hashes(client, service);
     identity_keys_are_listed_and_unlinked(client, service);
     a_new_password_replaces_the_tokens(client, service);
     invalid_arguments_are_named_and_passwords_are_not_repeated(client);

@@ -118,6 +118,11 @@ void accounts(const Client &client, const Client &service) {
     const Owned<User> other = service.auth().sign_up("bob@town.example", PASSWORD);
     CHECK(throws(TSQ_FORBIDDEN, "Delete user failed: Database error: permission denied for table users",
                  [&] { client.auth().delete_user(other->id()); }));
+    const char *const hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+    const Owned<townsquare::ImportReport> report = service.auth().import_credentials({{other->id(), {}, hash}, {{}, EMAIL, hash}});
+    CHECK(report->imported() == 0 && report->unchanged() == 2 && report->json() == "{\"imported\":0,\"unchanged\":2}");
+    CHECK(throws(TSQ_FORBIDDEN, "Import credentials failed: Database error: permission denied for table users",
+                 [&] { client.auth().import_credentials({{other->id(), {}, hash}}); }));
     service.auth().delete_user(other->id());
     client.auth().sign_out();
     CHECK(!client.auth().get_session());

@@ -403,6 +403,7 @@ def test_only_the_service_finds_users_sets_passwords_and_makes_tokens(client: Cl
         "Set password": lambda auth: auth.set_password(user.id, "another password"),
         "Create recovery token": lambda auth: auth.create_recovery_token(EMAIL),
         "Create verification token": lambda auth: auth.create_verification_token(user.id),
+        "Import credentials": lambda auth: auth.import_credentials([]),
     }
     for words, call in calls.items():
         expected = f"{words} failed: Database error: permission denied for table users"

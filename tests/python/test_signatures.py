@@ -27,6 +27,7 @@ SIGNATURES = {
         "verify_email": "(verification_token)",
         "find_user": "(email)",
         "set_password": "(user_id, password)",
+        "import_credentials": "(rows)",
         "get_session": "()",
         "refresh_session": "(refresh_token=None)",
         "set_session": "(refresh_token)",

@@ -34,8 +34,8 @@ pub enum Cut {
 #[derive(Default)]
 struct Shared {
     is_down: AtomicBool,
-    /// The bytes of the request to cut at.
-    next_cut: Mutex<Option<(Vec<u8>, Cut)>>,
+    /// The bytes of the requests to cut at, and how many of these requests.
+    next_cut: Mutex<Option<(Vec<u8>, Cut, u32)>>,
     ends: Mutex<Vec<TcpStream>>,
 }
 
@@ -69,7 +69,12 @@ impl Proxy {
 
     /// Cuts the connection of the next request that contains `bytes` (any request, if `bytes` is empty). Other connections, and new ones, go on.
     pub fn cut(&self, bytes: &str, cut: Cut) {
-        *self.shared.next_cut.lock() = Some((bytes.into(), cut));
+        self.cut_each(bytes, cut, 1);
+    }
+
+    /// Does what [`Proxy::cut`] does, for this many requests.
+    pub fn cut_each(&self, bytes: &str, cut: Cut, times: u32) {
+        *self.shared.next_cut.lock() = Some((bytes.into(), cut, times));
     }
 
     /// Cuts every connection and accepts no further one.
@@ -126,10 +131,13 @@ impl Shared {
     /// Takes the cut of a request.
     fn cut_of(&self, request: &[u8]) -> Option<Cut> {
         let mut next = self.next_cut.lock();
-        let (bytes, cut) = next.as_ref()?;
+        let (bytes, cut, times) = next.as_mut()?;
         let contains = bytes.is_empty() || request.windows(bytes.len()).any(|window| window == bytes.as_slice());
         let cut = contains.then_some(*cut)?;
-        *next = None;
+        *times -= 1;
+        if *times == 0 {
+            *next = None;
+        }
         Some(cut)
     }
 }

@@ -20,7 +20,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
     threads::{BlockingPool, RuntimeHandle},
+    validate::Limits,
 };
+
+/// How often a sign-in checks the password when the stored hash changes meanwhile.
+const SIGN_IN_TRIES: u32 = 3;
 
 /// Creates, checks, changes and deletes accounts.
 pub(crate) struct Accounts {
@@ -30,6 +34,7 @@ pub(crate) struct Accounts {
     sessions: SessionStore,
     rate_limit: RateLimit,
     hasher: PasswordHasher,
+    limits: Limits,
     /// The option `identity_audience`.
     identity_audience: Option<String>,
     runtime: RuntimeHandle,
@@ -40,6 +45,7 @@ pub(crate) struct Accounts {
 pub(crate) struct AccountOptions {
     pub(crate) sign_up_limit: u32,
     pub(crate) identity_audience: Option<String>,
+    pub(crate) limits: Limits,
 }
 
 /// A checked change of the account of a session, to be stored.
@@ -63,11 +69,16 @@ impl Accounts {
             rate_limit: RateLimit::new(service.clone(), clock.clone(), options.sign_up_limit),
             identity_audience: options.identity_audience,
             hasher: PasswordHasher::new(runtime.clone()),
+            limits: options.limits,
             scope: service,
             clock,
             runtime,
             callbacks,
         }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -135,7 +146,7 @@ impl Accounts {
                 RateLimit::count_sign_up(transaction, limit, now).await?;
                 let id = Uuid::new_v4();
                 if transaction.execute(&sql::INSERT_USER, &[id.into(), email.into(), now.into()]).await? == 0 {
-                    return Err(Error::database(Some("23505"), ErrorKind::AlreadyExists, ""));
+                    return Err(address_is_taken());
                 }
                 transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
                 get_user(transaction, id).await?.ok_or_else(Error::not_found)
@@ -145,22 +156,48 @@ impl Accounts {
     }
 
     /// Checks the password and creates a session. Text that is no address fails after the same time as an unknown one.
-    pub(super) async fn sign_in(&self, permit: HashPermit, email: &str, password: &str) -> Result<Session> {
+    pub(super) async fn sign_in(&self, mut permit: HashPermit, email: &str, password: &str) -> Result<Session> {
         let Ok(email) = email_address::validated(email) else {
             permit.check(password, None).await?;
-            return Err(invalid_credentials());
+            return Err(self.refusal(&permit, None).await);
         };
-        let count_key = CountKey::address(&email);
-        let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &[email.into()], sql::account).await?;
-        let check = self.check_password(&permit, &count_key, password, account.as_ref()).await?;
-        drop(permit);
-        let new_password_hash = match check {
-            PasswordCheck::Wrong => return Err(invalid_credentials()),
-            PasswordCheck::Right => None,
-            PasswordCheck::RightAndRehashed(hash) => Some(hash),
+        for _ in 0..SIGN_IN_TRIES {
+            let count_key = CountKey::address(&email);
+            let key = [email.as_str().into()];
+            let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
+            let check = self.check_password(&permit, &count_key, password, account.as_ref()).await?;
+            let new_password_hash = match check {
+                PasswordCheck::Wrong => return Err(self.refusal(&permit, account.as_ref()).await),
+                PasswordCheck::Right => None,
+                PasswordCheck::RightAndRehashed(hash) => Some(hash),
+            };
+            drop(permit);
+            let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
+            let login = VerifiedLogin { user, password_hash, new_password_hash, count_key };
+            if let Some(session) = self.sessions.sign_in(login).await? {
+                return Ok(session);
+            }
+            // Another sign-in replaced the hash by a new one of the same password, or the password was changed.
+            permit = self.hash_permit().await?;
+        }
+        Err(invalid_credentials())
+    }
+
+    /// The error of a sign-in whose check has failed, after the time that makes all refusals take equally long: while the
+    /// database has bcrypt hashes, each refusal takes the time of an Argon2 hash and of a bcrypt hash.
+    async fn refusal(&self, permit: &HashPermit, account: Option<&Account>) -> Error {
+        let is_bcrypt = |account: &Account| account.password_hash.starts_with("$2");
+        let spent = async {
+            if account.is_some_and(is_bcrypt) {
+                return permit.hash("").await.map(drop);
+            }
+            let cost = self.scope.fetch_optional(&sql::GET_BCRYPT_COST, &[], sql::text).await?;
+            match cost.and_then(|cost| cost.parse().ok()) {
+                Some(cost) => permit.spend_bcrypt(cost).await,
+                None => Ok(()),
+            }
         };
-        let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
-        self.sessions.sign_in(VerifiedLogin { user, password_hash, new_password_hash, count_key }).await
+        spent.await.err().unwrap_or_else(invalid_credentials)
     }
 
     /// Checks the password of the account of `session` and hashes the new one. `patch` is one that [`validated`] returned.
@@ -193,14 +230,19 @@ impl Accounts {
         let update = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let AccountChange { account, email, password_hash } = change;
-                confirm_password(transaction, id, &account.password_hash, &account.password_hash).await?;
+                confirm_password(transaction, id, &account.password_hash).await?;
                 require_session(transaction, &access_hash).await?;
                 transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.as_str().into()]).await?;
                 if let Some(hash) = password_hash {
                     transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
                     Purpose::Recovery.void_tokens(transaction, id).await?;
                 }
-                if email.is_some() {
+                if let Some(email) = email.as_deref() {
+                    // The table may have the address in another spelling, so that its unique index finds nothing.
+                    let others = [email.into(), id.into()];
+                    if transaction.fetch_optional(&sql::GET_OTHER_USER, &others, sql::id).await?.is_some() {
+                        return Err(address_is_taken());
+                    }
                     transaction.execute(&sql::DELETE_MAILED_TOKENS, &[id.into()]).await?;
                     transaction.execute(&sql::DELETE_VERIFIED_EMAIL, &[id.into()]).await?;
                 }
@@ -240,7 +282,7 @@ impl Accounts {
         let delete = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let id = account.user.id;
-                confirm_password(transaction, id, &account.password_hash, &account.password_hash).await?;
+                confirm_password(transaction, id, &account.password_hash).await?;
                 require_session(transaction, &access_hash).await?;
                 transaction.execute(&sql::DELETE_USER, &[id.into()]).await.map(drop)
             })
@@ -324,6 +366,11 @@ impl AccountChange {
     }
 }
 
+/// The error for an address that another user has.
+fn address_is_taken() -> Error {
+    Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+}
+
 /// Reads a user inside a transaction.
 pub(super) async fn get_user(transaction: &mut Transaction<'_>, id: Uuid) -> Result<Option<User>> {
     transaction.fetch_optional(&sql::GET_USER, &[id.into()], sql::user).await
@@ -347,7 +394,10 @@ pub(super) async fn replace_password(
     transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
     Purpose::Recovery.void_tokens(transaction, id).await?;
     rate_limit::clear(transaction, &CountKey::user(id)).await?;
-    rate_limit::clear(transaction, &CountKey::address(&user.email)).await?;
+    // Other programs may have stored the address in another spelling.
+    if let Ok(email) = email_address::validated(&user.email) {
+        rate_limit::clear(transaction, &CountKey::address(&email)).await?;
+    }
     Ok(user)
 }
 

@@ -1,30 +1,28 @@
-//! Passwords: Argon2id hashes (RFC 9106), made and checked with bounded time and memory.
+//! Passwords: hashed and checked with bounded time and memory.
 //!
 //! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one. Each hash uses a block memory of its own, which is reused and freed when no hash
-//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash to check against.
+//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters to check
+//! against.
 
 use std::{sync::Arc, time::Duration};
 
-use argon2::{
-    Algorithm, Argon2, Block, Params, Version,
-    password_hash::phc::{Output, ParamsString, PasswordHash, Salt},
-};
+use argon2::Block;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::token::random;
+use super::password_hash::{self, PARAMS, StoredHash, check_failed, new_hash};
 use crate::{
     error::{Error, ErrorKind, Result},
     large_buffer::large_buffer,
     threads::RuntimeHandle,
 };
 
-/// Bytes of the shortest and the longest password. Longer text is not hashed.
+/// Bytes of the shortest and the longest new password.
 const MIN_BYTES: usize = 8;
 const MAX_BYTES: usize = 1024;
 
-/// OWASP's parameters: 19 MiB, 2 passes, 1 lane, 32 bytes of output.
-const PARAMS: Params = Params::DEFAULT;
+/// Bytes of the longest text that is checked. Imported passwords may be longer than new ones.
+const MAX_CHECKED_BYTES: usize = 64 * 1024;
 
 /// Callers that wait for a permit, per permit. One hash takes 20 to 50 ms, so the last of them waits one to three seconds.
 const QUEUE: usize = 64;
@@ -60,11 +58,11 @@ pub(super) struct HashPermit {
 pub(super) enum PasswordCheck {
     Wrong,
     Right,
-    /// Right, but the stored hash has weaker parameters than [`PARAMS`]. Holds a new hash to store in its place.
+    /// Right, but the stored hash is outdated. Holds a new hash to store in its place.
     RightAndRehashed(String),
 }
 
-/// Checks the length of a password for an account.
+/// Checks the length of a new password.
 ///
 /// # Errors
 /// `InvalidInput` unless it is 8 to 1,024 bytes long.
@@ -103,10 +101,10 @@ impl HashPermit {
         self.run(move |state| state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))).await
     }
 
-    /// Checks a password against a PHC string. Without one it hashes the password all the same, which takes as long, and
-    /// returns `Wrong`. A password over 1,024 bytes counts as an empty one without a hash.
+    /// Checks a password against a stored hash. Without one it hashes the password all the same, which takes as long as for
+    /// a hash with today's parameters, and returns `Wrong`. A password over 64 KiB counts as an empty one without a hash.
     pub(super) async fn check(&self, password: &str, stored_hash: Option<String>) -> Result<PasswordCheck> {
-        let is_possible = password.len() <= MAX_BYTES;
+        let is_possible = password.len() <= MAX_CHECKED_BYTES;
         let password = if is_possible { password.to_owned() } else { String::new() };
         let stored_hash = stored_hash.filter(|_| is_possible);
         self.run(move |state| {
@@ -114,19 +112,23 @@ impl HashPermit {
                 state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))?;
                 return Ok(PasswordCheck::Wrong);
             };
-            let stored_hash = PasswordHash::new(&stored_hash).map_err(check_failed)?;
-            let params = Params::try_from(&stored_hash).map_err(check_failed)?;
+            let stored_hash = StoredHash::parse(&stored_hash).map_err(check_failed)?;
             let is_right =
-                state.with_memory(params.block_count(), |memory| matches(&password, &stored_hash, &params, memory))?;
+                state.with_memory(stored_hash.block_count(), |memory| stored_hash.matches(&password, memory))?;
             Ok(match is_right {
                 false => PasswordCheck::Wrong,
-                true if is_weaker(&params) => PasswordCheck::RightAndRehashed(
+                true if stored_hash.is_outdated() => PasswordCheck::RightAndRehashed(
                     state.with_memory(PARAMS.block_count(), |memory| new_hash(&password, memory))?,
                 ),
                 true => PasswordCheck::Right,
             })
         })
         .await
+    }
+
+    /// Takes as long as a check against a bcrypt hash of this cost.
+    pub(super) async fn spend_bcrypt(&self, cost: u32) -> Result<()> {
+        self.run(move |_| Ok(password_hash::spend_bcrypt(cost))).await
     }
 
     /// Runs `work` on a blocking thread.
@@ -171,51 +173,6 @@ impl HasherState {
             }
         });
     }
-}
-
-fn is_weaker(params: &Params) -> bool {
-    params.m_cost() < PARAMS.m_cost() || params.t_cost() < PARAMS.t_cost()
-}
-
-fn new_hash(password: &str, memory: &mut [Block]) -> Result<String> {
-    let salt = Salt::new(&random::<16>()?).map_err(check_failed)?;
-    let hash = PasswordHash {
-        algorithm: Algorithm::Argon2id.ident(),
-        version: Some(Version::V0x13.into()),
-        params: ParamsString::try_from(&PARAMS).map_err(check_failed)?,
-        salt: Some(salt),
-        hash: Some(output(password, &salt, &PARAMS, Algorithm::Argon2id, Version::V0x13, memory)?),
-    };
-    Ok(hash.to_string())
-}
-
-fn matches(password: &str, stored: &PasswordHash, params: &Params, memory: &mut [Block]) -> Result<bool> {
-    let algorithm = Algorithm::try_from(stored.algorithm.as_str()).map_err(check_failed)?;
-    let version = stored.version.map_or(Ok(Version::default()), Version::try_from).map_err(check_failed)?;
-    let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
-        return Err(check_failed("no salt or no hash"));
-    };
-    // `Output` compares in constant time.
-    Ok(output(password, salt, params, algorithm, version, memory)? == *expected)
-}
-
-fn output(
-    password: &str,
-    salt: &[u8],
-    params: &Params,
-    algorithm: Algorithm,
-    version: Version,
-    memory: &mut [Block],
-) -> Result<Output> {
-    let mut bytes = [0; Params::DEFAULT_OUTPUT_LEN];
-    let argon2 = Argon2::new(algorithm, version, params.clone());
-    argon2.hash_password_into_with_memory(password.as_bytes(), salt, &mut bytes, memory).map_err(check_failed)?;
-    Output::new(&bytes).map_err(check_failed)
-}
-
-/// The error for a stored hash that cannot be parsed. It drops the cause, which may quote the hash.
-fn check_failed(_: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Internal, "a password could not be checked")
 }
 
 fn queue_is_full() -> Error {

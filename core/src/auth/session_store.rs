@@ -61,11 +61,9 @@ impl SessionStore {
         SessionStore { scope, clock }
     }
 
-    /// Creates a session.
-    ///
-    /// # Errors
-    /// `Unauthorized` when the password was changed, or the user deleted, since the password was checked.
-    pub(super) async fn sign_in(&self, login: VerifiedLogin) -> Result<Session> {
+    /// Creates a session. Returns `None` when the stored hash was replaced, or the user deleted, since the password was
+    /// checked.
+    pub(super) async fn sign_in(&self, login: VerifiedLogin) -> Result<Option<Session>> {
         let now = self.clock.now();
         let tokens = TokenPair::new(now)?;
         let VerifiedLogin { user, password_hash, new_password_hash, count_key } = login;
@@ -73,15 +71,16 @@ impl SessionStore {
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let new_hash = new_password_hash.as_deref().unwrap_or(&password_hash);
-                confirm_password(transaction, user_id, &password_hash, new_hash).await?;
+                if !replace_hash(transaction, user_id, &password_hash, new_hash).await? {
+                    return Ok(None);
+                }
                 let session_id = tokens.insert_session(transaction, user_id, now).await?;
                 rate_limit::clear(transaction, &count_key).await?;
                 transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[earlier(now, GRACE).into()]).await?;
-                Ok((tokens, session_id))
+                Ok(Some((tokens, session_id)))
             })
         });
-        let (tokens, session_id) = insert.await?;
-        Ok(tokens.into_session(session_id, user))
+        Ok(insert.await?.map(|(tokens, session_id)| tokens.into_session(session_id, user)))
     }
 
     /// Finds the session of an access token. Its `refresh_token` is empty: the database has only the hash.
@@ -151,7 +150,7 @@ impl SessionStore {
     /// Ends a session, even if it has other tokens by now. Succeeds for a session that has already ended.
     pub(super) async fn sign_out(&self, session: &Session) -> Result<()> {
         let values = vec![token::hash(&session.access_token).into(), token::hash(&session.refresh_token).into()];
-        self.scope.execute(&sql::DELETE_SESSION, values, sql::id).await.map(drop)
+        self.scope.execute_idempotent(&sql::DELETE_SESSION, values, sql::id).await.map(drop)
     }
 
     /// Ends every session of the user of `session`, or every other session.
@@ -186,8 +185,8 @@ pub(super) async fn require_session(transaction: &mut Transaction<'_>, access_ha
     found.map(drop).ok_or_else(session_ended)
 }
 
-/// Checks inside a transaction that the hash a password was checked against is still stored, and replaces it with
-/// `new_hash`. Locks the account until the transaction ends.
+/// Checks inside a transaction that the hash a password was checked against is still stored. Locks the account until the
+/// transaction ends.
 ///
 /// # Errors
 /// `Unauthorized` when the password was changed or the user deleted since the check.
@@ -195,13 +194,23 @@ pub(super) async fn confirm_password(
     transaction: &mut Transaction<'_>,
     user_id: Uuid,
     password_hash: &str,
-    new_hash: &str,
 ) -> Result<()> {
-    let values = [user_id.into(), password_hash.into(), new_hash.into()];
-    match transaction.execute(&sql::REPLACE_PASSWORD_HASH, &values).await? {
-        0 => Err(invalid_credentials()),
-        _ => Ok(()),
+    match replace_hash(transaction, user_id, password_hash, password_hash).await? {
+        true => Ok(()),
+        false => Err(invalid_credentials()),
     }
+}
+
+/// Replaces a user's hash if it is still `password_hash`, and locks the account until the transaction ends. Returns whether
+/// it was.
+async fn replace_hash(
+    transaction: &mut Transaction<'_>,
+    user_id: Uuid,
+    password_hash: &str,
+    new_hash: &str,
+) -> Result<bool> {
+    let values = [user_id.into(), password_hash.into(), new_hash.into()];
+    Ok(transaction.execute(&sql::REPLACE_PASSWORD_HASH, &values).await? > 0)
 }
 
 /// The error for an unknown address and for a wrong password, in the same words (DESIGN 8).

@@ -80,17 +80,37 @@ pub(super) static SET_CREDENTIALS: Statement = Statement::new(
      ON CONFLICT (user_id) DO UPDATE SET password_hash = excluded.password_hash, updated_at = excluded.updated_at",
 );
 
+// Keeps the password of a user who has one.
+pub(super) static INSERT_CREDENTIALS: Statement = Statement::new(
+    "INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)
+     ON CONFLICT (user_id) DO NOTHING",
+);
+
+// The highest cost of a bcrypt hash, two digits. The conditions are those of an index.
+pub(super) static GET_BCRYPT_COST: Statement = Statement::new(
+    "SELECT substr(password_hash, 5, 2) FROM townsquare.credentials WHERE substr(password_hash, 2, 1) = '2'
+     ORDER BY substr(password_hash, 5, 2) DESC LIMIT 1",
+);
+
 pub(super) static GET_USER: Statement =
     Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE users.id = $1"));
 
-pub(super) static FIND_USER: Statement =
-    Statement::new(concat!("SELECT ", user_columns!(), " FROM users WHERE {users.has_address $1}"));
+// The last row is taken: of several spellings the normal one.
+pub(super) static FIND_USER: Statement = Statement::new(concat!(
+    "SELECT ",
+    user_columns!(),
+    " FROM users WHERE {users.has_address $1} ORDER BY users.email = $1"
+));
+
+// Another user with the address, in any spelling.
+pub(super) static GET_OTHER_USER: Statement =
+    Statement::new("SELECT users.id FROM users WHERE {users.has_address $1} AND users.id <> $2");
 
 pub(super) static GET_ACCOUNT_BY_EMAIL: Statement = Statement::new(concat!(
     "SELECT ",
     user_columns!(),
     ", credentials.password_hash FROM users JOIN townsquare.credentials AS credentials ON credentials.user_id = users.id
-     WHERE {users.has_address $1}"
+     WHERE {users.has_address $1} ORDER BY users.email = $1"
 ));
 
 pub(super) static GET_ACCOUNT: Statement = Statement::new(concat!(
@@ -232,3 +252,23 @@ pub(super) static SET_VERIFIED_EMAIL: Statement = Statement::new(
 
 pub(super) static DELETE_VERIFIED_EMAIL: Statement =
     Statement::new("DELETE FROM townsquare.verified_emails WHERE user_id = $1");
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use super::*;
+    use crate::database::query_plan;
+
+    #[test]
+    fn addresses_and_costs_are_found_by_indexes() {
+        for (statement, index) in [
+            (&FIND_USER, "townsquare_users_lower_email"),
+            (&GET_ACCOUNT_BY_EMAIL, "townsquare_users_lower_email"),
+            (&GET_OTHER_USER, "townsquare_users_lower_email"),
+            (&INSERT_USER, "townsquare_users_lower_email"),
+            (&GET_BCRYPT_COST, "townsquare_credentials_bcrypt_cost"),
+        ] {
+            let plan = query_plan(statement).join("\n");
+            assert!(plan.contains(index), "{plan}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Client, wait};
 use crate::{
-    auth::{AuthEvent, Session, SignOutScope, User, UserPatch},
+    auth::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch},
     callbacks::Subscription,
     error::Result,
 };
@@ -32,6 +32,7 @@ area! { Auth:
     verify_email(verification_token: &str) -> User;
     find_user(email: &str) -> Option<User>;
     set_password(user_id: Uuid, password: &str) -> ();
+    import_credentials(rows: Vec<NewCredential>) -> ImportReport;
 }
 
 impl Auth<'_> {

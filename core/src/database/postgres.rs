@@ -49,7 +49,7 @@ use super::{
     principal::Principal,
     row::Read,
     statement::Statement,
-    transaction::{FailedWrite, Transaction, Work},
+    transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
@@ -67,13 +67,6 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(super) struct Postgres {
     pool: Pool,
     runtimes: RuntimeSelector,
-}
-
-/// Whether a statement changes rows, so that it must not run twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    Reads,
-    Writes,
 }
 
 impl Postgres {
@@ -108,17 +101,23 @@ impl Postgres {
         statement: &'static Statement,
         values: &[Value<'_>],
         read: Read<T>,
+        effect: Effect,
     ) -> Result<Vec<T>> {
-        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, Effect::Writes)).await?;
+        let rows = self.in_runtime(self.fetch_rows(principal, statement, values, effect)).await?;
         query::read_rows(&rows, read)
     }
 
     /// Runs `work` in a transaction and returns its result after the commit. Runs it again if the server gave the
-    /// transaction up because of another one.
+    /// transaction up because of another one, and once more if it is idempotent and the connection was lost.
     ///
     /// # Errors
     /// [`Error::outcome_unknown`] if the connection was lost before the server answered the commit.
-    pub(super) async fn write<T: Send + 'static, W>(&self, principal: &Principal, work: W) -> Result<T, FailedWrite<W>>
+    pub(super) async fn write<T: Send + 'static, W>(
+        &self,
+        principal: &Principal,
+        work: W,
+        effect: Effect,
+    ) -> Result<T, FailedWrite<W>>
     where
         W: for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
     {
@@ -133,14 +132,15 @@ impl Postgres {
                 let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
                 let result = work.clone()(&mut transaction).await;
                 is_committing.store(result.is_ok(), Ordering::Relaxed);
-                match end(connection, result).await {
-                    Err(error) if retries.allow_conflict(&error) => is_committing.store(false, Ordering::Relaxed),
-                    Err(error) => {
-                        self.after(&error);
-                        return Err(error.into());
-                    }
+                let error = match end(connection, result).await {
                     Ok(result) => return Ok(result),
+                    Err(error) => error,
+                };
+                self.after(&error);
+                if !retries.allow_transaction(&error, effect) {
+                    return Err(error.into());
                 }
+                is_committing.store(false, Ordering::Relaxed);
             }
         };
         self.in_runtime(async {
@@ -189,14 +189,14 @@ impl Postgres {
                 self.after(&failure.error);
                 let has_alternatives = self.pool.shared().servers.has_alternatives();
                 if !retries.allow(&failure, effect, has_alternatives) {
-                    let is_unknown = effect == Effect::Writes && failure.was_sent;
+                    let is_unknown = effect != Effect::Reads && failure.was_sent;
                     return Err(if is_unknown { of_write(failure.error) } else { failure.error });
                 }
             }
         };
         let answered = self.pool.shared().timeout(self.deadline(), run).await;
         answered.unwrap_or_else(|_| {
-            let may_have_written = AtomicBool::new(effect == Effect::Writes && is_sent.load(Ordering::Relaxed));
+            let may_have_written = AtomicBool::new(effect != Effect::Reads && is_sent.load(Ordering::Relaxed));
             Err(self.past_deadline(&may_have_written))
         })
     }
@@ -216,7 +216,7 @@ impl Postgres {
         if result.as_ref().err().is_none_or(leaves_connection_usable) {
             connection.release();
         }
-        result.map_err(|error| Failure { error, was_sent: true, was_idle })
+        result.map_err(|error| Failure { error, was_begun: true, was_sent: true, was_idle })
     }
 
     /// Runs one statement in a transaction of its own, which sets the principal.
@@ -232,7 +232,7 @@ impl Postgres {
         let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
         let was_sent = result.is_ok();
         is_sent.store(was_sent, Ordering::Relaxed);
-        end(connection, result).await.map_err(|error| Failure { error, was_sent, was_idle })
+        end(connection, result).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
     /// Acquires a connection and begins a transaction on it.

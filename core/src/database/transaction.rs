@@ -15,6 +15,17 @@ use crate::{
 /// The future that the work of a transaction returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
+/// What a statement or a transaction does, which decides when it may run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
+pub(super) enum Effect {
+    Reads,
+    /// It must not run twice.
+    Writes,
+    /// Running it twice has the effect of running it once.
+    IdempotentWrites,
+}
+
 /// A write that failed, and its work if the work has not run.
 pub(super) struct FailedWrite<W> {
     pub(super) error: Error,

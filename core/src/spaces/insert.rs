@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{
     clock,
     database::{Read, Scope, Statement, Transaction, Value},
-    error::{Error, Result},
+    error::Result,
     policy::Table,
 };
 
@@ -54,8 +54,7 @@ pub(super) async fn insert_one<T: Clone + Send + 'static>(
     if row.given.is_none() {
         return scope.execute(&insert.insert, row.values, read).await?.ok_or_else(|| table.insert_refused());
     }
-    let work = scope.write(move |transaction| Box::pin(insert_row(transaction, insert, table, row, read)));
-    work.await.map_err(Error::of_idempotent_call)
+    scope.write_idempotent(move |transaction| Box::pin(insert_row(transaction, insert, table, row, read))).await
 }
 
 /// Inserts rows and returns them in the same order. An error names the index of its row.
@@ -66,18 +65,27 @@ pub(super) async fn insert_all<T: Clone + Send + 'static>(
     rows: Vec<NewRow<T>>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
-    let is_idempotent = rows.iter().all(|row| row.given.is_some());
-    let work = scope.write(move |transaction| {
-        Box::pin(async move {
-            let mut inserted = Vec::with_capacity(rows.len());
-            for (index, row) in rows.into_iter().enumerate() {
-                let row = insert_row(transaction, insert, table, row, read).await;
-                inserted.push(row.map_err(|error| error.at_row(index))?);
-            }
-            Ok(inserted)
-        })
-    });
-    work.await.map_err(|error| if is_idempotent { error.of_idempotent_call() } else { error })
+    if rows.iter().all(|row| row.given.is_some()) {
+        let work =
+            scope.write_idempotent(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, read)));
+        return work.await;
+    }
+    scope.write(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, read))).await
+}
+
+async fn insert_rows<T>(
+    transaction: &mut Transaction<'_>,
+    insert: &'static Insert,
+    table: Table,
+    rows: Vec<NewRow<T>>,
+    read: Read<T>,
+) -> Result<Vec<T>> {
+    let mut inserted = Vec::with_capacity(rows.len());
+    for (index, row) in rows.into_iter().enumerate() {
+        let row = insert_row(transaction, insert, table, row, read).await;
+        inserted.push(row.map_err(|error| error.at_row(index))?);
+    }
+    Ok(inserted)
 }
 
 async fn insert_row<T>(

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use townsquare::{
     Client, Config, Error, Uuid,
-    auth::{Session, SignOutScope, UserPatch, identity_claim},
+    auth::{NewCredential, Session, SignOutScope, UserPatch, identity_claim},
     blocking::wait,
     spaces::{NewFidget, NewSpace, SpacePatch},
 };
@@ -163,6 +163,7 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
         collect(wait(service.sign_in("carl@town.example", WRONG_PASSWORD)));
     }
     refused_rows(db, captured, &collect);
+    import_hashes(db, captured, &collect);
     let mailed = use_mailed_tokens(db, captured, session.user.id, &collect);
     captured.add_outcome(wait(auth.delete_own_user(WRONG_PASSWORD)));
     captured.add_outcome(wait(service.delete_user(Uuid::from_u128(7))));
@@ -173,6 +174,24 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
         sessions.into_inner().into_iter().flat_map(|session| [session.access_token, session.refresh_token]);
     let others = [PASSWORD, NEW_PASSWORD, WRONG_PASSWORD, API_KEY, SEED].map(str::to_owned);
     session_secrets.chain(others).chain(mailed).collect()
+}
+
+/// Imports password hashes, also those that are refused.
+fn import_hashes(db: &TestDatabase, captured: &Captured, collect: &dyn Fn(Result<Session, Error>) -> Option<Session>) {
+    let (id, email) = (Uuid::from_u128(9), "Dan@Town.example");
+    db.user_of(id, email);
+    let hash = bcrypt::hash_with_salt(PASSWORD, 4, [7; 16]).expect("a hash").to_string();
+    let import = |row: NewCredential| {
+        captured.add(&row);
+        captured.add_outcome(wait(db.service.auth().import_credentials(vec![row])))
+    };
+    import(NewCredential::of_user(id, PASSWORD));
+    import(NewCredential::of_address(PASSWORD, &hash));
+    import(NewCredential::of_user(Uuid::nil(), &hash));
+    import(NewCredential::of_user(id, hash.replace("$04$", "$31$")));
+    import(NewCredential::of_user(id, hash)).expect("imported");
+    collect(wait(db.service.auth().sign_in(email, WRONG_PASSWORD)));
+    collect(wait(db.service.auth().sign_in(email, PASSWORD))).expect("signed in");
 }
 
 /// Makes and uses recovery and verification tokens; returns them.
@@ -279,7 +298,9 @@ fn assert_secrets_hidden(engine: Engine) {
         );
     }
     assert_without("the captured log", &text, &secrets);
-    assert!(!text.contains("$argon2"), "the captured log contains a password hash");
+    for hash in ["$argon2", "$2b$", "$31$"] {
+        assert!(!text.contains(hash), "the captured log contains a password hash");
+    }
     let rows = all_rows(&db);
     assert!(rows.contains("$argon2id$") && rows.contains("ann@new.example"), "there are rows to look into");
     assert_without("the database", &rows, &secrets);

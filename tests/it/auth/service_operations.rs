@@ -1,6 +1,6 @@
 //! Operations on accounts that only the service may call: every other caller is refused, and nothing changes.
 
-use townsquare::{Client, Error, ErrorKind, Uuid, blocking::wait};
+use townsquare::{Client, Error, ErrorKind, Uuid, auth::NewCredential, blocking::wait};
 use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
 use super::users::{PASSWORD, sign_up};
@@ -8,7 +8,7 @@ use super::users::{PASSWORD, sign_up};
 const ANN: &str = "ann@town.example";
 
 /// Calls each operation of the service; returns its words and its outcome.
-fn call_all(client: &Client, email: &str, user: Uuid) -> [(&'static str, Result<(), Error>); 5] {
+fn call_all(client: &Client, email: &str, user: Uuid) -> [(&'static str, Result<(), Error>); 6] {
     let auth = client.auth();
     [
         ("Find user", wait(auth.find_user(email)).map(drop)),
@@ -16,6 +16,7 @@ fn call_all(client: &Client, email: &str, user: Uuid) -> [(&'static str, Result<
         ("Create recovery token", wait(auth.create_recovery_token(email)).map(drop)),
         ("Create verification token", wait(auth.create_verification_token(user)).map(drop)),
         ("Delete user", wait(auth.delete_user(user))),
+        ("Import credentials", wait(auth.import_credentials(vec![NewCredential::of_address(email, "x")])).map(drop)),
     ]
 }
 

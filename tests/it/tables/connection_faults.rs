@@ -9,7 +9,7 @@ use std::{
 };
 
 use townsquare::{
-    Client, Config, ErrorKind,
+    Client, Config, ErrorKind, Uuid,
     blocking::wait,
     spaces::{NewSpace, SpacePatch},
 };
@@ -146,6 +146,11 @@ on_engine! { Postgres in postgres;
             administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
             for _ in 0..20 {
                 assert_eq!(wait(service.spaces().get_space(space.id)).expect("no read fails"), space);
+            }
+            administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
+            for _ in 0..20 {
+                let new = NewSpace::named("x").with_id(Uuid::new_v4());
+                wait(service.spaces().create_space(new)).expect("no idempotent write fails");
             }
             administrator.run(&format!("SELECT pg_terminate_backend(pid) FROM {}", processes(db)));
             let failures = (0..20).filter(|_| wait(service.spaces().create_space(NewSpace::named("x"))).is_err());

@@ -1,8 +1,10 @@
 //! Writes on PostgreSQL whose answer is lost (DESIGN 3): the error says so, and does not invite a second row.
 
 use townsquare::{
-    Client, Error, ErrorKind, Uuid,
+    Client, Config, Error, ErrorKind, Uuid,
+    auth::NewCredential,
     blocking::wait,
+    config::DatabasePooler,
     spaces::{NewFidget, NewSpace, Space},
 };
 use townsquare_tests::{
@@ -16,10 +18,14 @@ const SENTENCE: &str = "Database error: outcome unknown: the connection was lost
 
 /// A client behind a proxy, with an idle connection and prepared statements.
 fn behind_proxy(db: &TestDatabase) -> (Proxy, Client) {
+    behind_proxy_with(db, |config| config)
+}
+
+fn behind_proxy_with(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> (Proxy, Client) {
     let (server, _) = db.database();
     let proxy = Proxy::to(server.port());
     let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    let client = wait(Client::open(db.config().database_url(url))).expect("opens");
+    let client = wait(Client::open(options(db.config().database_url(url)))).expect("opens");
     let service = client.as_service();
     wait(service.spaces().create_space(NewSpace::named("first"))).expect("a connection");
     (proxy, client)
@@ -98,25 +104,57 @@ on_engine! { Postgres in postgres;
         wait(client.close());
     }
 
-    fn a_create_with_an_id_whose_commit_is_not_answered_is_retryable(db: &TestDatabase) {
+    fn a_create_with_an_id_is_repeated_once_and_then_retryable(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db);
         let service = client.as_service();
         let home: Space = wait(service.spaces().create_space(NewSpace::named("home"))).expect("created");
         for (name, cut, rows) in [("answered", Cut::AfterAnswer, 1), ("unsent", Cut::BeforeRequest, 0)] {
             let new = NewSpace::named(name).with_id(Uuid::new_v4());
             proxy.cut("COMMIT", cut);
+            wait(service.spaces().create_space(NewSpace::named("once").with_id(Uuid::new_v4()))).expect("repeated by the library");
+            proxy.cut_each("COMMIT", cut, 2);
             assert_unknown_but_retryable(wait(service.spaces().create_space(new.clone())));
             assert_eq!(count(db, name), rows, "{name}");
             let space = wait(service.spaces().create_space(new.clone())).expect("repeated");
             assert_eq!((Some(space.id), count(db, name)), (new.id, 1), "{name}");
 
             let new = NewFidget::of_type(name).with_id(Uuid::new_v4());
-            proxy.cut("COMMIT", cut);
+            proxy.cut_each("COMMIT", cut, 2);
             assert_unknown_but_retryable(wait(service.fidgets().create_fidget(home.id, new.clone())));
             let fidget = wait(service.fidgets().create_fidget(home.id, new.clone())).expect("repeated");
             assert_eq!(Some(fidget.id), new.id, "{name}");
         }
-        assert_eq!(db.raw.count("fidgets"), 2);
+        assert_eq!((db.raw.count("fidgets"), count(db, "once")), (2, 2));
+        wait(client.close());
+    }
+
+    /// The connection is lost in the middle of the transaction, which the server rolls back.
+    fn an_idempotent_write_is_repeated_after_a_loss_before_its_commit(db: &TestDatabase) {
+        for pooler in [DatabasePooler::Session, DatabasePooler::Transaction] {
+            let (proxy, client) = behind_proxy_with(db, |config| config.database_pooler(pooler));
+            let name = format!("{pooler:?}");
+            let service = client.as_service();
+            for cut in [Cut::BeforeRequest, Cut::AfterRequest, Cut::AfterAnswer] {
+                proxy.cut(&name, cut);
+                let new = NewSpace::named(&name).with_id(Uuid::new_v4());
+                wait(service.spaces().create_spaces(vec![new])).expect("repeated");
+            }
+            assert_eq!(count(db, &name), 3);
+            wait(client.close());
+        }
+    }
+
+    fn an_import_whose_commit_is_not_answered_is_repeated(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db);
+        let auth = client.as_service();
+        let hash = bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string();
+        for cut in [Cut::AfterAnswer, Cut::BeforeRequest] {
+            let row = NewCredential::of_user(db.user(), &hash);
+            proxy.cut("COMMIT", cut);
+            let report = wait(auth.auth().import_credentials(vec![row])).expect("repeated");
+            assert_eq!(report.imported + report.unchanged, 1);
+        }
+        assert_eq!(db.raw.count("townsquare.credentials"), 2);
         wait(client.close());
     }
 
@@ -127,13 +165,13 @@ on_engine! { Postgres in postgres;
         let with_id = |name: &str| NewSpace::named(name).with_id(Uuid::new_v4());
         for (name, cut) in [("answered", Cut::AfterAnswer), ("unsent", Cut::BeforeRequest)] {
             let new = vec![with_id(name), with_id(name)];
-            proxy.cut("COMMIT", cut);
+            proxy.cut_each("COMMIT", cut, 2);
             assert_unknown_but_retryable(wait(service.spaces().create_spaces(new.clone())));
             assert_eq!(wait(service.spaces().create_spaces(new)).expect("repeated").len(), 2);
             assert_eq!(count(db, name), 2, "{name}");
 
             let new = vec![NewFidget::of_type(name).with_id(Uuid::new_v4())];
-            proxy.cut("COMMIT", cut);
+            proxy.cut_each("COMMIT", cut, 2);
             assert_unknown_but_retryable(wait(service.fidgets().create_fidgets(home.id, new.clone())));
             assert_eq!(wait(service.fidgets().create_fidgets(home.id, new)).expect("repeated").len(), 1);
         }
@@ -160,12 +198,28 @@ on_engine! { Postgres in postgres;
         wait(client.close());
     }
 
+    /// In transaction mode a read is three messages: BEGIN, the statement and COMMIT.
+    fn a_read_in_transaction_mode_is_repeated(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy_with(db, |config| config.database_pooler(DatabasePooler::Transaction));
+        for message in ["BEGIN", "FROM public.spaces", "COMMIT"] {
+            for cut in [Cut::AfterAnswer, Cut::AfterRequest, Cut::BeforeRequest] {
+                proxy.cut(message, cut);
+                let read = wait(client.spaces().get_public_spaces(1, 0));
+                assert!(read.is_ok(), "{message} {cut:?}: {read:?}");
+            }
+        }
+        wait(client.close());
+    }
+
     /// A second sign-out has the effect of the first.
-    fn an_idempotent_write_whose_answer_is_lost_is_retryable(db: &TestDatabase) {
+    fn a_sign_out_whose_answer_is_lost_is_repeated_and_then_retryable(db: &TestDatabase) {
         let (proxy, client) = behind_proxy(db);
         wait(client.auth().sign_up("ann@town.example", "correct horse")).expect("an account");
         wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("a session");
         proxy.cut("DELETE FROM", Cut::AfterAnswer);
+        wait(client.auth().sign_out()).expect("repeated by the library");
+        wait(client.auth().sign_in("ann@town.example", "correct horse")).expect("a session");
+        proxy.cut_each("DELETE FROM townsquare.sessions WHERE access_hash", Cut::AfterAnswer, 2);
         let error = wait(client.auth().sign_out()).expect_err("the connection was cut");
         assert_eq!((error.code(), error.is_retryable()), (Some("08007"), true), "{error:?}");
         wait(client.auth().sign_out()).expect("repeated");

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Postgres, commit_watch, errors::translate, query::execute_batch};
+use super::{Effect, Postgres, commit_watch, errors::translate, query::execute_batch};
 use crate::{
     database::{
         change_log::{
@@ -236,7 +236,7 @@ impl Postgres {
         // PostgreSQL's dates reach further than ten thousand years.
         let age = i64::try_from(limits.age.as_micros()).unwrap_or(i64::MAX).min(1_000 * 366 * 86_400 * 1_000_000);
         let values = [rows.into(), age.into(), keep_after.map(|key| key.id).into(), PRUNE_STEP.into()];
-        let pruned = self.execute(&Principal::Service, &PRUNE, &values, flag).await?;
+        let pruned = self.execute(&Principal::Service, &PRUNE, &values, flag, Effect::Writes).await?;
         Ok(pruned == [true])
     }
 

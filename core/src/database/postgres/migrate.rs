@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0007_file_store" needs 4;
     "0008_discovery" needs 4;
     "0009_roles" needs ITSELF;
+    "0010_credentials" needs 9;
 };
 
 /// The minimum version of a migration that no older library works with.

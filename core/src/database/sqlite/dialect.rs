@@ -46,7 +46,8 @@ impl Dialect for SqliteDialect {
     }
 
     fn has_address(column: &str, address: &str) -> String {
-        format!("{column} = {address}")
+        // Other programs may have stored addresses in mixed case. A functional index finds them.
+        format!("lower({column}) = {address}")
     }
 
     fn any_of(list: &str) -> String {

@@ -38,6 +38,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0006_realtime" needs 4;
     "0007_file_store" needs 4;
     "0008_discovery" needs 4;
+    "0010_credentials" needs 4;
 };
 
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.

@@ -1,6 +1,6 @@
 //! Adoption of a database that another program made (DESIGN 3a), here one like a Supabase project.
 
-use townsquare::{Client, Config, ErrorKind, Uuid, blocking::wait, spaces::NewSpace};
+use townsquare::{Client, Config, ErrorKind, Uuid, auth::NewCredential, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
     postgres::{APP_ROLE, Server, callers_role, server},
@@ -34,7 +34,8 @@ impl Project {
         let owner = project.with_roles(&format!("ALTER DATABASE {} OWNER TO postgres_S", project.database));
         administrator.run(&owner);
         let tables = project.with_roles(
-            "CREATE SCHEMA auth; CREATE TABLE auth.users (id UUID PRIMARY KEY, encrypted_password TEXT);
+            "CREATE SCHEMA auth; CREATE TABLE auth.users (id UUID PRIMARY KEY, email VARCHAR(255), encrypted_password VARCHAR(255),
+                 email_confirmed_at TIMESTAMPTZ DEFAULT now(), deleted_at TIMESTAMPTZ, banned_until TIMESTAMPTZ);
              GRANT USAGE ON SCHEMA auth TO anon_S, authenticated_S;
              CREATE FUNCTION auth.uid() RETURNS UUID LANGUAGE sql STABLE AS $$
                  SELECT NULLIF(current_setting('request.jwt.claim.sub', true), '')::uuid $$;
@@ -144,6 +145,55 @@ fn an_existing_address_in_mixed_case_keeps_its_account() {
     }
     // Their table of users decides who may exist.
     assert_kind(ErrorKind::ReferenceMissing, wait(auth.sign_up("new@town.example", "correct horse")));
+    wait(client.close());
+}
+
+/// The query that the operators' guide documents.
+fn documented_query() -> &'static str {
+    let guide = include_str!("../../../../core/src/postgres_guide.md");
+    let queries: Vec<&str> =
+        guide.split("```sql\n").filter_map(|part| part.split_once("```")).map(|(sql, _)| sql).collect();
+    queries.into_iter().find(|sql| sql.contains("auth.users")).expect("the guide has the query")
+}
+
+#[test]
+fn passwords_of_the_other_program_are_imported_by_the_documented_query() {
+    let Some(project) = Project::new() else { return };
+    let raw = project.raw("postgres");
+    // Made by another implementation of bcrypt, for the password `a`.
+    let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
+    raw.run(&format!("UPDATE auth.users SET email = 'mixed@town.example', encrypted_password = '{hash}'"));
+    // Nobody else may sign in: no password, no password of this system, a deleted user, an unconfirmed address.
+    for (number, password, deleted, confirmed) in [
+        (1, "''", "NULL", "now()"),
+        (2, "NULL", "NULL", "now()"),
+        (3, "'hash'", "now()", "now()"),
+        (4, "'hash'", "NULL", "NULL"),
+    ] {
+        let id = Uuid::new_v4();
+        raw.run(&format!(
+            "INSERT INTO auth.users VALUES ('{id}', '{number}@town.example', {password}, {confirmed}, {deleted});
+             INSERT INTO users (id, email) VALUES ('{id}', '{number}@town.example')"
+        ));
+    }
+    raw.run("INSERT INTO auth.users VALUES (gen_random_uuid(), 'no-row@town.example', 'hash')");
+    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let row = |row: Vec<Option<String>>| match <[_; 2]>::try_from(row) {
+        Ok([Some(id), Some(hash)]) => NewCredential::of_user(id.parse().expect("an id"), hash),
+        other => panic!("a row of the query: {other:?}"),
+    };
+    let rows = || raw.rows(documented_query()).into_iter().map(row).collect::<Vec<_>>();
+    let service = client.as_service();
+    for expected in [(1, 0), (0, 1)] {
+        let report = wait(service.auth().import_credentials(rows())).expect("imported");
+        assert_eq!((report.imported, report.unchanged), expected);
+    }
+    for address in ["Mixed@Town.example", "mixed@town.example", "MIXED@TOWN.EXAMPLE"] {
+        assert!(wait(service.auth().sign_in(address, "b")).is_err());
+        assert_eq!(wait(service.auth().sign_in(address, "a")).expect("signed in").user.id, project.ann);
+    }
+    assert_eq!(raw.count("townsquare.credentials WHERE password_hash LIKE '$argon2id$%'"), 1);
+    assert_eq!(raw.value(&format!("SELECT encrypted_password FROM auth.users WHERE id = '{}'", project.ann)), hash);
     wait(client.close());
 }
 

@@ -1,0 +1,82 @@
+//! Addresses that another program stored in mixed case (DESIGN 3a, 8): their users sign in in any spelling, and nobody else
+//! takes the address.
+
+use townsquare::{
+    ErrorKind, Uuid,
+    auth::{NewCredential, UserPatch},
+    blocking::wait,
+};
+use townsquare_tests::{on_both_engines, test_database::assert_fails};
+
+use super::users::{PASSWORD, sign_up};
+
+const STORED: &str = "Mixed@Town.example";
+const SPELLINGS: [&str; 3] = ["mixed@town.example", "MIXED@TOWN.EXAMPLE", " Mixed@Town.example "];
+
+on_both_engines! {
+    fn a_stored_spelling_signs_in_in_any_spelling(db: &TestDatabase) {
+        let mixed = Uuid::new_v4();
+        db.user_of(mixed, STORED);
+        let auth = db.service.auth();
+        wait(auth.set_password(mixed, PASSWORD)).expect("set");
+        for spelling in SPELLINGS {
+            let user = wait(auth.sign_in(spelling, PASSWORD)).expect("signed in").user;
+            assert_eq!((user.id, user.email.as_str()), (mixed, STORED), "{spelling}");
+            assert_eq!(wait(auth.find_user(spelling)).expect("asked").map(|user| user.id), Some(mixed));
+            assert!(wait(auth.create_recovery_token(spelling)).expect("asked").is_some(), "{spelling}");
+            let row = NewCredential::of_address(spelling, bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string());
+            assert_eq!(wait(auth.import_credentials(vec![row])).expect("imported").unchanged, 1, "{spelling}");
+        }
+    }
+
+    fn no_sign_up_and_no_change_takes_a_stored_address(db: &TestDatabase) {
+        db.user_of(Uuid::new_v4(), STORED);
+        let (_, ann) = sign_up(db, "ann@town.example");
+        for spelling in SPELLINGS {
+            let taken = wait(db.client.auth().sign_up(spelling, PASSWORD));
+            assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Sign up failed: Record already exists");
+            let taken = wait(ann.auth().update_user(PASSWORD, UserPatch::new().email(spelling)));
+            assert_fails(taken, ErrorKind::AlreadyExists, Some("23505"), "Update user failed: Record already exists");
+        }
+        assert_eq!(db.raw.count("users"), 2);
+        assert_eq!(db.raw.count("users WHERE email = 'ann@town.example'"), 1);
+    }
+
+    fn a_user_changes_the_spelling_of_the_own_address(db: &TestDatabase) {
+        let mixed = Uuid::new_v4();
+        db.user_of(mixed, STORED);
+        wait(db.service.auth().set_password(mixed, PASSWORD)).expect("set");
+        let session = wait(db.service.auth().sign_in(STORED, PASSWORD)).expect("signed in");
+        let handle = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        let user = wait(handle.auth().update_user(PASSWORD, UserPatch::new().email(STORED))).expect("changed");
+        assert_eq!((user.id, user.email.as_str()), (mixed, "mixed@town.example"));
+        assert!(wait(db.service.auth().sign_in(STORED, PASSWORD)).is_ok());
+    }
+
+    fn a_new_password_forgets_the_failures_of_the_address(db: &TestDatabase) {
+        let mixed = Uuid::new_v4();
+        db.user_of(mixed, STORED);
+        let auth = db.service.auth();
+        wait(auth.set_password(mixed, PASSWORD)).expect("set");
+        for _ in 0..10 {
+            assert!(wait(auth.sign_in("MIXED@town.example", "wrong horse")).is_err());
+        }
+        assert_eq!(wait(auth.sign_in(STORED, PASSWORD)).expect_err("wait").kind(), ErrorKind::RateLimited);
+        wait(auth.set_password(mixed, PASSWORD)).expect("set");
+        assert!(wait(auth.sign_in(STORED, PASSWORD)).is_ok());
+    }
+
+    /// Two rows that differ in case only: the one in the normal form has the address.
+    fn the_normal_spelling_comes_first(db: &TestDatabase) {
+        let (mixed, normal) = (Uuid::new_v4(), Uuid::new_v4());
+        for (id, email) in [(mixed, STORED), (normal, "mixed@town.example"), (Uuid::new_v4(), "MIXED@town.example")] {
+            db.user_of(id, email);
+        }
+        wait(db.service.auth().set_password(mixed, "another horse")).expect("set");
+        wait(db.service.auth().set_password(normal, PASSWORD)).expect("set");
+        for spelling in SPELLINGS {
+            assert_eq!(wait(db.service.auth().sign_in(spelling, PASSWORD)).expect("signed in").user.id, normal);
+            assert!(wait(db.service.auth().sign_in(spelling, "another horse")).is_err());
+        }
+    }
+}
