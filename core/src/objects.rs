@@ -187,6 +187,10 @@ impl Objects {
 
     /// Stages a second name of the bytes of an object, which has this size and digest. `None` if the store has no such names,
     /// or if the object is not of this size.
+    ///
+    /// A remote store has none. Its own copy is no substitute: `object_store` copies an object with its attributes and cannot
+    /// change them, so the copy would have the version of the source. Readers and [`ObjectDigest::is_of`] tell by the version
+    /// whether a row or an intent is of the object.
     pub(crate) async fn stage_link(&self, key: &ObjectKey, size: u64, digest: String) -> Result<Option<Staged>> {
         let Backend::Folder(folder) = &self.0 else { return Ok(None) };
         let linked = folder.stage_link(key, size).await?;

@@ -13,6 +13,7 @@ mod handler;
 mod host_files;
 mod kills;
 mod memory;
+mod overlaps;
 mod paths;
 mod policies;
 mod repair;

@@ -15,10 +15,15 @@ use hyper_util::rt::TokioIo;
 use s3s::{Body, auth::SimpleAuth, service::S3Service, service::S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
-use tokio::{net::TcpListener, runtime::Runtime, sync::RwLock};
+use tokio::{
+    net::TcpListener,
+    runtime::Runtime,
+    sync::{OwnedRwLockWriteGuard, RwLock},
+};
 
 const BUCKET: &str = "town";
 const ACCESS_KEY: &str = "tester";
+const COPY_SOURCE: &str = "x-amz-copy-source";
 /// Tests search logs and errors for it.
 pub const SECRET_KEY: &str = "MARKED-s3-key-of-the-tests";
 
@@ -27,6 +32,8 @@ pub struct S3Server {
     address: SocketAddr,
     folder: TempDir,
     runtime: Option<Runtime>,
+    /// Each copy takes it for reading.
+    copies: Arc<RwLock<()>>,
 }
 
 impl S3Server {
@@ -50,8 +57,9 @@ impl S3Server {
             let _entered = runtime.enter();
             TcpListener::from_std(listener).expect("a listener of the runtime")
         };
-        runtime.spawn(serve(listener, service, folder.path().to_owned()));
-        S3Server { address, folder, runtime: Some(runtime) }
+        let copies = Arc::default();
+        runtime.spawn(serve(listener, service, folder.path().to_owned(), Arc::clone(&copies)));
+        S3Server { address, folder, runtime: Some(runtime), copies }
     }
 
     /// The `storage_url` of a store below `prefix`.
@@ -61,6 +69,13 @@ impl S3Server {
             "s3://{BUCKET}/{prefix}?endpoint=http://{address}&region=us-east-1&access_key_id={ACCESS_KEY}\
              &secret_access_key={SECRET_KEY}"
         )
+    }
+
+    /// Holds copies inside the bucket back until the result is dropped: townsquare makes staged bytes an object by a copy.
+    /// Its clients give up after some seconds.
+    pub fn hold_copies(&self) -> OwnedRwLockWriteGuard<()> {
+        let copies = Arc::clone(&self.copies);
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(copies.write_owned())
     }
 
     /// The folder of the bucket: each object is a file at its key.
@@ -77,13 +92,21 @@ impl Drop for S3Server {
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf) {
+async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copies: Arc<RwLock<()>>) {
     let (changes, folder) = (Arc::new(RwLock::new(())), Arc::new(folder));
     while let Ok((stream, _)) = listener.accept().await {
         let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
-        let respond = service_fn(move |request| {
+        let copies = Arc::clone(&copies);
+        let respond = service_fn(move |request: Request<Incoming>| {
             let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
-            async move { Ok::<_, Infallible>(respond(&service, &changes, &folder, request).await) }
+            let copies = request.headers().contains_key(COPY_SOURCE).then(|| Arc::clone(&copies));
+            async move {
+                let _copy = match &copies {
+                    Some(copies) => Some(copies.read().await),
+                    None => None,
+                };
+                Ok::<_, Infallible>(respond(&service, &changes, &folder, request).await)
+            }
         });
         let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), respond);
         tokio::spawn(async move {
@@ -107,7 +130,7 @@ async fn respond(
     } else {
         _read = changes.read().await;
     }
-    if let Some(source) = request.headers().get("x-amz-copy-source") {
+    if let Some(source) = request.headers().get(COPY_SOURCE) {
         // s3s-fs writes a copy into the file of the old object, which others may be reading.
         let file = |key: &str| folder.join(percent_decoded(key.trim_start_matches('/')));
         if source.to_str().is_ok_and(|source| file(source).exists()) {

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use super::{
     FileReader, Storage,
     buckets::Target,
-    core::LOCK_TIMEOUT,
     put::{check_values, new_etag, refusal},
     read::missing,
     refusal::Refusal,
@@ -22,7 +21,7 @@ use crate::{
     clock::later,
     error::{Error, Result},
     model::{FileInfo, Overwrite},
-    objects::{ObjectKey, Staged},
+    objects::Staged,
 };
 
 /// How often a move begins again because its source changed meanwhile.
@@ -85,24 +84,49 @@ impl Storage {
 
     /// Moves an inline file; `None` if it changed meanwhile.
     async fn move_inline(&self, source: &Target, new: NewFile, etag: &str) -> Result<Option<FileInfo>> {
-        let caller = self.scope.caller();
-        let (from, etag, now) = (source.clone(), etag.to_owned(), self.core.clock.now());
-        let key = new.target.key();
-        let moved = self.scope.write(move |transaction| {
+        let target = new.target.clone();
+        let work = Arc::new((source.clone(), new, etag.to_owned()));
+        let mut moved = self.try_move_inline(Arc::clone(&work)).await?;
+        if moved.is_none() {
+            let this = self.clone();
+            let write = move || {
+                let (this, work) = (this.clone(), Arc::clone(&work));
+                async move { this.try_move_inline(work).await }
+            };
+            moved = self.write_after_intents(vec![source.key(), target.key()], write).await?;
+        }
+        let moved = moved.ok_or_else(|| Refusal::Busy.into_error(self.scope.caller(), &target))?;
+        if moved.as_ref().is_some_and(|moved| moved.replaced_object) {
+            self.core.clean_up(target.key()).await;
+        }
+        Ok(moved.map(|moved| moved.info))
+    }
+
+    /// Moves an inline file of a version. `None` if an intent is in the way, `Some(None)` if the file changed meanwhile.
+    async fn try_move_inline(&self, work: Arc<(Target, NewFile, String)>) -> Result<Option<Option<Moved>>> {
+        let (caller, now) = (self.scope.caller(), self.core.clock.now());
+        let work = self.scope.write(move |transaction| {
             Box::pin(async move {
+                let (from, new, etag) = &*work;
                 let paths = [from.path.as_str(), new.target.path.as_str()];
                 lock_paths(transaction, &from.bucket, paths).await?;
+                for path in paths {
+                    let place = [from.bucket.as_str().into(), path.into()];
+                    if transaction.fetch_optional(&sql::FIND_UNFINISHED, &place, |_| Ok(())).await?.is_some() {
+                        return Ok(None);
+                    }
+                }
                 let version = [from.bucket.as_str().into(), from.path.as_str().into(), etag.as_str().into()];
                 let may_delete = transaction.fetch_optional(&sql::CHECK_DELETE, &version, |_| Ok(())).await?;
                 if may_delete.is_none() {
                     let found = transaction.fetch_optional(&sql::STAT, &version[..2], rows::file_info).await?;
                     return match found {
-                        Some(info) if info.etag == etag => Err(Refusal::Denied.into_error(caller, &from)),
-                        Some(_) => Ok(None),
+                        Some(info) if info.etag == *etag => Err(Refusal::Denied.into_error(caller, from)),
+                        Some(_) => Ok(Some(None)),
                         None => Err(missing()),
                     };
                 }
-                let why = refusal(transaction, &new).await?;
+                let why = refusal(transaction, new).await?;
                 if why != Refusal::Busy {
                     return Err(why.into_error(caller, &new.target));
                 }
@@ -129,14 +153,10 @@ impl Storage {
                 ];
                 let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
                 let info = info.ok_or_else(|| Refusal::Busy.into_error(caller, &new.target))?;
-                Ok(Some(Moved { info, replaced_object: replaced.is_some_and(|(is_inline, _)| !is_inline) }))
+                Ok(Some(Some(Moved { info, replaced_object: replaced.is_some_and(|(is_inline, _)| !is_inline) })))
             })
         });
-        let moved: Option<Moved> = moved.await?;
-        if moved.as_ref().is_some_and(|moved| moved.replaced_object) {
-            self.core.clean_up(key).await;
-        }
-        Ok(moved.map(|moved| moved.info))
+        work.await
     }
 
     /// Moves an object; `None` if it is an inline file meanwhile, or if it changed.
@@ -148,7 +168,7 @@ impl Storage {
         let mut new = successor(target, reader.info(), overwrite);
         new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
         self.check_write(&new.target, new.owner_id).await?;
-        self.settle_moves(source).await?;
+        self.core.settle_unfinished(&source.key()).await?;
         let staged = match self.stage_link(source, reader.info()).await? {
             Some(staged) => staged,
             None => self.stage_copy(&new, reader).await?,
@@ -158,17 +178,6 @@ impl Storage {
             Err(error) if error.status() == Some(404) => Ok(None),
             moved => moved.map(Some),
         }
-    }
-
-    /// Settles the moves of a file that a dead writer left, and waits for those of living ones.
-    async fn settle_moves(&self, source: &Target) -> Result<()> {
-        let values = [source.bucket.as_str().into(), source.path.as_str().into()];
-        let read = |row: &crate::database::Row<'_>| row.get::<String>(0);
-        for path in self.core.service.fetch(&sql::FIND_MOVES, &values, read).await? {
-            let (core, key) = (Arc::clone(&self.core), ObjectKey { bucket: source.bucket.clone(), path });
-            self.core.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await?;
-        }
-        Ok(())
     }
 
     /// Stages a second name of an object's bytes, which costs the same for every size; `None` if the store has no such

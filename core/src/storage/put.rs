@@ -1,7 +1,9 @@
 //! Writing a file: inline in one transaction, or as an object with an intent.
 //!
 //! Invariant: the caller's policy is checked in the transaction that changes the row or writes the intent. A refused write
-//! changes nothing.
+//! changes nothing. While a path has an intent, and while one moves a file from it, no other write changes the file's row.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use super::{
     read::missing,
     refusal::Refusal,
     rows::{Intent, NewFile},
-    settle::Finished,
+    settle::{Finished, lock_paths},
     statements as sql,
 };
 use crate::{
@@ -23,15 +25,18 @@ use crate::{
     error::{Error, Result},
     http_file::guess_content_type,
     model::{FileInfo, UploadOptions},
-    objects::Staged,
+    objects::{ObjectKey, Staged},
     policy::Caller,
 };
 
 /// The part of the bytes that the content type is guessed from.
 pub(super) const HEAD: usize = 8_192;
 
+/// How often a write begins again because a dead writer's intent is in its way.
+const TRIES: usize = 8;
+
 /// What an inline write did.
-struct InlineWrite {
+pub(super) struct InlineWrite {
     updated_at: Timestamp,
     /// Whether it replaced an object.
     replaced_object: bool,
@@ -92,20 +97,74 @@ impl Storage {
     }
 
     async fn put_inline(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
-        let caller = self.scope.caller();
-        let (size, now) = (data.len() as u64, self.core.clock.now());
-        let (file, values) = (new.clone(), new.values(size, now));
-        let written = self.scope.write(move |transaction| {
-            Box::pin(async move {
-                let written = write_inline(transaction, &file, &values, data).await?;
-                written.map_err(|refusal| refusal.into_error(caller, &file.target))
-            })
-        });
-        let written = written.await?;
+        let (new, size) = (Arc::new(new), data.len() as u64);
+        let written = match self.try_put_inline(&new, data.clone()).await? {
+            Some(written) => written,
+            None => {
+                let (this, file) = (self.clone(), Arc::clone(&new));
+                let write = move || {
+                    let (this, new, data) = (this.clone(), Arc::clone(&file), data.clone());
+                    async move { this.try_put_inline(&new, data).await }
+                };
+                let written = self.write_after_intents(vec![new.target.key()], write).await?;
+                written.ok_or_else(|| Refusal::Busy.into_error(self.scope.caller(), &new.target))?
+            }
+        };
         if written.replaced_object {
             self.core.clean_up(new.target.key()).await;
         }
         Ok(new.info(size, written.updated_at))
+    }
+
+    /// Writes an inline file; `None` if an intent is in the way.
+    async fn try_put_inline(&self, new: &Arc<NewFile>, data: Bytes) -> Result<Option<InlineWrite>> {
+        let caller = self.scope.caller();
+        let (file, values) = (Arc::clone(new), new.values(data.len() as u64, self.core.clock.now()));
+        let work = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                match write_inline(transaction, &file, &values, data).await? {
+                    Ok(written) => Ok(Some(written)),
+                    Err(Refusal::Busy) => Ok(None),
+                    Err(refusal) => Err(refusal.into_error(caller, &file.target)),
+                }
+            })
+        });
+        work.await
+    }
+
+    /// Writes rows that change no object, after the unfinished writes of objects that are in the way. `write` runs under
+    /// the locks of `keys`; `None` if an intent is in its way. Returns `None` if there is always another one.
+    pub(super) async fn write_after_intents<T, W>(
+        &self,
+        keys: Vec<ObjectKey>,
+        write: impl Fn() -> W + Send + Sync + 'static,
+    ) -> Result<Option<T>>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<Option<T>>> + Send + 'static,
+    {
+        let core = Arc::clone(&self.core);
+        let work = async move {
+            for _ in 0..TRIES {
+                for key in &keys {
+                    core.settle_unfinished(key).await?;
+                }
+                // Of the paths that are locked, only a dead writer can have an intent. That of a move from one of them lies
+                // at another path, and the next try settles it.
+                let write = async {
+                    for key in &keys {
+                        core.settle_locked(key).await?;
+                    }
+                    write().await
+                };
+                let locked: Vec<_> = keys.iter().collect();
+                if let Some(written) = core.with_locks(&locked, LOCK_TIMEOUT, write).await? {
+                    return Ok(Some(written));
+                }
+            }
+            Ok(None)
+        };
+        self.core.run(work).await
     }
 
     /// Makes staged bytes the file. A move also deletes its source.
@@ -208,6 +267,16 @@ impl StorageCore {
         size <= self.inline_file_limit
     }
 
+    /// Settles the writes of a path, and the moves from it, that dead writers left. Waits for those of living writers.
+    pub(super) async fn settle_unfinished(self: &Arc<Self>, key: &ObjectKey) -> Result<()> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        for path in self.service.fetch(&sql::FIND_UNFINISHED, &values, |row: &Row<'_>| row.get::<String>(0)).await? {
+            let (core, key) = (Arc::clone(self), ObjectKey { bucket: key.bucket.clone(), path });
+            self.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await?;
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// `TooLarge` (413) over `max_file_size`.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
@@ -251,7 +320,8 @@ async fn write_intent(
     caller: Caller,
 ) -> Result<Result<String, Refusal>> {
     let target = &new.target;
-    transaction.lock_path(&target.bucket, &target.folders(), target.path.as_str()).await?;
+    let source = new.moved.as_ref().map(|(source, _)| source.as_str());
+    lock_paths(transaction, &target.bucket, source.into_iter().chain([target.path.as_str()])).await?;
     if let Some((source, etag)) = &new.moved {
         let source = [target.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
         if transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_none() {
@@ -260,8 +330,7 @@ async fn write_intent(
             return Err(if is_there { Refusal::Denied.into_error(caller, target) } else { missing() });
         }
         // A dead writer's move of the file has yet to be settled.
-        let moves = transaction.fetch_optional(&sql::FIND_MOVES, &source[..2], |_| Ok(())).await?;
-        if moves.is_some() {
+        if transaction.fetch_optional(&sql::FIND_UNFINISHED, &source[..2], |_| Ok(())).await?.is_some() {
             return Ok(Err(Refusal::Busy));
         }
     }

@@ -34,7 +34,7 @@ pub(super) enum Finished {
     Yes(Timestamp),
     /// Somebody wrote or deleted the file since the intent.
     Overtaken,
-    /// The source of the move was changed or deleted meanwhile: the new file was deleted again.
+    /// Plain SQL changed or deleted the source of the move meanwhile, and the file was not moved.
     SourceGone,
 }
 
@@ -151,6 +151,17 @@ async fn finish(
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
     lock_paths(transaction, &key.bucket, source.into_iter().chain([key.path.as_str()])).await?;
+    if let Some((source, etag)) = &intent.moved {
+        // The locks of both paths and the intent keep other writers of the library out, but not plain SQL. A file that the
+        // move replaced has lost its bytes, so then the move counts as done before the change of its source.
+        let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into()];
+        let has_source = transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_some();
+        if !has_source && transaction.fetch_optional(&sql::EXISTING, &path(), |_| Ok(())).await?.is_none() {
+            transaction.execute(&sql::DELETE_INTENT, &version).await?;
+            transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
+            return Ok(Finished::SourceGone);
+        }
+    }
     let mut values = version.to_vec();
     values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
@@ -164,14 +175,7 @@ async fn finish(
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
     if let Some((source, etag)) = &intent.moved {
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
-        let deleted = transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
-        // The locks of both paths keep other moves and deletes out, but neither an inline write over the source nor plain
-        // SQL. If the move replaced a file, whose bytes are gone, it counts as done before that change.
-        if deleted.is_none() && intent.base_etag.is_empty() {
-            let [bucket, path, etag] = version;
-            transaction.fetch_optional(&sql::DELETE, &[bucket, path, etag, true.into()], |_| Ok(())).await?;
-            return Ok(Finished::SourceGone);
-        }
+        transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
     Ok(Finished::Yes(updated_at))
 }

@@ -33,6 +33,14 @@ macro_rules! name_is_free {
     };
 }
 
+/// The condition that no object is being written to the path of the new file, or moved from there.
+macro_rules! no_intent {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+            WHERE intent.bucket = $1 AND (intent.path = $2 OR intent.moved_from = $2))"
+    };
+}
+
 /// The condition that a file exists if `if_match` names its version.
 macro_rules! exists_if_matched {
     () => {
@@ -51,6 +59,8 @@ pub(super) static PUT_INLINE: Statement = Statement::new(concat!(
     new_row!(),
     " WHERE {files.insert} AND ",
     name_is_free!(),
+    " AND ",
+    no_intent!(),
     " AND ",
     exists_if_matched!(),
     " ON CONFLICT (bucket, path) DO UPDATE SET owner_id = excluded.owner_id, size = excluded.size,
@@ -219,9 +229,9 @@ pub(super) static DIGEST: Statement = Statement::new(
      WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND NOT files.is_inline",
 );
 
-/// The targets of unfinished moves of a file.
-pub(super) static FIND_MOVES: Statement =
-    Statement::new("SELECT path FROM townsquare.file_intents WHERE bucket = $1 AND moved_from = $2");
+/// The paths of the unfinished writes that a write of the path `$2` waits for: its own, and the targets of moves from it.
+pub(super) static FIND_UNFINISHED: Statement =
+    Statement::new("SELECT path FROM townsquare.file_intents WHERE bucket = $1 AND (path = $2 OR moved_from = $2)");
 
 /// Whether the caller may delete this version of a file.
 pub(super) static CHECK_DELETE: Statement = Statement::new(

@@ -13,10 +13,10 @@ use townsquare_tests::{
     upstream::Reply,
 };
 
-const PATH: &str = "/api/miniapp-discovery";
-const APPS: usize = 200;
+pub(super) const PATH: &str = "/api/miniapp-discovery";
+pub(super) const APPS: usize = 200;
 
-async fn fixture() -> (Fixture, Client) {
+pub(super) async fn fixture() -> (Fixture, Client) {
     let fixture = Fixture::of(Catalog::of(APPS).with_chains().rows());
     let client = fixture.open().await;
     (fixture, client)
@@ -26,12 +26,12 @@ async fn handle(client: &Client, method: &str, target: &str, body: &[u8]) -> Htt
     client.discovery().handle(method, target, body, &[]).await.expect("open")
 }
 
-fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
+pub(super) fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
     let found = response.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }
 
-fn json_of(response: &HttpResponse) -> Value {
+pub(super) fn json_of(response: &HttpResponse) -> Value {
     assert!(header(response, "content-type").is_some_and(|kind| kind.starts_with("application/json")), "{response:?}");
     serde_json::from_slice(&response.body).expect("JSON")
 }

@@ -11,14 +11,7 @@ use townsquare_tests::{
     wait::until,
 };
 
-const PATH: &str = "/api/miniapp-discovery";
-const APPS: usize = 200;
-
-async fn fixture() -> (Fixture, Client) {
-    let fixture = Fixture::of(Catalog::of(APPS).with_chains().rows());
-    let client = fixture.open().await;
-    (fixture, client)
-}
+use super::endpoint::{APPS, PATH, fixture, header, json_of};
 
 async fn handle(client: &Client, method: &str, target: &str, headers: &[(&str, &str)]) -> HttpResponse {
     let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -27,14 +20,6 @@ async fn handle(client: &Client, method: &str, target: &str, headers: &[(&str, &
 
 async fn post(client: &Client, body: Value) -> HttpResponse {
     client.discovery().handle("POST", PATH, body.to_string().as_bytes(), &[]).await.expect("open")
-}
-
-fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
-    response.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
-}
-
-fn json_of(response: &HttpResponse) -> Value {
-    serde_json::from_slice(&response.body).expect("JSON")
 }
 
 #[tokio::test]

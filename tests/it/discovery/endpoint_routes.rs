@@ -7,8 +7,7 @@ use townsquare_tests::{
     fixture::Fixture,
 };
 
-const PATH: &str = "/api/miniapp-discovery";
-const APPS: usize = 200;
+use super::endpoint::{APPS, PATH, header};
 
 async fn fixture() -> (Fixture, Client) {
     let rows = Catalog::of(APPS).with_chains().rows().chain([full_frame("full.example").into()]);
@@ -21,10 +20,6 @@ async fn get(client: &Client, route: &str) -> (HttpResponse, Value) {
     let response = client.discovery().handle("GET", &format!("{PATH}{route}"), b"", &[]).await.expect("open");
     let body = serde_json::from_slice(&response.body).expect("JSON");
     (response, body)
-}
-
-fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
-    response.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
 }
 
 #[tokio::test]
