@@ -71,8 +71,8 @@ BEGIN
     INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
         VALUES (p_table, p_kind, p_old, p_new, p_old_context, p_new_context);
     -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then looks
-    -- again until the others have ended.
-    IF pg_sequence_last_value('townsquare.listening_until') > extract(epoch FROM clock_timestamp())
+    -- again until the others have ended. (If the first value were NULL, the lock would be taken although nobody listens.)
+    IF COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > extract(epoch FROM clock_timestamp())
         AND pg_try_advisory_xact_lock(29810::bigint << 48)
     THEN
         PERFORM pg_notify('townsquare_changes', '');
@@ -327,10 +327,18 @@ DECLARE
     image JSON;
 BEGIN
     PERFORM set_config('townsquare.caller', '', true);
-    FOR image IN EXECUTE format('SELECT row_to_json(t) FROM %I.%I AS t', TG_TABLE_SCHEMA, TG_TABLE_NAME) LOOP
-        PERFORM townsquare.log_change(TG_TABLE_NAME, 'delete', image, NULL,
-            CASE WHEN TG_TABLE_NAME = 'fidgets' THEN townsquare.space_context((image ->> 'space_id')::uuid) END, NULL);
-    END LOOP;
+    IF TG_TABLE_NAME = 'sessions' THEN
+        PERFORM townsquare.log_change('users', 'session_ended',
+            json_build_object('session_id', id, 'user_id', user_id), NULL, NULL, NULL) FROM townsquare.sessions;
+    ELSIF TG_TABLE_NAME = 'files' THEN
+        PERFORM townsquare.log_change('files', 'delete', townsquare.file_image(files), NULL,
+            townsquare.file_context(files), NULL) FROM townsquare.files;
+    ELSE
+        FOR image IN EXECUTE format('SELECT row_to_json(t) FROM %I.%I AS t', TG_TABLE_SCHEMA, TG_TABLE_NAME) LOOP
+            PERFORM townsquare.log_change(TG_TABLE_NAME, 'delete', image, NULL,
+                CASE WHEN TG_TABLE_NAME = 'fidgets' THEN townsquare.space_context((image ->> 'space_id')::uuid) END, NULL);
+        END LOOP;
+    END IF;
     PERFORM set_config('townsquare.caller', caller, true);
     RETURN NULL;
 END
@@ -366,6 +374,10 @@ CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.users
 CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.spaces
     FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
 CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON public.fidgets
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON townsquare.files
+    FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
+CREATE TRIGGER townsquare_capture_truncate BEFORE TRUNCATE ON townsquare.sessions
     FOR EACH STATEMENT EXECUTE FUNCTION townsquare.capture_truncate();
 
 -- Switches the triggers on or off. Waits for the transactions that write to the tables, so that every transaction that

@@ -34,6 +34,13 @@ CREATE TABLE townsquare_deleted_spaces (
     is_public INTEGER
 ) WITHOUT ROWID;
 
+-- The sessions of the users that are being deleted. They end after everything else that is deleted with the user, so that
+-- the user's subscriptions get it.
+CREATE TABLE townsquare_ending_sessions (
+    id      TEXT PRIMARY KEY NOT NULL,
+    user_id TEXT NOT NULL
+) WITHOUT ROWID;
+
 -- community_configs
 
 CREATE TRIGGER townsquare_change_community_configs_insert AFTER INSERT ON community_configs WHEN (SELECT is_on FROM townsquare_feed)
@@ -197,6 +204,13 @@ BEGIN
     );
 END;
 
+CREATE TRIGGER townsquare_change_users_before_delete BEFORE DELETE ON users WHEN (SELECT is_on FROM townsquare_feed)
+BEGIN
+    INSERT OR REPLACE INTO townsquare_ending_sessions (id, user_id)
+    SELECT id, user_id FROM townsquare_sessions WHERE user_id = OLD.id;
+END;
+
+-- Runs after the cascades.
 CREATE TRIGGER townsquare_change_users_delete AFTER DELETE ON users WHEN (SELECT is_on FROM townsquare_feed)
 BEGIN
     INSERT INTO townsquare_changes (table_name, kind, old) VALUES (
@@ -204,6 +218,12 @@ BEGIN
             'id', CAST(OLD.id AS TEXT), 'email', CAST(OLD.email AS TEXT),
             'created_at', CAST(OLD.created_at AS TEXT), 'updated_at', CAST(OLD.updated_at AS TEXT))
     );
+    -- With foreign keys off, as in the sqlite3 shell, the sessions outlive the user.
+    INSERT INTO townsquare_changes (table_name, kind, old)
+    SELECT 'users', 'session_ended', json_object('session_id', ending.id, 'user_id', ending.user_id)
+    FROM townsquare_ending_sessions AS ending
+    WHERE ending.user_id = OLD.id AND ending.id NOT IN (SELECT id FROM townsquare_sessions WHERE user_id = OLD.id);
+    DELETE FROM townsquare_ending_sessions WHERE user_id = OLD.id;
 END;
 
 -- spaces. Who may see a fidget changes with its space: one visibility entry for each fidget. With foreign keys off, as in the
@@ -434,7 +454,8 @@ BEGIN
     );
 END;
 
-CREATE TRIGGER townsquare_change_sessions_delete AFTER DELETE ON townsquare_sessions WHEN (SELECT is_on FROM townsquare_feed)
+CREATE TRIGGER townsquare_change_sessions_delete AFTER DELETE ON townsquare_sessions
+WHEN (SELECT is_on FROM townsquare_feed) AND OLD.id NOT IN (SELECT id FROM townsquare_ending_sessions)
 BEGIN
     INSERT INTO townsquare_changes (table_name, kind, old) VALUES (
         'users', 'session_ended', json_object('session_id', OLD.id, 'user_id', OLD.user_id)

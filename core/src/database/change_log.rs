@@ -114,6 +114,16 @@ pub(crate) struct LogStats {
     pub(crate) lag: Duration,
 }
 
+/// Where the log has the entries of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SessionEntries {
+    /// `None` if the entry was pruned or is not in the range that was searched.
+    pub(crate) started: Option<EntryKey>,
+    pub(crate) ended: Option<EntryKey>,
+    /// Whether the session has not ended.
+    pub(crate) exists: bool,
+}
+
 /// The range of positions that the log can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogBounds {
@@ -161,6 +171,12 @@ pub(crate) struct CommitWatch(
 impl EntryKey {
     /// Before every entry.
     pub(crate) const START: EntryKey = EntryKey { id: 0, transaction: 0 };
+
+    /// Whether a change of caller at this key counts for an entry: the entry is after it, and in another transaction. A
+    /// user whose session ends with the user's own deletion still gets what that deletes.
+    pub(crate) fn counts_for(self, entry: EntryKey) -> bool {
+        self < entry && (self.transaction == 0 || self.transaction != entry.transaction)
+    }
 }
 
 impl Position {
@@ -257,6 +273,11 @@ impl Database {
     /// The range of positions that the log can serve.
     pub(crate) async fn log_bounds(&self) -> Result<LogBounds> {
         on_engine!(self, engine => engine.log_bounds().await)
+    }
+
+    /// Finds the entries of a session after `after`, which include those of transactions that the feed still waits for.
+    pub(crate) async fn session_entries(&self, session_id: Uuid, after: EntryKey) -> Result<SessionEntries> {
+        on_engine!(self, engine => engine.session_entries(session_id, after).await)
     }
 
     /// Whether the session has not ended.

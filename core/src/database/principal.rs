@@ -102,7 +102,7 @@ impl Principal {
 
 impl CurrentPrincipal {
     /// The principal of a handle on the database that `is_database_closed` belongs to.
-    pub(super) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
+    pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,

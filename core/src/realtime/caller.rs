@@ -1,10 +1,10 @@
 //! For whom a subscription's changes are judged: the caller of its handle, by position in the log.
 //!
-//! Invariant: the end of a session takes effect at its entry in the log, so that every earlier entry is judged for the user
-//! and no later one is. A sign-in takes effect at the entry of the new session if that entry is still to come, else at
-//! once.
+//! Invariant: a sign-in and the end of a session take effect at their entries in the log, however late the log is read. If
+//! the log has no such entry after the pump, the change of caller takes effect at the pump, at once. A session that has
+//! ended never counts again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{
     database::{
         CurrentPrincipal, Principal,
-        change_log::{EntryKey, EntryKind, LogPage, session_of},
+        change_log::{EntryKey, SessionEntries},
     },
     policy::Caller,
 };
@@ -29,32 +29,9 @@ pub(super) struct HandleCaller {
 struct Timeline {
     /// The handle's principal when it was last looked at.
     last_seen: Arc<Principal>,
-    /// Each caller with the key after which it counts, in the order of keys. Never empty.
+    /// Each caller with the key after which it counts, in the order of keys. The last keys may be after the pump. Never
+    /// empty.
     callers: Vec<(EntryKey, FeedCaller)>,
-    /// Whether the handle was signed out and the end of its session has not been read yet.
-    is_signed_out: bool,
-}
-
-/// The sessions that began and ended in a page of the log, with their entries.
-#[derive(Default)]
-pub(super) struct PageSessions {
-    started: HashMap<Uuid, EntryKey>,
-    ended: HashMap<Uuid, EntryKey>,
-}
-
-impl PageSessions {
-    pub(super) fn of(page: &LogPage) -> PageSessions {
-        let mut sessions = PageSessions::default();
-        for entry in &page.entries {
-            let list = match entry.kind {
-                EntryKind::SessionStarted => &mut sessions.started,
-                EntryKind::SessionEnded => &mut sessions.ended,
-                EntryKind::Insert | EntryKind::Update | EntryKind::Delete | EntryKind::Visibility => continue,
-            };
-            list.extend(session_of(entry).map(|session_id| (session_id, entry.key)));
-        }
-        sessions
-    }
 }
 
 /// A caller, with the session whose end makes it anonymous.
@@ -80,17 +57,16 @@ impl HandleCaller {
     pub(super) fn new(principal: CurrentPrincipal) -> HandleCaller {
         let last_seen = principal.principal();
         let callers = vec![(EntryKey::START, FeedCaller::of(&last_seen))];
-        HandleCaller { principal, timeline: Mutex::new(Timeline { last_seen, callers, is_signed_out: false }) }
+        HandleCaller { principal, timeline: Mutex::new(Timeline { last_seen, callers }) }
     }
 
     pub(super) fn principal(&self) -> &CurrentPrincipal {
         &self.principal
     }
 
-    /// The caller for whom the entry with this key is judged by a feed that began at `joined`. What happened before the feed
-    /// began is judged for the caller that it began with.
-    pub(super) fn at(&self, key: EntryKey, joined: EntryKey) -> Caller {
-        self.timeline.lock().at(key, joined).caller
+    /// The caller for whom the entry with this key is judged.
+    pub(super) fn at(&self, key: EntryKey) -> Caller {
+        self.timeline.lock().at(key).caller
     }
 
     /// The sessions that the timeline names.
@@ -98,68 +74,79 @@ impl HandleCaller {
         self.timeline.lock().callers.iter().filter_map(|(_, caller)| caller.session_id).collect()
     }
 
-    /// Takes over the changes of the handle's caller. A change counts after the entry of its session in `sessions`, else after
-    /// `key`. Returns the sessions that the timeline names since this call.
-    pub(super) fn refresh(&self, key: EntryKey, sessions: &PageSessions) -> Vec<Uuid> {
-        let mut timeline = self.timeline.lock();
-        if Arc::ptr_eq(&self.principal.principal(), &timeline.last_seen) {
-            return Vec::new();
-        }
-        // Each of them counts, also one that another has replaced by now: the log is read later than it is written.
-        let principals = self.principal.set_since(&timeline.last_seen);
-        principals.into_iter().filter_map(|principal| timeline.follow(principal, key, sessions)).collect()
+    /// Whether the handle's principal is another one than when it was last looked at.
+    pub(super) fn has_changed(&self) -> bool {
+        !Arc::ptr_eq(&self.principal.principal(), &self.timeline.lock().last_seen)
     }
 
-    /// The caller is anonymous after `key` if the session was its own.
+    /// Takes over the principals that the handle got since it was last looked at. Each of them counts, also one that another
+    /// has replaced by now: the log is read later than it is written. The pump is at `head`. `find` finds the entries of a
+    /// session after `head`.
+    ///
+    /// # Errors
+    /// Those of `find`. The next call goes on where this one failed.
+    pub(super) fn follow<E>(
+        &self,
+        head: EntryKey,
+        mut find: impl FnMut(Uuid) -> Result<SessionEntries, E>,
+    ) -> Result<(), E> {
+        let known = Arc::clone(&self.timeline.lock().last_seen);
+        for principal in self.principal.set_since(&known) {
+            let (current, new) = (self.timeline.lock().last(), FeedCaller::of(&principal));
+            let mut changes = Vec::new();
+            if new != current {
+                let mut entries_of = |caller: FeedCaller| caller.session_id.map(&mut find).transpose();
+                let (old_session, new_session) = (entries_of(current)?, entries_of(new)?);
+                if let Some(session) = old_session
+                    && (new == FeedCaller::ANONYMOUS || !session.exists)
+                {
+                    changes.push((session.ended.unwrap_or(head), FeedCaller::ANONYMOUS));
+                }
+                if new_session.is_none_or(|session| session.exists || session.ended.is_some()) {
+                    changes.push((new_session.and_then(|session| session.started).unwrap_or(head), new));
+                }
+            }
+            let mut timeline = self.timeline.lock();
+            changes.into_iter().for_each(|(key, caller)| timeline.push(key, caller));
+            timeline.last_seen = principal;
+        }
+        Ok(())
+    }
+
+    /// The caller is anonymous after `key`, the end of the session, if the session is its own.
     pub(super) fn end_session(&self, session_id: Uuid, key: EntryKey) {
-        let mut timeline = self.timeline.lock();
-        if timeline.last().session_id == Some(session_id) {
-            timeline.push(key, FeedCaller::ANONYMOUS);
-        }
-    }
-
-    /// The session of a handle that was signed out, if its end has not been read yet.
-    pub(super) fn signed_out_session(&self) -> Option<Uuid> {
-        let mut timeline = self.timeline.lock();
-        let is_signed_out = std::mem::take(&mut timeline.is_signed_out);
-        timeline.last().session_id.filter(|_| is_signed_out)
+        self.timeline.lock().end_session(session_id, key);
     }
 }
 
 impl Timeline {
-    /// Takes over the next principal of the handle. Returns its session if that is new.
-    fn follow(&mut self, principal: Arc<Principal>, key: EntryKey, sessions: &PageSessions) -> Option<Uuid> {
-        let (current, new) = (self.last(), FeedCaller::of(&principal));
-        self.last_seen = principal;
-        if new == current {
-            return None;
-        }
-        if let Some(ended) = current.session_id.and_then(|session_id| sessions.ended.get(&session_id)) {
-            self.push(*ended, FeedCaller::ANONYMOUS);
-        } else if new == FeedCaller::ANONYMOUS && current.session_id.is_some() {
-            self.is_signed_out = true;
-            return None;
-        }
-        if new != FeedCaller::ANONYMOUS {
-            let started = new.session_id.and_then(|session_id| sessions.started.get(&session_id));
-            self.push(started.copied().unwrap_or(key), new);
-        }
-        new.session_id
-    }
-
     fn last(&self) -> FeedCaller {
         self.callers.last().map_or(FeedCaller::ANONYMOUS, |(_, caller)| *caller)
     }
 
-    fn at(&self, key: EntryKey, joined: EntryKey) -> FeedCaller {
-        let counts = self.callers.iter().rev().find(|(after, _)| *after < key || *after <= joined);
+    fn at(&self, key: EntryKey) -> FeedCaller {
+        let counts = self.callers.iter().rev().find(|(after, _)| after.counts_for(key));
         counts.or(self.callers.first()).map_or(FeedCaller::ANONYMOUS, |(_, caller)| *caller)
     }
 
+    /// Adds a change of caller, not before the changes that the timeline has.
     fn push(&mut self, key: EntryKey, caller: FeedCaller) {
-        let newest = self.callers.last().map_or(EntryKey::START, |(after, _)| *after);
-        self.callers.push((key.max(newest), caller));
-        self.is_signed_out = false;
+        let (newest, last) = self.callers.last().copied().unwrap_or((EntryKey::START, FeedCaller::ANONYMOUS));
+        if caller != last {
+            self.insert(self.callers.len(), key.max(newest), caller);
+        }
+    }
+
+    fn end_session(&mut self, session_id: Uuid, key: EntryKey) {
+        let is_of_session = |(_, caller): &(EntryKey, FeedCaller)| caller.session_id == Some(session_id);
+        let Some(index) = self.callers.iter().rposition(is_of_session) else { return };
+        if self.callers.get(index + 1).is_none_or(|(next, _)| *next > key) {
+            self.insert(index + 1, key.max(self.callers[index].0), FeedCaller::ANONYMOUS);
+        }
+    }
+
+    fn insert(&mut self, index: usize, key: EntryKey, caller: FeedCaller) {
+        self.callers.insert(index, (key, caller));
         if self.callers.len() > MAX_CHANGES {
             self.callers.remove(0);
         }
@@ -168,62 +155,145 @@ impl Timeline {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::HashMap, sync::atomic::AtomicBool};
+
     use super::*;
     use crate::database::Credential;
-
-    const USER: FeedCaller =
-        FeedCaller { caller: Caller::User(Uuid::from_u128(1)), session_id: Some(Uuid::from_u128(2)) };
 
     fn key(id: i64) -> EntryKey {
         EntryKey { transaction: 0, id }
     }
 
-    #[test]
-    fn the_end_of_a_session_counts_after_its_entry() {
-        let last_seen = Arc::new(Principal::Anonymous);
-        let mut timeline = Timeline { last_seen, callers: vec![(EntryKey::START, USER)], is_signed_out: false };
-        timeline.push(key(7), FeedCaller::ANONYMOUS);
-        let users: Vec<_> = (5..10).filter(|id| timeline.at(key(*id), EntryKey::START) == USER).collect();
-        assert_eq!(users, [5, 6, 7]);
-        // A feed that began after the end replays the past as anonymous.
-        assert!((5..10).all(|id| timeline.at(key(id), key(7)) == FeedCaller::ANONYMOUS));
+    /// A user with one session.
+    fn user(number: u128) -> Principal {
+        Principal::User(Credential {
+            user_id: Uuid::from_u128(number),
+            session_id: session(number),
+            access_hash: String::new(),
+            expires_at: jiff::Timestamp::MAX,
+        })
+    }
+
+    fn session(number: u128) -> Uuid {
+        Uuid::from_u128(100 + number)
+    }
+
+    fn handle(principal: Principal) -> HandleCaller {
+        HandleCaller::new(CurrentPrincipal::new(principal, Arc::new(AtomicBool::new(false))))
+    }
+
+    /// The entries of a session that began and ended at these ids.
+    fn entries(started: Option<i64>, ended: Option<i64>) -> SessionEntries {
+        SessionEntries { started: started.map(key), ended: ended.map(key), exists: ended.is_none() }
+    }
+
+    /// Follows the principals of the handle while the pump is at `head` and the log after it has these entries.
+    fn follow(handle: &HandleCaller, head: i64, log: &[(u128, SessionEntries)]) {
+        let log: HashMap<Uuid, SessionEntries> = log.iter().map(|(user, found)| (session(*user), *found)).collect();
+        let found =
+            handle.follow(key(head), |session_id| Ok::<_, ()>(log.get(&session_id).copied().unwrap_or_default()));
+        found.expect("found");
+    }
+
+    /// The number of the user for whom each entry is judged; 0 for nobody.
+    fn users(handle: &HandleCaller, ids: impl IntoIterator<Item = i64>) -> Vec<u128> {
+        ids.into_iter().map(|id| handle.at(key(id)).id().map_or(0, |id| id.as_u128())).collect()
     }
 
     #[test]
-    fn a_sign_in_and_a_sign_out_that_are_read_late_count_at_their_entries() {
-        let user = |id: u128| {
-            let session_id = Uuid::from_u128(10 + id);
-            Arc::new(Principal::User(Credential {
-                user_id: Uuid::from_u128(id),
-                session_id,
-                access_hash: String::new(),
-                expires_at: jiff::Timestamp::MAX,
-            }))
-        };
-        let (first, second, nobody) = (user(1), user(2), Arc::new(Principal::Anonymous));
-        let session = |id: u128| Uuid::from_u128(10 + id);
-        let sessions = PageSessions {
-            started: [(session(1), key(2)), (session(2), key(8))].into(),
-            ended: [(session(1), key(5))].into(),
-        };
-        let callers = vec![(EntryKey::START, FeedCaller::ANONYMOUS)];
-        let mut timeline = Timeline { last_seen: Arc::clone(&nobody), callers, is_signed_out: false };
-        for principal in [first, nobody, second] {
-            timeline.follow(principal, key(1), &sessions);
+    fn the_end_of_a_session_counts_after_its_entry() {
+        let handle = handle(user(1));
+        handle.end_session(session(1), key(7));
+        assert_eq!(users(&handle, 5..10), [1, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_end_of_a_session_does_not_count_for_its_own_transaction() {
+        let handle = handle(user(1));
+        let of = |transaction, id| EntryKey { transaction, id };
+        handle.end_session(session(1), of(4, 7));
+        let callers = [of(4, 6), of(4, 8), of(5, 9), of(4, 10)].map(|key| handle.at(key).id().is_some());
+        assert_eq!(callers, [true, true, false, true]);
+    }
+
+    #[test]
+    fn sessions_that_are_read_late_count_from_their_entries_to_their_ends() {
+        let handle = handle(Principal::Anonymous);
+        for principal in [user(1), Principal::Anonymous, user(2)] {
+            handle.principal.set(principal);
         }
-        let callers: Vec<_> = [2, 3, 5, 6, 8, 9].map(|id| timeline.at(key(id), EntryKey::START).caller.id()).into();
-        let (one, two) = (Some(Uuid::from_u128(1)), Some(Uuid::from_u128(2)));
-        assert_eq!(callers, [None, one, one, None, None, two]);
+        // The pump is more than a page before the entries.
+        follow(&handle, 1, &[(1, entries(Some(300), Some(600))), (2, entries(Some(900), None))]);
+        assert_eq!(users(&handle, [2, 300, 301, 600, 601, 900, 901]), [0, 0, 1, 1, 0, 0, 2]);
+        // The pump reads the end of the first session when the second one counts already.
+        handle.end_session(session(1), key(600));
+        assert_eq!(users(&handle, [600, 601, 901]), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_session_that_replaces_another_one_ends_it_at_its_entry() {
+        let handle = handle(user(1));
+        handle.principal.set(user(2));
+        follow(&handle, 1, &[(1, entries(None, Some(5))), (2, entries(Some(8), None))]);
+        assert_eq!(users(&handle, [5, 6, 8, 9]), [1, 0, 0, 2]);
+        // The first session goes on until the second one begins if nothing ended it.
+        let handle = self::handle(user(1));
+        handle.principal.set(user(2));
+        follow(&handle, 1, &[(1, entries(None, None)), (2, entries(Some(8), None))]);
+        assert_eq!(users(&handle, [8, 9]), [1, 2]);
+    }
+
+    #[test]
+    fn a_change_of_caller_without_an_entry_counts_at_once() {
+        let handle = handle(Principal::Anonymous);
+        handle.principal.set(user(1));
+        follow(&handle, 4, &[(1, entries(None, None))]);
+        assert_eq!(users(&handle, [4, 5]), [0, 1]);
+        // The handle forgets a session that goes on.
+        handle.principal.set(Principal::Anonymous);
+        follow(&handle, 8, &[(1, entries(None, None))]);
+        assert_eq!(users(&handle, [8, 9]), [1, 0]);
+    }
+
+    #[test]
+    fn a_session_that_has_ended_never_counts_again() {
+        let handle = handle(user(1));
+        // New tokens of the session, which the pump notices after the end of the session.
+        handle.principal.set(user(1));
+        handle.end_session(session(1), key(7));
+        follow(&handle, 9, &[]);
+        assert_eq!(users(&handle, [7, 8, 10]), [1, 0, 0]);
+    }
+
+    #[test]
+    fn a_failure_leaves_the_change_of_caller_to_the_next_look() {
+        let handle = handle(Principal::Anonymous);
+        handle.principal.set(user(1));
+        assert_eq!(handle.follow(key(4), |_| Err("the server is gone")), Err("the server is gone"));
+        assert!(handle.has_changed());
+        follow(&handle, 4, &[(1, entries(Some(6), None))]);
+        assert_eq!((users(&handle, [6, 7]), handle.has_changed()), (vec![0, 1], false));
+    }
+
+    #[test]
+    fn an_end_that_a_slow_feed_reads_late_is_put_in_its_place() {
+        let handle = handle(user(1));
+        handle.principal.set(user(2));
+        follow(&handle, 9, &[(2, entries(None, None))]);
+        handle.end_session(session(1), key(5));
+        assert_eq!(users(&handle, [5, 6, 9]), [1, 0, 0]);
     }
 
     #[test]
     fn a_timeline_is_bounded_and_ordered() {
-        let last_seen = Arc::new(Principal::Anonymous);
-        let callers = vec![(EntryKey::START, FeedCaller::ANONYMOUS)];
-        let mut timeline = Timeline { last_seen, callers, is_signed_out: false };
-        for id in [5, 3].into_iter().chain(6..3_000) {
-            timeline.push(key(id), if id % 2 == 0 { USER } else { FeedCaller::ANONYMOUS });
+        let handle = handle(Principal::Anonymous);
+        for number in 1..2_000_u32 {
+            handle.principal.set(user(u128::from(number)));
+            let started = i64::from(if number == 3 { 1 } else { 2 * number });
+            follow(&handle, 1, &[(u128::from(number), entries(Some(started), None))]);
+            handle.end_session(session(u128::from(number)), key(started + 1));
         }
+        let timeline = handle.timeline.lock();
         assert_eq!(timeline.callers.len(), MAX_CHANGES);
         assert!(timeline.callers.is_sorted_by_key(|(after, _)| *after));
     }

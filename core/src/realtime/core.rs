@@ -187,15 +187,19 @@ impl RealtimeCore {
         self.check_open(principal)?;
         let incarnation = self.capture().await?;
         self.ensure_watch().await?;
+        let head = self.database.head().await?;
+        let began_at = head.after;
         let position = match since {
             Some(cursor) => self.database.position_of(cursor, &incarnation).await?,
-            None => self.database.head().await?,
+            None => head,
         };
-        // After the position is known: a session that ends later has its entry after the position.
-        self.require_session(FeedCaller::of(&principal.principal())).await?;
         let known = self.registry.lock().handle_caller(principal);
         let handle = known.unwrap_or_else(|| Arc::new(HandleCaller::new(principal.clone())));
-        Ok(Arc::new(Feed::new(view, FeedIdentity::Handle(handle), position)))
+        // After the head is known: a session that ends later has its entry after the head.
+        let began_as = FeedCaller::of(&principal.principal());
+        self.require_session(began_as).await?;
+        let caller = FeedIdentity::Handle { handle, began_at, began_as: began_as.caller };
+        Ok(Arc::new(Feed::new(view, caller, position)))
     }
 
     /// # Errors
@@ -341,18 +345,17 @@ impl RealtimeCore {
         if page.end == head {
             return Ok(true);
         }
+        // After the page was read: its entries were committed before a later change of a caller.
+        let changed = self.registry.lock().changed_handles();
+        for handle in &changed {
+            handle.follow(head, |session_id| wait(self.database.session_entries(session_id, head)))?;
+        }
         let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
         let mut registry = self.registry.lock();
+        changed.iter().for_each(|handle| registry.watch_sessions(handle));
         registry.dispatch(&page, incarnation, &mut wakes);
-        let signed_out = registry.signed_out();
         drop(registry);
         self.delivery.add(wakes);
-        for (session_id, handle) in signed_out {
-            // A handle can become anonymous while its session exists. Then no entry tells of an end.
-            if wait(self.database.has_session(session_id)).unwrap_or(false) {
-                handle.end_session(session_id, page.end);
-            }
-        }
         Ok(page.is_last)
     }
 

@@ -36,8 +36,9 @@ pub(super) struct Feed {
 
 /// For whom a feed's changes are judged.
 pub(super) enum FeedIdentity {
-    /// The caller of a handle, as it changes.
-    Handle(Arc<HandleCaller>),
+    /// The caller of a handle, as it changes. Up to the key `began_at`, it is `began_as`: a feed that replays the past
+    /// judges it for the caller that it began with.
+    Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
     /// The caller that a live query began with. The query ends with the session.
     Fixed(FeedCaller, Arc<HandleCaller>),
 }
@@ -45,8 +46,6 @@ pub(super) enum FeedIdentity {
 struct FeedState {
     mode: Mode,
     batch: VecDeque<RowChange>,
-    /// Before this key, the caller is the one that the feed began with.
-    joined: EntryKey,
     /// Why the feed ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     consumer: Consumer,
@@ -92,7 +91,6 @@ impl Feed {
         let state = FeedState {
             mode: Mode::Behind(position),
             batch: VecDeque::new(),
-            joined: EntryKey::START,
             end: None,
             consumer: Consumer::Nobody,
             is_awake: false,
@@ -116,14 +114,14 @@ impl Feed {
     /// The handle that the feed belongs to.
     pub(super) fn handle(&self) -> &Arc<HandleCaller> {
         match &self.caller {
-            FeedIdentity::Handle(handle) | FeedIdentity::Fixed(_, handle) => handle,
+            FeedIdentity::Handle { handle, .. } | FeedIdentity::Fixed(_, handle) => handle,
         }
     }
 
     /// The session whose end ends the feed.
     pub(super) fn fixed_session(&self) -> Option<Uuid> {
         match &self.caller {
-            FeedIdentity::Handle(_) => None,
+            FeedIdentity::Handle { .. } => None,
             FeedIdentity::Fixed(caller, _) => caller.session_id,
         }
     }
@@ -137,11 +135,6 @@ impl Feed {
         {
             state.mode = Mode::Live(position.clone());
         }
-    }
-
-    /// Notes that the caller of the feed's handle counts for it from `head` on.
-    pub(super) fn join(&self, head: EntryKey) {
-        self.state.lock().joined = head;
     }
 
     /// The key up to which the feed needs no entry any more, if it reads the log itself.
@@ -160,7 +153,7 @@ impl Feed {
         if state.end.is_some() || !position.includes(&key) {
             return None;
         }
-        let change = self.view.change(shared, self.caller_at(key, state.joined), position)?;
+        let change = self.view.change(shared, self.caller_at(key), position)?;
         if state.batch.len() >= CAPACITY {
             let position = Position { after: before.max(position.after), seen: position.seen.clone() };
             state.mode = Mode::Behind(position);
@@ -224,7 +217,7 @@ impl Feed {
     pub(super) fn absorb(&self, page: &LogPage, incarnation: &str, head: EntryKey) {
         let mut state = self.state.lock();
         let Mode::Behind(position) = &state.mode else { return };
-        let (mut position, joined) = (position.clone(), state.joined);
+        let mut position = position.clone();
         for entry in page.entries.iter().take_while(|entry| entry.key <= head) {
             if !position.includes(&entry.key) {
                 continue;
@@ -233,7 +226,11 @@ impl Feed {
                 state.end.get_or_insert(Some(session_ended()));
                 break;
             }
-            let caller = self.caller_at(entry.key, joined);
+            if let Some(session_id) = session_of(entry).filter(|_| entry.kind == EntryKind::SessionEnded) {
+                // The pump can have passed the entry before it knew the handle.
+                self.handle().end_session(session_id, entry.key);
+            }
+            let caller = self.caller_at(entry.key);
             state.batch.extend(self.view.change(&SharedChange::new(entry, incarnation), caller, &position));
         }
         // The last page reaches the pump also if no entry has the pump's key.
@@ -246,10 +243,11 @@ impl Feed {
         session_id.is_some() && entry.kind == EntryKind::SessionEnded && session_of(entry) == session_id
     }
 
-    fn caller_at(&self, key: EntryKey, joined: EntryKey) -> Caller {
+    fn caller_at(&self, key: EntryKey) -> Caller {
         match &self.caller {
             FeedIdentity::Fixed(caller, _) => caller.caller,
-            FeedIdentity::Handle(handle) => handle.at(key, joined),
+            FeedIdentity::Handle { began_at, began_as, .. } if key <= *began_at => *began_as,
+            FeedIdentity::Handle { handle, .. } => handle.at(key),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{
-    caller::{HandleCaller, PageSessions},
+    caller::HandleCaller,
     feed::{Feed, Wake},
     view::SharedChange,
 };
@@ -65,19 +65,15 @@ impl Registry {
         let table = self.tables.entry(feed.view.table).or_default();
         table.list(feed).push(Arc::clone(feed));
         let handle = feed.handle();
-        handle.refresh(head, &PageSessions::default());
         match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
             Some((_, count)) => *count += 1,
             None => self.handles.push((Arc::clone(handle), 1)),
         }
-        for session_id in handle.sessions() {
-            self.watch_session(session_id, handle);
-        }
+        self.watch_sessions(handle);
         if let Some(session_id) = feed.fixed_session() {
             self.fixed.entry(session_id).or_default().push(Arc::clone(feed));
         }
         self.count += 1;
-        feed.join(head);
         feed.go_live(head);
     }
 
@@ -125,8 +121,6 @@ impl Registry {
     /// Gives the entries of a page to the live feeds, and moves the pump to its end. Appends whom to wake to `wakes`.
     pub(super) fn dispatch(&mut self, page: &LogPage, incarnation: &str, wakes: &mut Vec<Wake>) {
         let Some(mut before) = self.head else { return };
-        let sessions = PageSessions::of(page);
-        let mut new_sessions = Vec::new();
         for entry in &page.entries {
             if entry.kind == EntryKind::SessionEnded {
                 if let Some(session_id) = session_of(entry) {
@@ -135,32 +129,28 @@ impl Registry {
             } else if let Some(table) = self.tables.get(&entry.table) {
                 let shared = SharedChange::new(entry, incarnation);
                 table.for_each_candidate(entry.old.as_deref(), entry.new.as_deref(), |feed| {
-                    let handle = feed.handle();
-                    let new = handle.refresh(before, &sessions).into_iter();
-                    new_sessions.extend(new.map(|session_id| (session_id, Arc::clone(handle))));
                     wakes.extend(feed.offer(&shared, before));
                 });
-            }
-            for (session_id, handle) in new_sessions.drain(..) {
-                self.watch_session(session_id, &handle);
             }
             before = entry.key;
         }
         self.head = Some(page.end.max(before));
     }
 
-    /// The handles that were signed out while their session's end has not been read, with the session.
-    pub(super) fn signed_out(&self) -> Vec<(Uuid, Arc<HandleCaller>)> {
-        let signed_out =
-            |(handle, _): &(Arc<HandleCaller>, usize)| Some((handle.signed_out_session()?, Arc::clone(handle)));
-        self.handles.iter().filter_map(signed_out).collect()
+    /// The handles whose caller has changed since the pump last looked.
+    pub(super) fn changed_handles(&self) -> Vec<Arc<HandleCaller>> {
+        let changed = self.handles.iter().filter(|(handle, _)| handle.has_changed());
+        changed.map(|(handle, _)| Arc::clone(handle)).collect()
     }
 
     /// Ends every feed after the changes that it has: the pump has missed some.
-    pub(super) fn end_all(&self, reason: &Error, wakes: &mut Vec<Wake>) {
+    pub(super) fn end_all(&mut self, reason: &Error, wakes: &mut Vec<Wake>) {
         for feed in self.feeds(None) {
             wakes.extend(feed.end_after_batch(Some(reason.clone())));
         }
+        // The pump may have missed the end of a session. New feeds begin with the caller that their handle has then.
+        self.handles.clear();
+        self.sessions.clear();
     }
 
     fn end_session(&self, session_id: Uuid, key: EntryKey, wakes: &mut Vec<Wake>) {
@@ -176,10 +166,13 @@ impl Registry {
         }
     }
 
-    fn watch_session(&mut self, session_id: Uuid, handle: &Arc<HandleCaller>) {
-        let handles = self.sessions.entry(session_id).or_default();
-        if !handles.iter().any(|known| Arc::ptr_eq(known, handle)) {
-            handles.push(Arc::clone(handle));
+    /// Notes the sessions that the timeline of a handle names, so that their ends reach it.
+    pub(super) fn watch_sessions(&mut self, handle: &Arc<HandleCaller>) {
+        for session_id in handle.sessions() {
+            let handles = self.sessions.entry(session_id).or_default();
+            if !handles.iter().any(|known| Arc::ptr_eq(known, handle)) {
+                handles.push(Arc::clone(handle));
+            }
         }
     }
 }

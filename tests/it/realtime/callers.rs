@@ -1,11 +1,20 @@
 //! Whose changes a subscription gets while its handle signs in and out, and when a session ends elsewhere.
 
-use townsquare::{Client, ErrorKind, Uuid, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
-use townsquare_tests::{fixture::assert_kind, on_both_engines, test_database::TestDatabase};
+use townsquare::{
+    Client, ErrorKind, Uuid, blocking::wait, realtime::ChangeRequest, spaces::NewSpace, storage::UploadOptions,
+};
+use townsquare_tests::{
+    fixture::assert_kind,
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
 
-use super::fixture::{Recorder, assert_silent, next, next_short, short, stream};
+use super::fixture::{HeldPump, Recorder, assert_silent, next, next_short, short, stream};
 
 const PASSWORD: &str = "correct horse";
+
+/// An identity key.
+const KEY: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn sign_up(db: &TestDatabase, name: &str) -> Uuid {
     wait(db.service.auth().sign_up(&format!("{name}@town.example"), PASSWORD)).expect("signed up").id
@@ -70,6 +79,80 @@ on_both_engines! {
         db.public_space(ann, "public");
         let expected: Vec<_> = (0..100).map(|number| format!("INSERT {number}")).chain(["INSERT public".to_owned()]).collect();
         assert_eq!(next_short(&mut changes, 101), expected);
+    }
+
+    fn callers_that_change_while_the_feed_is_pages_late_count_from_their_own_entries(db: &TestDatabase) {
+        let (ann, bob) = (sign_up(db, "ann"), sign_up(db, "bob"));
+        let mut changes = stream(&db.client, ChangeRequest::table("spaces"));
+        let pump = HeldPump::hold(&db.service);
+        // More than a page of the log between any two changes of the caller.
+        let spaces_of = |owner: Uuid, name: &str| {
+            let row = format!("('{name}', '{owner}')");
+            db.raw.run(&format!("INSERT INTO spaces (name, owner_id) VALUES {}", vec![row; 300].join(", ")));
+        };
+        let spaces = |period: &str| {
+            spaces_of(ann, &format!("of ann, {period}"));
+            spaces_of(bob, &format!("of bob, {period}"));
+        };
+        spaces("before");
+        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        spaces("as ann");
+        wait(db.client.auth().sign_out()).expect("signed out");
+        spaces("as nobody");
+        wait(db.client.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
+        spaces("as bob");
+        pump.release();
+        let mut seen = next_short(&mut changes, 600);
+        seen.dedup();
+        assert_eq!(seen, ["INSERT of ann, as ann", "INSERT of bob, as bob"]);
+        assert_silent(db, &mut changes);
+    }
+
+    fn a_session_that_is_revoked_after_a_refresh_counts_no_more(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        let mut changes = stream(&db.client, ChangeRequest::table("spaces"));
+        // The feed learns of the new tokens from no entry.
+        wait(db.client.auth().refresh_session()).expect("new tokens");
+        wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
+        private_space(db, ann, "after");
+        assert_silent(db, &mut changes);
+    }
+
+    fn a_replay_is_judged_for_the_caller_that_it_began_with(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("spaces"));
+        let cursor = wait(db.client.realtime().cursor()).expect("a cursor");
+        let pump = HeldPump::hold(&db.service);
+        private_space(db, ann, "before the sign-in");
+        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        let mut replay = stream(&db.client, ChangeRequest::table("spaces").since(cursor));
+        private_space(db, ann, "after it");
+        pump.release();
+        assert_eq!(next_short(&mut replay, 2), ["INSERT before the sign-in", "INSERT after it"]);
+        assert_eq!(lasting.wait_for(1), ["INSERT after it"]);
+    }
+
+    fn a_deleted_user_gets_what_is_deleted_with_it_and_nothing_later(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        let handle = as_user(db, "ann");
+        private_space(db, ann, "private");
+        let space = wait(db.service.spaces().get_user_spaces(ann)).expect("spaces").remove(0);
+        db.fidget(space.id, "clock");
+        let schema = if db.engine == Engine::Sqlite { "townsquare_" } else { "townsquare." };
+        db.raw.run(&format!("INSERT INTO {schema}identities (public_key, user_id, linked_at) VALUES ('{KEY}', '{ann}', '2026-01-01T00:00:00.000000Z')"));
+        let upload = |path: String| wait(db.service.storage().upload("private", &path, "x", UploadOptions::new())).expect("uploaded");
+        upload(format!("{KEY}/homebase"));
+        let tables = ["spaces", "fidgets", "users", "files"];
+        let mut streams = tables.map(|table| stream(&handle, ChangeRequest::table(table)));
+        wait(db.service.auth().delete_user(ann)).expect("deleted");
+        let deleted: Vec<_> = streams.iter_mut().map(|stream| short(&next(stream))).collect();
+        let file = format!("DELETE {KEY}/homebase");
+        assert_eq!(deleted, ["DELETE private", "DELETE clock", "DELETE ann@town.example", &file]);
+        upload(format!("{ann}/later"));
+        upload(format!("{KEY}/later"));
+        wait(db.service.storage().upload("assets", "mark", "x", UploadOptions::new())).expect("uploaded");
+        assert_eq!(short(&next(&mut streams[3])), "INSERT mark");
     }
 
     fn a_live_query_keeps_its_caller_and_ends_with_the_session(db: &TestDatabase) {

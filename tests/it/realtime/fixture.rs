@@ -2,6 +2,7 @@
 
 use std::{
     sync::{Arc, mpsc},
+    task::{Context, Wake, Waker},
     time::Duration,
 };
 
@@ -13,7 +14,7 @@ use townsquare::{
     realtime::{ChangeRequest, RowChange},
 };
 use townsquare_tests::{
-    test_database::TestDatabase,
+    test_database::{TestDatabase, required},
     wait::{DEADLINE, wait_until},
 };
 
@@ -51,6 +52,47 @@ pub(super) fn short(change: &RowChange) -> String {
     let name = ["name", "type", "path", "email"].iter().find_map(|column| row.get(*column)).and_then(Value::as_str);
     let name = name.map_or_else(|| format!("{} columns", row.len()), str::to_owned);
     format!("{} {name}", change.event_type)
+}
+
+/// The pump of a client, held up inside the waker of a stream. Meanwhile the client reads no page of the log.
+pub(super) struct HeldPump {
+    _stream: townsquare::realtime::ChangeStream,
+    release: mpsc::Sender<()>,
+}
+
+/// A waker that blocks until it is released or its [`HeldPump`] is dropped.
+struct BlockingWaker {
+    entered: mpsc::Sender<()>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Wake for BlockingWaker {
+    fn wake(self: Arc<Self>) {
+        let _ = self.entered.send(());
+        let _ = self.released.lock().recv();
+    }
+}
+
+impl HeldPump {
+    /// Holds up the pump of the client that `service` belongs to.
+    #[track_caller]
+    pub(super) fn hold(service: &Client) -> HeldPump {
+        let ((entered, is_entered), (release, released)) = (mpsc::channel(), mpsc::channel());
+        let waker = Waker::from(Arc::new(BlockingWaker { entered, released: Mutex::new(released) }));
+        let request = ChangeRequest::table("community_configs");
+        let mut stream = wait(service.realtime().changes(request)).expect("a stream");
+        let mut next = Box::pin(stream.next());
+        assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(next);
+        wait(service.communities().save_community_config("held", required())).expect("saved");
+        is_entered.recv_timeout(DEADLINE).expect("the pump wakes the stream");
+        HeldPump { _stream: stream, release }
+    }
+
+    /// Lets the pump go on.
+    pub(super) fn release(self) {
+        self.release.send(()).expect("the waker waits");
+    }
 }
 
 /// A subscription whose callback records what it gets.

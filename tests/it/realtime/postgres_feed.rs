@@ -156,6 +156,36 @@ on_engine! { Postgres in postgres;
     }
 }
 
+/// `PREPARE TRANSACTION` is refused after `NOTIFY`, which the triggers run while somebody listens.
+#[test]
+fn a_prepared_transaction_is_delivered_when_it_is_committed() {
+    let Some(server) = Server::durable() else { return };
+    server.administrator("postgres").run("ALTER SYSTEM SET max_prepared_transactions = 4");
+    server.restart();
+    let database = server.new_database();
+    let url = server.url(APP_ROLE, &database);
+    let client = wait(Client::open(Config::new().database_url(&url).catalog_api_key(""))).expect("opens");
+    let service = client.as_service();
+    let cursor = wait(service.realtime().cursor()).expect("capture is on");
+    let connect = || RawConnection::postgres(&url).expect("the server runs");
+    let (prepared, other) = (connect(), connect());
+    prepared.run("BEGIN");
+    insert(&prepared, "prepared");
+    prepared.run("PREPARE TRANSACTION 'one'");
+    insert(&other, "later");
+    let names = Names::default();
+    let subscription = names.subscribe(&service, spaces().since(cursor));
+    prepared.run("BEGIN");
+    insert(&prepared, "refused");
+    let refused = prepared.try_rows("PREPARE TRANSACTION 'two'").expect_err("somebody listens");
+    assert!(refused.contains("NOTIFY"), "{refused}");
+    assert!(names.all().is_empty(), "the first change is not committed");
+    other.run("COMMIT PREPARED 'one'");
+    assert_eq!(names.wait_for(2), ["prepared", "later"]);
+    subscription.unsubscribe();
+    wait(client.close());
+}
+
 #[test]
 fn the_feed_goes_on_after_a_restart_of_the_server() {
     let Some(server) = Server::durable() else { return };

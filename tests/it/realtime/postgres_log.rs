@@ -204,6 +204,22 @@ on_engine! { Postgres in postgres;
         assert_eq!(entries(db)[1..], ["delete of spaces: 0 -> ", "delete of fidgets: clock -> "]);
     }
 
+    fn truncate_of_users_ends_their_sessions_and_deletes_their_files(db: &TestDatabase) {
+        start(db);
+        db.raw.run(&format!(
+            "INSERT INTO townsquare.sessions VALUES ('a', gen_random_uuid(), '{OWNER}', 'r', now(), now(), now());
+             INSERT INTO townsquare.files (bucket, path, access, first_segment, owner_id, size, content_type,
+                 cache_control, etag, is_inline, updated_at)
+                 VALUES ('assets', 'a', 'public', 'a', '{OWNER}', 1, 'text/plain', 0, 'e', true, now())"
+        ));
+        db.raw.run("TRUNCATE users CASCADE");
+        let mut deleted = entries(db).split_off(2);
+        // The order of the tables is PostgreSQL's.
+        deleted.sort_unstable();
+        let expected = ["delete of files:  -> ", "delete of spaces: 0 -> ", "delete of users:  -> ", "session_ended of users:  -> "];
+        assert_eq!(deleted, expected);
+    }
+
     fn a_change_of_the_key_has_both_keys(db: &TestDatabase) {
         start(db);
         db.raw.run("UPDATE spaces SET id = '00000000-0000-0000-0001-000000000002'");

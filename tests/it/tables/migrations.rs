@@ -96,7 +96,8 @@ on_both_engines! {
         // The tables of files and of auth go first, because they reference users.
         let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database",
             "changes", "feed", "deleted_spaces", "catalog_lists"];
-        for table in own {
+        let of_engine: &[&str] = if db.engine == Engine::Sqlite { &["ending_sessions"] } else { &[] };
+        for table in own.iter().chain(of_engine) {
             db.raw.run(&match db.engine {
                 Engine::Sqlite => format!("DROP TABLE townsquare_{table}"),
                 Engine::Postgres => format!("DROP TABLE townsquare.{table} CASCADE"),

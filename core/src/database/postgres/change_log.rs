@@ -15,7 +15,7 @@ use crate::{
     database::{
         change_log::{
             CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, Snapshot, read_context, read_entry, read_image,
+            RetentionLimits, SessionEntries, Snapshot, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::{Read, Row},
@@ -39,6 +39,15 @@ static READ_PAGE: Statement = Statement::new(
     "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at
      FROM townsquare.changes_after($1, $2)",
 );
+static SESSION_ENTRIES: Statement = Statement::new(
+    "SELECT started.id, started.transaction::text, ended.id, ended.transaction::text,
+        EXISTS (SELECT FROM townsquare.sessions WHERE sessions.id = $2)
+     FROM (VALUES (1)) AS always
+     LEFT JOIN townsquare.changes AS started ON started.id > $1 AND started.kind = 'session_started'
+        AND started.new_row ->> 'session_id' = CAST($2 AS TEXT)
+     LEFT JOIN townsquare.changes AS ended ON ended.id > $1 AND ended.kind = 'session_ended'
+        AND ended.old_row ->> 'session_id' = CAST($2 AS TEXT)",
+);
 static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2, $3, $4)");
 static BOUNDS: Statement = Statement::new(
     "SELECT pruned_to, COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0) FROM townsquare.feed",
@@ -54,6 +63,20 @@ static STATS: Statement = Statement::new(
 
 /// Ends when another transaction writes to the captured tables for as long.
 const START_CAPTURE: &str = "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
+
+fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
+    let key = |id: usize| -> Result<Option<EntryKey>> {
+        let (id, transaction): (Option<i64>, Option<String>) = (row.get_optional(id)?, row.get_optional(id + 1)?);
+        let Some((id, transaction)) = id.zip(transaction) else { return Ok(None) };
+        Ok(Some(EntryKey { id, transaction: transaction_id(&transaction)? }))
+    };
+    Ok(SessionEntries { started: key(0)?, ended: key(2)?, exists: row.get(4)? })
+}
+
+/// Reads the text form of a transaction's id.
+fn transaction_id(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| unreadable("transaction id"))
+}
 
 fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
     Ok((row.get(0)?, row.get(1)?))
@@ -105,7 +128,7 @@ fn unreadable(what: &str) -> Error {
 /// Reads an entry; `None` in place of one that another program wrote in another form.
 fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
     let transaction: String = row.get(1)?;
-    let key = EntryKey { id: row.get(0)?, transaction: transaction.parse().map_err(|_| unreadable("transaction id"))? };
+    let key = EntryKey { id: row.get(0)?, transaction: transaction_id(&transaction)? };
     let (table, kind): (Option<String>, Option<String>) = (row.get_optional(2)?, row.get_optional(3)?);
     let mut texts = EntryTexts::default();
     for (text, column) in texts.iter_mut().zip(4..) {
@@ -143,6 +166,14 @@ impl Postgres {
 
     pub(in crate::database) async fn head(&self) -> Result<Position> {
         self.one(&HEAD, &[], position).await
+    }
+
+    pub(in crate::database) async fn session_entries(
+        &self,
+        session_id: Uuid,
+        after: EntryKey,
+    ) -> Result<SessionEntries> {
+        self.one(&SESSION_ENTRIES, &[after.id.into(), session_id.into()], session_entries).await
     }
 
     pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {

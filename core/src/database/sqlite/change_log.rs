@@ -5,14 +5,19 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
-use super::{Sqlite, commit_watch, connection::timestamp_text, errors::translate};
+use super::{
+    Sqlite, commit_watch,
+    connection::{Connection, timestamp_text},
+    errors::translate,
+};
 use crate::{
     clock::earlier,
     database::{
         change_log::{
             CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, pruned, read_context, read_entry, read_image,
+            RetentionLimits, SessionEntries, pruned, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::Row,
@@ -45,6 +50,12 @@ static AGED_PREFIX: Statement = Statement::new(
      WHERE at < $2",
 );
 static DELETE_ENTRIES: Statement = Statement::new("DELETE FROM townsquare.changes WHERE id <= $1");
+// The images of sessions have the id first: {"session_id":"…","user_id":"…"}.
+static SESSION_ENTRIES: Statement = Statement::new(
+    "SELECT (SELECT id FROM townsquare.changes WHERE id > $1 AND kind = 'session_started' AND instr(new, $2) > 0),
+        (SELECT id FROM townsquare.changes WHERE id > $1 AND kind = 'session_ended' AND instr(old, $2) > 0),
+        EXISTS (SELECT 1 FROM townsquare.sessions WHERE id = $2)",
+);
 static SET_PRUNED: Statement = Statement::new("UPDATE townsquare.feed SET pruned_id = max(pruned_id, $1)");
 
 const READ_PAGE: &str = "SELECT id, table_name, kind, old, new, old_context, new_context, at FROM townsquare_changes
@@ -61,6 +72,11 @@ struct Bounds {
 fn bounds(row: &Row<'_>) -> Result<Bounds> {
     let (first, last): (Option<i64>, Option<i64>) = (row.get_optional(2)?, row.get_optional(3)?);
     Ok(Bounds { pruned: row.get(0)?, end: row.get(1)?, entries: first.zip(last) })
+}
+
+fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
+    let (started, ended) = (row.get_optional(0)?.map(key), row.get_optional(1)?.map(key));
+    Ok(SessionEntries { started, ended, exists: row.get(2)? })
 }
 
 fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
@@ -101,6 +117,17 @@ impl Sqlite {
     pub(in crate::database) async fn log_bounds(&self) -> Result<LogBounds> {
         let bounds = self.one(&BOUNDS, bounds)?;
         Ok(LogBounds { pruned: key(bounds.pruned), end: key(bounds.end) })
+    }
+
+    pub(in crate::database) async fn session_entries(
+        &self,
+        session_id: Uuid,
+        after: EntryKey,
+    ) -> Result<SessionEntries> {
+        let values = [after.id.into(), session_id.into()];
+        let find =
+            |connection: &Connection| connection.fetch(Caller::Service, &SESSION_ENTRIES, &values, session_entries);
+        self.readers.with_connection(find)?.pop().ok_or_else(crate::error::Error::not_found)
     }
 
     pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
