@@ -23,6 +23,7 @@ impl Handle for tsq_subscription {
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
 /// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
 /// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
+/// In a forked child of the process that subscribed, this function does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 #[unsafe(no_mangle)]

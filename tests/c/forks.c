@@ -15,6 +15,11 @@
 enum { SECONDS = 120 };
 
 static tsq_client *parents_client, *parents_service, *parents_shared;
+static tsq_subscription *parents_subscription;
+static tsq_change_stream *parents_stream;
+/* What the parent's subscription got. Its first call writes to one pipe and waits for the other one. */
+static volatile int changes_heard;
+static int callback_runs[2], release_callback[2];
 /* The id of a public space of the parent. */
 static char kept_id[64];
 static const char *program;
@@ -37,6 +42,69 @@ static size_t count_spaces(tsq_client *client) {
     count = tsq_space_list_len(list);
     tsq_space_list_free(list);
     return count;
+}
+
+static void hear_change(const tsq_row_change *change, void *user_data) {
+    (void)change;
+    (void)user_data;
+    if (++changes_heard == 1) {
+        char byte;
+        CHECK(write(callback_runs[1], "", 1) == 1 && read(release_callback[0], &byte, 1) == 1);
+    }
+}
+
+static void follow_changes(tsq_client *service) {
+    tsq_change_request request;
+    char byte;
+    memset(&request, 0, sizeof request);
+    request.table = TSQ_STR("spaces");
+    CHECK(pipe(callback_runs) == 0 && pipe(release_callback) == 0);
+    WORKS(tsq_realtime_changes(service, &request, &parents_stream, &err));
+    WORKS(tsq_realtime_subscribe(service, TSQ_STR("all"), &request, hear_change, NULL, NULL, &parents_subscription, &err));
+    write_space(service, "heard");
+    CHECK(read(callback_runs[0], &byte, 1) == 1);
+}
+
+/* A child gets none of its parent's changes, and may free what it inherits. It does not wait for the callback, which runs in
+ * the parent. */
+static void changes_are_refused(void) {
+    tsq_row_change *change = NULL;
+    tsq_change_stream *stream = NULL;
+    tsq_string *cursor = NULL;
+    tsq_change_request request;
+    int before = changes_heard;
+    memset(&request, 0, sizeof request);
+    request.table = TSQ_STR("spaces");
+    FAILS(tsq_realtime_cursor(parents_service, &cursor, &err), TSQ_CLOSED, cursor, "fork");
+    FAILS(tsq_realtime_changes(parents_service, &request, &stream, &err), TSQ_CLOSED, stream, "fork");
+    FAILS(tsq_change_stream_next(parents_stream, 0, &change, &err), TSQ_CLOSED, change, "fork");
+    tsq_change_stream_free(parents_stream);
+    tsq_subscription_unsubscribe(parents_subscription);
+    tsq_subscription_free(parents_subscription);
+    CHECK(changes_heard == before);
+}
+
+/* The parent's stream has the spaces that were created since, in this process and in the program by exec. */
+static void stream_goes_on(int count) {
+    tsq_row_change *change = NULL;
+    int i;
+    CHECK(write(release_callback[1], "", 1) == 1);
+    for (i = 0; i < count; i++) {
+        WORKS(tsq_change_stream_next(parents_stream, SECONDS * 1000, &change, &err));
+        CHECK(change != NULL && change->event == TSQ_EVENT_INSERT);
+        tsq_row_change_free(change);
+        change = NULL;
+    }
+    WORKS(tsq_change_stream_next(parents_stream, 0, &change, &err));
+    CHECK(change == NULL);
+    tsq_change_stream_free(parents_stream);
+    tsq_subscription_unsubscribe(parents_subscription);
+    tsq_subscription_free(parents_subscription);
+    CHECK(changes_heard <= count);
+    for (i = 0; i < 2; i++) {
+        close(callback_runs[i]);
+        close(release_callback[i]);
+    }
 }
 
 /* Reads the id of a space, and so opens a connection that a child inherits. */
@@ -116,6 +184,7 @@ static void child_of_an_open_client(void) {
     reads_are_refused(parents_client);
     reads_are_refused(parents_service);
     reads_are_refused(parents_shared);
+    changes_are_refused();
     CHECK(tsq_client_is_closed(parents_client) && tsq_client_is_closed(parents_shared));
     WORKS(tsq_client_close(parents_client, &err));
     tsq_client_free(parents_client);
@@ -175,11 +244,13 @@ int main(int argc, char **argv) {
     write_space(parents_client, "of the parent");
     WORKS(tsq_client_as_service(parents_client, &parents_service, &err));
     keep_an_id(parents_client);
+    follow_changes(parents_service);
     CHECK(in_child(child_of_an_open_client) == 0);
     CHECK(!tsq_client_is_closed(parents_client));
     CHECK(in_child(child_by_exec) == 0);
     write_space(parents_client, "of the parent, again");
-    CHECK(count_spaces(parents_client) == 4);
+    stream_goes_on(3);
+    CHECK(count_spaces(parents_client) == 5);
     WORKS(tsq_client_close(parents_shared, &err));
     tsq_client_free(parents_shared);
     tsq_client_free(parents_service);
@@ -188,7 +259,7 @@ int main(int argc, char **argv) {
 
     CHECK(in_child(child_of_a_closed_client) == 0);
     parents_client = open_client("town");
-    CHECK(count_spaces(parents_client) == 5);
+    CHECK(count_spaces(parents_client) == 6);
     tsq_client_free(parents_client);
     return checks_done("forks");
 }

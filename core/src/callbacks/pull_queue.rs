@@ -52,6 +52,8 @@ struct QueueShared<E: Send + 'static> {
     /// Notified when the subscription has finished.
     finished: Condvar,
     pool: BlockingPool,
+    /// The process that made the queue. In a forked child, no thread delivers, and the locks may be held for ever.
+    process: u32,
 }
 
 struct QueueState<E> {
@@ -90,7 +92,7 @@ impl<E: Send + 'static> PullQueue<E> {
     ) -> PullQueue<E> {
         let parts = Parts { callback: Box::new(callback), on_close };
         let state = QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, is_finished: false };
-        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), source, finished: Condvar::new(), pool }))
+        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), source, finished: Condvar::new(), pool, process: std::process::id() }))
     }
 
     /// Makes a thread of the pool ask the source, unless one is about to. Does not block. Does nothing after the end.
@@ -145,6 +147,11 @@ impl<E: Send + 'static> Clone for PullQueue<E> {
 impl<E: Send + 'static> QueueShared<E> {
     fn has_ended(&self) -> bool {
         self.state.lock().end.is_some()
+    }
+
+    /// True in a forked child of the process that made the queue.
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
     }
 
     /// Schedules a delivery on the pool.
@@ -212,6 +219,9 @@ impl<E: Send + 'static> QueueShared<E> {
     }
 
     fn close(this: &Arc<Self>) {
+        if this.is_inherited() {
+            return;
+        }
         let mut state = this.state.lock();
         if state.end.is_none() {
             state.end = Some(None);
@@ -268,6 +278,9 @@ impl<E: Send + 'static> Drop for FinishJob<E> {
 
 impl<E: Send + 'static> Drop for QueueShared<E> {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            return;
+        }
         // The last handle was dropped without an end.
         let state = self.state.get_mut();
         if let Some(parts) = state.parts.take() {
@@ -286,7 +299,7 @@ impl<E: Send + 'static> Unsubscribe for QueueShared<E> {
     fn unsubscribe(self: Arc<Self>) {
         QueueShared::close(&self);
         // To wait inside a callback could be to wait for the callback itself.
-        if !inside::is_inside() {
+        if !inside::is_inside() && !self.is_inherited() {
             self.finished.wait_while(&mut self.state.lock(), |state| !state.is_finished);
         }
     }
