@@ -63,7 +63,7 @@ mod services {
 pub use self::{
     auth::Auth,
     discovery::Discovery,
-    realtime::{ChangeStream, LiveQuery, Realtime},
+    realtime::{ChangeStream, EventBody, EventResponse, LiveQuery, Realtime},
     storage::{FileReader, FileWriter, Storage},
     tables::{Communities, Fidgets, PublicSpaces, Spaces},
 };

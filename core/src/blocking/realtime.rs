@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -22,6 +23,27 @@ area! { Realtime:
 }
 
 impl Realtime<'_> {
+    /// Calls [`Realtime::handle_events`](crate::realtime::Realtime::handle_events) and waits for its result.
+    ///
+    /// # Errors
+    /// Those of the async method.
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// use std::io::Write;
+    ///
+    /// # let (mut connection, headers) = (std::io::sink(), Vec::new());
+    /// let response = client.realtime().handle_events("/events?table=spaces", &headers)?;
+    /// for bytes in response.body {
+    ///     connection.write_all(&bytes).and_then(|()| connection.flush()).expect("the browser listens");
+    /// }
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub fn handle_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventResponse> {
+        let crate::realtime::EventResponse { status, headers, body } = wait(self.0.handle_events(target, headers))?;
+        Ok(EventResponse { status, headers, body: EventBody(body) })
+    }
+
     /// Calls [`Realtime::changes`](crate::realtime::Realtime::changes) and waits for its result.
     ///
     /// # Errors
@@ -56,6 +78,39 @@ impl Realtime<'_> {
     pub fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
         let crate::realtime::LiveQuery { rows, changes } = wait(self.0.live(request))?;
         Ok(LiveQuery { rows, changes: ChangeStream(changes) })
+    }
+}
+
+/// [`townsquare::realtime::EventResponse`](crate::realtime::EventResponse) without async.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct EventResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers; their names are in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: EventBody,
+}
+
+/// [`townsquare::realtime::EventBody`](crate::realtime::EventBody) as an iterator that waits for the next bytes. Dropping
+/// it ends the subscription.
+#[derive(Debug)]
+#[must_use]
+pub struct EventBody(crate::realtime::EventBody);
+
+impl EventBody {
+    /// A handle that ends the body from another thread, also one that waits in `next`; `None` for a refusal.
+    pub fn closer(&self) -> Option<StreamCloser> {
+        self.0.closer()
+    }
+}
+
+impl Iterator for EventBody {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        wait(self.0.next_chunk())
     }
 }
 

@@ -141,6 +141,23 @@ on_both_engines! {
         }
     }
 
+    fn a_thread_reads_the_body_without_async(db: &TestDatabase) {
+        let client = townsquare::blocking::Client::from(db.service.clone());
+        let refused = client.realtime().handle_events("/events", &[]).expect("a response");
+        assert!(refused.status == 400 && refused.body.closer().is_none() && refused.body.count() == 1);
+        let mut response = client.realtime().handle_events("/events?table=spaces", &[]).expect("a response");
+        assert_eq!((response.status, response.headers[0].1.as_str()), (200, "text/event-stream"));
+        assert!(response.body.next().expect("the cursor").starts_with(b"id: "));
+        let owner = db.user();
+        db.public_space(owner, "Harbor");
+        let event = response.body.next().expect("an event");
+        assert!(String::from_utf8_lossy(&event).contains(r#""name":"Harbor""#), "{event:?}");
+        let closer = response.body.closer().expect("a stream");
+        let reader = std::thread::spawn(move || response.body.next());
+        closer.close();
+        assert!(reader.join().expect("no panic").is_none());
+    }
+
     fn bad_requests_are_refused_by_status(db: &TestDatabase) {
         let server = serve(&db.client);
         let other = TestDatabase::on(db.engine).expect("the engine is there");
