@@ -430,7 +430,8 @@ impl Auth {
     }
 
     /// Calls `callback` with `INITIAL_SESSION` and the current session, then with every event of this handle's session, in
-    /// order, on a thread of the library. The callback may call the library, block and panic.
+    /// order, on a thread of the library. The callback may call the library, block and panic. At most 1,024 events wait for
+    /// it; one that falls further behind misses the oldest of them, and always gets the last one.
     ///
     /// # Examples
     ///

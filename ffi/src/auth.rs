@@ -479,7 +479,8 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
 }
 
 /// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
-/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
+/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with

@@ -215,7 +215,8 @@ class Auth:
 
         A library thread calls it, one call at a time. It may block, call the library and unsubscribe itself. An exception in
         it goes to the logger `townsquare`, and the subscription goes on. A coroutine function raises `TypeError`; call
-        `loop.call_soon_threadsafe` in a plain function to reach an event loop.
+        `loop.call_soon_threadsafe` in a plain function to reach an event loop. At most 1,024 events wait for the callback;
+        one that falls further behind misses the oldest of them, and always gets the last one.
 
         The subscription lasts until `Subscription.unsubscribe`, or until the client is closed or dropped. A callback that
         refers to the client keeps it open: close the client or unsubscribe.
