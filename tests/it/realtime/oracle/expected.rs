@@ -1,5 +1,7 @@
 //! What a subscriber must get, computed from the log without the library's policies and filters.
 
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
+
 use serde_json::Value;
 use townsquare::{
     Uuid,
@@ -8,26 +10,27 @@ use townsquare::{
 use townsquare_tests::Rng;
 
 use super::{
-    log::{Entry, Image, Log},
+    log::{Entry, Image, Log, key_of},
     writers::space_id,
 };
 use crate::model::rights::Principal;
 
 /// The caller of a subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Who {
     Fixed(Principal),
-    /// A user until the end of the session, then nobody.
-    User {
-        user: Uuid,
-        session: Uuid,
-    },
+    /// The user of each session from its beginning to its end, and nobody in between.
+    Sessions(Rc<RefCell<Vec<KnownSession>>>),
 }
 
-impl Who {
-    pub(super) fn of(user: Uuid, session: Uuid) -> Who {
-        Who::User { user, session }
-    }
+/// A session of a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownSession {
+    pub(super) user: Uuid,
+    pub(super) session: Uuid,
+    /// The last id when the sign-in returned. The entries between that of the session and this one may be judged for the
+    /// user or for the caller before.
+    pub(super) returned_at: i64,
 }
 
 /// A filter: its text, and its meaning.
@@ -53,13 +56,24 @@ pub(super) struct Event {
     at: String,
 }
 
-/// An event with the id of its entry.
-pub(super) type Expected = Vec<(i64, Event)>;
+/// What an entry may be for a subscriber: each event that fits, or `None` if it may be nothing.
+#[derive(Debug)]
+pub(super) struct Due {
+    id: i64,
+    alternatives: Vec<Option<Event>>,
+}
 
-/// What a callback got, and the ids between which its subscription began.
-pub(super) struct Received {
-    events: Vec<Event>,
-    began: (i64, i64),
+/// What a callback got.
+pub(super) struct Received(Vec<Event>);
+
+/// How what a callback got agrees with what was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Agreement {
+    /// It is everything that was due.
+    Complete,
+    /// It is everything that was due up to some entry.
+    Prefix,
+    Wrong,
 }
 
 impl Filter {
@@ -72,7 +86,7 @@ impl Filter {
         let space = space_id(random.u128(..4)).to_string();
         let owner = users[random.usize(..users.len())].to_string();
         let text = |row: &Image, column: &str| row[column].as_str().map(str::to_owned);
-        match random.u32(..10) {
+        match random.u32(..16) {
             0 | 1 => Filter::new("spaces", "", |_| true),
             2 => Filter::new("spaces", format!("id=eq.{space}"), move |row| row["id"] == *space),
             3 => Filter::new("spaces", "is_public=is.true", |row| row["is_public"] == Value::Bool(true)),
@@ -85,7 +99,16 @@ impl Filter {
             8 => Filter::new("fidgets", "type=in.(clock,\"map\")", move |row| {
                 matches!(row["type"].as_str(), Some("clock" | "map"))
             }),
-            _ => Filter::new("users", "", |_| true),
+            9 => Filter::new("users", "", |_| true),
+            10 | 11 => Filter::new("files", "", |_| true),
+            12 => Filter::new("files", "bucket=eq.private", |row| row["bucket"] == "private"),
+            13 => Filter::new("files", format!("path=like.{owner}/%"), move |row| {
+                text(row, "path").is_some_and(|path| path.starts_with(&format!("{owner}/")))
+            }),
+            14 => Filter::new("community_configs", "", |_| true),
+            _ => Filter::new("community_configs", "admin_email=neq.a", move |row| {
+                text(row, "admin_email").is_some_and(|address| address != "a")
+            }),
         }
     }
 }
@@ -98,6 +121,11 @@ fn sees(who: Principal, table: &str, row: &Image, context: Option<&Image>) -> bo
         "users" => who == Principal::Service || who.is(id(row, "id")),
         "spaces" => sees_space(row),
         "fidgets" => who == Principal::Service || context.is_some_and(sees_space),
+        "community_configs" => who.sees_community(row["is_published"].as_bool()),
+        "files" => context.is_some_and(|context| {
+            let is_own = || who.is(id(context, "first_segment")) || who.is(id(context, "holder"));
+            who == Principal::Service || context["access"] != "private" || is_own()
+        }),
         other => panic!("{other} has no subscribers"),
     }
 }
@@ -110,7 +138,7 @@ impl View {
         let (old, new) = (entry.old.as_ref(), entry.new.as_ref());
         let before = entry.kind != "insert" && shows(old, entry.old_context.as_ref());
         let after = entry.kind != "delete" && shows(new, entry.new_context.as_ref());
-        let key = || old.map(|row| Image::from_iter([("id".to_owned(), row["id"].clone())]));
+        let key = || old.map(|row| key_of(&entry.table, row));
         let (event_type, old, new) = match (before, after) {
             (false, false) => return None,
             (true, true) if entry.kind == "visibility" => return None,
@@ -125,24 +153,47 @@ impl View {
 }
 
 impl Log {
-    /// Everything that a subscription to `view` gets that begins before the first entry.
-    pub(super) fn expected(&self, view: &View) -> Expected {
-        let mut who = match view.who {
-            Who::Fixed(principal) => principal,
-            Who::User { user, .. } => Principal::User(user),
+    /// Everything that a subscription to `view` may get that began between two entries: those between them may have been
+    /// committed before it.
+    pub(super) fn expected(&self, view: &View, began: (i64, i64)) -> Vec<Due> {
+        let mut caller = match &view.who {
+            Who::Fixed(principal) => *principal,
+            Who::Sessions(_) => Principal::Anonymous,
         };
-        let mut expected = Expected::new();
+        let known = |entry: &Entry| {
+            let session = entry.new.as_ref().or(entry.old.as_ref())?["session_id"].as_str()?.parse::<Uuid>().ok()?;
+            let Who::Sessions(sessions) = &view.who else { return None };
+            sessions.borrow().iter().find(|known| known.session == session).copied()
+        };
+        let mut current = None;
+        // The caller before the last sign-in, up to the entry at which the sign-in had returned.
+        let mut before = (caller, 0);
+        let mut expected = Vec::new();
         for entry in &self.0 {
-            match (entry.kind.as_str(), view.who) {
-                ("session_ended", Who::User { session, .. }) => {
-                    let ended = entry.old.as_ref().expect("a session")["session_id"].as_str();
-                    if ended == Some(session.to_string().as_str()) {
-                        who = Principal::Anonymous;
+            match entry.kind.as_str() {
+                "session_started" => {
+                    if let Some(session) = known(entry) {
+                        before = (caller, session.returned_at);
+                        (caller, current) = (Principal::User(session.user), Some(session));
                     }
                 }
-                ("session_started" | "session_ended", _) => {}
-                _ if entry.table == view.filter.table => {
-                    expected.extend(view.event(who, entry).map(|event| (entry.id, event)));
+                "session_ended" => {
+                    if current.is_some() && known(entry) == current {
+                        before.1 = 0;
+                        (caller, current) = (Principal::Anonymous, None);
+                    }
+                }
+                _ if entry.table == view.filter.table && entry.id > began.0 => {
+                    let mut alternatives = vec![view.event(caller, entry)];
+                    if entry.id <= before.1 {
+                        alternatives.push(view.event(before.0, entry));
+                    }
+                    if entry.id <= began.1 {
+                        alternatives.push(None);
+                    }
+                    if alternatives.iter().any(Option::is_some) {
+                        expected.push(Due { id: entry.id, alternatives });
+                    }
                 }
                 _ => {}
             }
@@ -152,63 +203,98 @@ impl Log {
 }
 
 impl Received {
-    pub(super) fn of(changes: &[RowChange], began: (i64, i64)) -> Received {
+    pub(super) fn of(changes: &[RowChange]) -> Received {
         let events = changes.iter().map(|change| Event {
             event_type: change.event_type,
             old: change.old.as_deref().cloned(),
             new: change.new.as_deref().cloned(),
             at: format!("{:.6}", change.commit_timestamp),
         });
-        Received { events: events.collect(), began }
+        Received(events.collect())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.events.len()
+        self.0.len()
     }
 
-    /// The events that were committed after the subscription began, and those that may have been.
-    fn due<'a>(&self, expected: &'a Expected) -> (Vec<&'a Event>, Vec<&'a Event>) {
-        let (before, after) = self.began;
-        let of = |from: i64, to: i64| {
-            expected.iter().filter(move |(id, _)| from < *id && *id <= to).map(|(_, event)| event).collect()
+    /// Compares the events with those that are due, and returns how many of them agree at most.
+    pub(super) fn agreement(&self, expected: &[Due]) -> (Agreement, usize) {
+        // The numbers of events that may have been delivered when the subscriber has passed an entry.
+        let mut delivered = BTreeSet::from([0]);
+        let (mut is_prefix, mut most) = (self.0.is_empty(), 0);
+        for due in expected {
+            let after = |count: usize| {
+                due.alternatives.iter().filter_map(move |alternative| match alternative {
+                    None => Some(count),
+                    Some(event) => (self.0.get(count) == Some(event)).then_some(count + 1),
+                })
+            };
+            delivered = delivered.into_iter().flat_map(after).collect();
+            let Some(last) = delivered.last() else { break };
+            most = most.max(*last);
+            is_prefix |= most == self.0.len();
+        }
+        let agreement = match () {
+            () if delivered.contains(&self.0.len()) => Agreement::Complete,
+            () if is_prefix => Agreement::Prefix,
+            () => Agreement::Wrong,
         };
-        (of(before, after), of(after, i64::MAX))
+        (agreement, most)
     }
 
-    /// Whether everything that is due has arrived. (The last event is compared, because equal counts do not tell.)
-    pub(super) fn is_complete(&self, expected: &Expected) -> bool {
-        let (_, due) = self.due(expected);
-        self.events.len() >= due.len() && due.last().is_none_or(|last| self.events.last() == Some(*last))
-    }
-
-    /// Checks that the events are some of those during the beginning and then, without gap or repeat, those after it: all of
-    /// them if the subscription has not ended.
-    pub(super) fn assert_equals(&self, expected: &Expected, view: &View, is_complete: bool) {
-        let (optional, due) = self.due(expected);
-        let fits = |split: usize| {
-            let (first, rest) = self.events.split_at(split);
-            let mut left = optional.iter();
-            let is_subsequence = first.iter().all(|event| left.any(|other| *other == event));
-            let is_prefix = rest.len() <= due.len() && rest.iter().zip(&due).all(|(event, due)| event == *due);
-            is_subsequence && is_prefix && (!is_complete || rest.len() == due.len())
-        };
-        if (0..=self.events.len().min(optional.len())).any(fits) {
+    /// Checks that the events are those that are due, all of them if `is_complete`, without gap or repeat.
+    pub(super) fn assert_agrees(&self, expected: &[Due], view: &View, is_complete: bool) {
+        let (agreement, most) = self.agreement(expected);
+        if agreement == Agreement::Complete || (agreement == Agreement::Prefix && !is_complete) {
             return;
         }
-        let different = self.events.iter().zip(&due).position(|(event, due)| event != *due);
-        let place = different.unwrap_or(self.events.len().min(due.len()));
+        let from = most.saturating_sub(1);
+        let ids: Vec<i64> = expected.iter().map(|due| due.id).collect();
         panic!(
-            "{:?}, {:?} of {} where {:?}, began in {:?}: got {} events, due are {} after {} that may be; from {place}: got {:#?}, due {:#?}",
+            "{:?}, {:?} of {} where {:?}: {agreement:?}, {most} of {} events agree; from {from}: got {:#?}, due {:#?} at {ids:?}",
             view.who,
             view.event,
             view.filter.table,
             view.filter.text,
-            self.began,
-            self.events.len(),
-            due.len(),
-            optional.len(),
-            self.events.iter().skip(place).take(2).collect::<Vec<_>>(),
-            due.iter().skip(place).take(2).collect::<Vec<_>>(),
+            self.0.len(),
+            self.0.iter().skip(from).take(3).collect::<Vec<_>>(),
+            expected.iter().skip(from).take(4).collect::<Vec<_>>(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(at: &str) -> Event {
+        Event { event_type: EventType::Insert, old: None, new: None, at: at.to_owned() }
+    }
+
+    /// The agreement of the received letters with the due ones; `?` follows a letter that may be nothing.
+    fn agreement(received: &str, due: &[&str]) -> Agreement {
+        let received = Received(received.split_terminator("").skip(1).map(event).collect());
+        let due: Vec<_> = due
+            .iter()
+            .map(|letters| {
+                let alternatives = letters.split_terminator("").skip(1);
+                let alternatives = alternatives.map(|letter| (letter != "?").then(|| event(letter))).collect();
+                Due { id: 0, alternatives }
+            })
+            .collect();
+        received.agreement(&due).0
+    }
+
+    #[test]
+    fn the_oracle_notices_gaps_repeats_and_a_wrong_order() {
+        assert_eq!(agreement("abc", &["a", "b", "c"]), Agreement::Complete);
+        assert_eq!(agreement("bc", &["a?", "b?", "c"]), Agreement::Complete);
+        assert_eq!(agreement("ac", &["ab", "c"]), Agreement::Complete);
+        for prefix in ["", "a", "ab"] {
+            assert_eq!(agreement(prefix, &["a", "b", "c"]), Agreement::Prefix);
+        }
+        for wrong in ["b", "ac", "aabc", "abb", "bac", "abcd"] {
+            assert_eq!(agreement(wrong, &["a", "b", "c"]), Agreement::Wrong, "{wrong}");
+        }
     }
 }

@@ -112,30 +112,45 @@ impl Log {
     /// Checks that the entries, applied in their order to empty tables, give the tables, and that each entry's old row is the
     /// row at its place.
     pub(super) fn assert_mirrors_the_tables(&self, db: &TestDatabase) {
-        let mut rows: BTreeMap<(&str, &str), &Image> = BTreeMap::new();
+        let mut rows: BTreeMap<(&str, String), &Image> = BTreeMap::new();
         for entry in self.0.iter().filter(|entry| !entry.kind.starts_with("session")) {
             if let Some(old) = &entry.old {
-                let found = rows.remove(&(&entry.table, id_of(old)));
+                let found = rows.remove(&(&entry.table, id_of(&entry.table, old)));
                 assert_eq!(found, Some(old), "{entry:?} does not follow the entries before it");
             }
             if let Some(new) = &entry.new {
-                let replaced = rows.insert((&entry.table, id_of(new)), new);
+                let replaced = rows.insert((&entry.table, id_of(&entry.table, new)), new);
                 assert_eq!(replaced, None, "{entry:?} does not follow the entries before it");
             }
         }
-        for (table, column) in [("users", "email"), ("spaces", "name"), ("fidgets", "type")] {
+        for (table, column) in
+            [("users", "email"), ("spaces", "name"), ("fidgets", "type"), ("community_configs", "admin_email")]
+        {
             let mirrored = rows.iter().filter(|((of, _), _)| *of == table);
             let mirrored: Vec<_> =
-                mirrored.map(|((_, id), row)| vec![Some((*id).to_owned()), text_of(row, column)]).collect();
+                mirrored.map(|((_, id), row)| vec![Some(id.clone()), text_of(row, column)]).collect();
             let order = if db.engine == Engine::Sqlite { "id" } else { "id::text COLLATE \"C\"" };
             let found = db.raw.rows(&format!("SELECT id, {column} FROM {table} ORDER BY {order}"));
             assert_eq!(mirrored, found, "the log does not mirror {table}");
         }
+        let mirrored = rows.iter().filter(|((of, _), _)| *of == "files");
+        let mirrored: Vec<_> = mirrored.map(|((_, id), row)| vec![Some(id.clone()), text_of(row, "etag")]).collect();
+        let files = if db.engine == Engine::Sqlite { "townsquare_files" } else { "townsquare.files" };
+        let found = db.raw.rows(&format!("SELECT bucket || ' ' || path, etag FROM {files} ORDER BY bucket, path"));
+        assert_eq!(mirrored, found, "the log does not mirror files");
     }
 }
 
-fn id_of(image: &Image) -> &str {
-    image["id"].as_str().expect("an id")
+/// The columns of the primary key.
+pub(super) fn key_of(table: &str, image: &Image) -> Image {
+    let names: &[&str] = if table == "files" { &["bucket", "path"] } else { &["id"] };
+    names.iter().map(|name| ((*name).to_owned(), image[*name].clone())).collect()
+}
+
+/// The primary key as one text.
+fn id_of(table: &str, image: &Image) -> String {
+    let key = key_of(table, image);
+    key.values().map(|value| value.as_str().expect("a text")).collect::<Vec<_>>().join(" ")
 }
 
 fn text_of(image: &Image, column: &str) -> Option<String> {

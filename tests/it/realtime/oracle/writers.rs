@@ -9,13 +9,15 @@ use std::{
 use townsquare::{
     Client, Uuid,
     blocking::wait,
-    spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
+    communities::CommunityPatch,
+    spaces::{Change, FidgetPatch, NewFidget, NewSpace, SpacePatch},
+    storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{
     Rng, postgres,
     setting::setting,
     subprocess::{assert_passed, name_of},
-    test_database::{Engine, TestDatabase, inherited},
+    test_database::{Engine, TestDatabase, inherited, required},
     wait::wait_until,
 };
 
@@ -23,6 +25,9 @@ use super::{child_process_entry_point, log};
 
 const SPACES: u128 = 12;
 const FIDGETS: u128 = 40;
+
+/// An identity key, which one user at a time links.
+const IDENTITY_KEY: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const OWNERS: &str = "TOWNSQUARE_TEST_FEED_OWNERS";
 const SECONDS: &str = "TOWNSQUARE_TEST_FEED_SECONDS";
 
@@ -48,6 +53,21 @@ fn kind(random: &mut Rng) -> &'static str {
     ["clock", "map", "chat"][random.usize(..3)]
 }
 
+fn community(random: &mut Rng) -> &'static str {
+    ["a", "b"][random.usize(..2)]
+}
+
+/// A bucket and a path: of everyone, of a user, of who links the identity key, of a space.
+fn file(owners: &[Uuid], random: &mut Rng) -> (&'static str, String) {
+    let number = random.u32(..3);
+    match random.u32(..4) {
+        0 => ("assets", format!("images/{number}")),
+        1 => ("private", format!("{}/{number}", owners[random.usize(..owners.len())])),
+        2 => ("private", format!("{IDENTITY_KEY}/{number}")),
+        _ => ("spaces", format!("{}/tabs/{number}", space_id(random.u128(..SPACES)))),
+    }
+}
+
 impl Writers {
     /// Starts `count` writers, at least three: one in another process, one that is the database's shell, and the rest
     /// threads of this process.
@@ -64,10 +84,11 @@ impl Writers {
         let child = db.child(name_of(&child_process_entry_point), "write", &variables);
         let child = { child }.spawn().expect("the child starts");
         let shell = Shell::of(db);
+        let schema = if db.engine == Engine::Sqlite { "townsquare_" } else { "townsquare." };
         let (of_shell, mut of_shell_random) = (owners.to_vec(), random.fork());
         let mut threads = vec![thread::spawn(move || {
             while Instant::now() < end {
-                shell.run(&(0..12).map(|_| statement(&of_shell, &mut of_shell_random)).collect::<String>());
+                shell.run(&(0..12).map(|_| statement(schema, &of_shell, &mut of_shell_random)).collect::<String>());
             }
         })];
         for _ in 2..count.max(3) {
@@ -112,9 +133,9 @@ pub(super) fn write_as_child() {
 
 /// One random operation. It may fail: the row may be missing, or there already.
 fn write(client: &Client, owners: &[Uuid], random: &mut Rng) {
-    let (spaces, fidgets) = (client.spaces(), client.fidgets());
+    let (spaces, fidgets, storage) = (client.spaces(), client.fidgets(), client.storage());
     let (space, fidget) = (space_id(random.u128(..SPACES)), fidget_id(random.u128(..FIDGETS)));
-    let _ = match random.u32(..20) {
+    let _ = match random.u32(..26) {
         0..=3 => {
             let owner = owners[random.usize(..owners.len())];
             wait(spaces.create_space(NewSpace::named(name(random)).owned_by(owner).with_id(space))).map(drop)
@@ -125,16 +146,35 @@ fn write(client: &Client, owners: &[Uuid], random: &mut Rng) {
         8 => wait(spaces.delete_space(space)),
         9..=13 => wait(fidgets.create_fidget(space, NewFidget::of_type(kind(random)).with_id(fidget))).map(drop),
         14..=17 => wait(fidgets.update_fidget(fidget, FidgetPatch::new().kind(kind(random)))).map(drop),
-        _ => wait(fidgets.delete_fidget(fidget)),
+        18..=19 => wait(fidgets.delete_fidget(fidget)),
+        20..=21 => {
+            let (bucket, path) = file(owners, random);
+            wait(storage.upload(bucket, &path, name(random), UploadOptions::new())).map(drop)
+        }
+        22 => {
+            let (bucket, path) = file(owners, random);
+            let (_, target) = file(owners, random);
+            wait(storage.move_file(bucket, &path, &target, Overwrite::Replace)).map(drop)
+        }
+        23 => {
+            let (bucket, path) = file(owners, random);
+            wait(storage.delete(bucket, &path))
+        }
+        _ => {
+            let mut patch: CommunityPatch = required();
+            patch.admin_email = Change::Set(name(random));
+            patch.is_published = Change::Set(random.bool());
+            wait(client.communities().save_community_config(community(random), patch)).map(drop)
+        }
     };
 }
 
-/// A random transaction in SQL, with statements that may fail.
-fn statement(owners: &[Uuid], random: &mut Rng) -> String {
+/// A random transaction in SQL, with statements that may fail. `schema` begins the names of the library's own tables.
+fn statement(schema: &str, owners: &[Uuid], random: &mut Rng) -> String {
     let (space, other) = (space_id(random.u128(..SPACES)), space_id(random.u128(..SPACES)));
     let (fidget, owner) = (fidget_id(random.u128(..FIDGETS)), owners[random.usize(..owners.len())]);
     let (name, kind) = (name(random), kind(random));
-    match random.u32(..12) {
+    match random.u32(..18) {
         0 => format!(
             "INSERT INTO spaces (id, name, owner_id, is_public) VALUES ('{space}', '{name}', '{owner}', true);\n"
         ),
@@ -149,7 +189,18 @@ fn statement(owners: &[Uuid], random: &mut Rng) -> String {
         7 => "BEGIN;\nUPDATE spaces SET is_public = true;\nDELETE FROM fidgets;\nROLLBACK;\n".to_owned(),
         8 => format!("UPDATE users SET updated_at = updated_at WHERE id = '{owner}';\n"),
         9 => format!("INSERT INTO fidgets (id, space_id, type) VALUES ('{fidget}', '{space}', '{kind}');\n"),
-        _ => format!("UPDATE fidgets SET type = '{kind}' WHERE id = '{fidget}';\n"),
+        10..=11 => format!("UPDATE fidgets SET type = '{kind}' WHERE id = '{fidget}';\n"),
+        12 => format!(
+            "UPDATE community_configs SET is_published = NOT is_published WHERE community_id = '{}';\n",
+            community(random)
+        ),
+        13 => format!("DELETE FROM community_configs WHERE community_id = '{}';\n", community(random)),
+        14..=15 => format!(
+            "INSERT INTO {schema}identities (public_key, user_id, linked_at) \
+             VALUES ('{IDENTITY_KEY}', '{owner}', '2026-01-01T00:00:00.000000Z');\n"
+        ),
+        16 => format!("DELETE FROM {schema}identities;\n"),
+        _ => format!("DELETE FROM {schema}files WHERE bucket = 'assets';\n"),
     }
 }
 
