@@ -41,6 +41,14 @@ static void count_destroy(void *user_data) {
     pthread_mutex_unlock(&self->lock);
 }
 
+static void count_change(const tsq_row_change *change, void *user_data) {
+    counter *self = (counter *)user_data;
+    IS_FROM_LIBRARY(change->table);
+    pthread_mutex_lock(&self->lock);
+    self->calls += is(change->table, "spaces");
+    pthread_mutex_unlock(&self->lock);
+}
+
 static void count_load(const tsq_error *error, void *user_data) {
     counter *self = (counter *)user_data;
     pthread_mutex_lock(&self->lock);
@@ -103,6 +111,41 @@ static int store_and_read(const tsq_client *service, const tsq_client *client) {
     return wrong + (progress == 0);
 }
 
+/* A subscription and a stream of changes while other threads write. Returns 0 on success. */
+static int follow_changes(const tsq_client *service) {
+    tsq_subscription *subscription = NULL;
+    tsq_change_stream *stream = NULL;
+    tsq_row_change *change = NULL;
+    tsq_change_request request;
+    tsq_new_space made;
+    counter changes;
+    int wrong;
+    memset(&request, 0, sizeof request);
+    memset(&made, 0, sizeof made);
+    memset(&changes, 0, sizeof changes);
+    pthread_mutex_init(&changes.lock, NULL);
+    request.table = TSQ_STR("spaces");
+    made.name = TSQ_STR("Quay");
+    wrong = tsq_realtime_subscribe(service, TSQ_STR("all"), &request, count_change, &changes, count_destroy, &subscription, NULL) != TSQ_OK;
+    wrong += tsq_realtime_changes(service, &request, &stream, NULL) != TSQ_OK;
+    wrong += tsq_spaces_create_space(service, &made, NULL, NULL) != TSQ_OK;
+    /* The stream has this space, or one of another thread. */
+    wrong += tsq_change_stream_next(stream, -1, &change, NULL) != TSQ_OK || change == NULL;
+    if (change != NULL) {
+        IS_FROM_LIBRARY(change->table);
+        wrong += !is(change->table, "spaces");
+    }
+    tsq_row_change_free(change);
+    tsq_change_stream_free(stream);
+    tsq_subscription_unsubscribe(subscription);
+    tsq_subscription_free(subscription);
+    pthread_mutex_lock(&changes.lock);
+    wrong += changes.destroyed != 1;
+    pthread_mutex_unlock(&changes.lock);
+    pthread_mutex_destroy(&changes.lock);
+    return wrong;
+}
+
 /* Returns NULL on success, because CHECK is for the main thread only. */
 static void *use_the_client(void *argument) {
     tsq_client *client = (tsq_client *)argument;
@@ -138,6 +181,7 @@ static void *use_the_client(void *argument) {
         wrong += tsq_spaces_get_space(client, TSQ_STR(NOBODY), &space, &error) != TSQ_NOT_FOUND;
         tsq_error_free(error);
         wrong += store_and_read(service, client);
+        wrong += follow_changes(service);
         tsq_subscription_unsubscribe(subscription);
         tsq_subscription_free(subscription);
         pthread_mutex_lock(&events.lock);

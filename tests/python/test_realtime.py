@@ -393,6 +393,70 @@ def test_many_changes_pass_in_flat_memory(tmp_path: Path) -> None:
     assert late < early + 64 * 1_024, f"{early} KiB grew to {late} KiB"
 
 
+def test_many_changes_pass_an_async_for_in_flat_memory(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, resource, sys, townsquare\n"
+        "count, batch = int(sys.argv[2]), 500\n"
+        "async def write(service):\n"
+        "    for start in range(0, count, batch):\n"
+        "        await service.spaces.create_spaces([{'name': str(start + i)} for i in range(batch)])\n"
+        "async def main():\n"
+        "    async with await townsquare.AsyncClient.open(sys.argv[1], durability='normal') as client:\n"
+        "        service = await client.as_service()\n"
+        "        changes = await service.realtime.changes(table='spaces')\n"
+        "        writing = asyncio.ensure_future(write(service))\n"
+        "        seen, peak = 0, []\n"
+        "        async for change in changes:\n"
+        "            assert change.new['name'] == str(seen)\n"
+        "            seen += 1\n"
+        "            if seen % batch == 0:\n"
+        "                peak.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "            if seen == count:\n"
+        "                break\n"
+        "        await writing\n"
+        "    print(peak[len(peak) // 4], peak[-1])\n"
+        "asyncio.run(main())\n"
+    )
+    child = run_python(program, tmp_path / "data", EVENTS, timeout=60 + EVENTS / 1_000)
+    assert child.returncode == 0, child.stderr
+    early, late = map(int, child.stdout.split())
+    assert late < early + 64 * 1_024, f"{early} KiB grew to {late} KiB"
+
+
+def test_callbacks_run_while_garbage_is_collected(service: Client) -> None:
+    """Destructors that the collector runs end subscriptions and streams while other callbacks run."""
+    stop, ended = threading.Event(), queue.Queue[Optional[Error]]()
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+            self.stream = service.realtime.changes(table="fidgets")
+            self.subscription = service.realtime.subscribe("cycle", Recorder(), table="spaces", on_close=ended.put)
+
+        def __del__(self) -> None:
+            self.subscription.unsubscribe()
+
+    def collect() -> None:
+        while not stop.is_set():
+            gc.collect()
+
+    heard = Recorder()
+    service.realtime.subscribe("all", lambda change: (Cycle(), gc.collect(0), heard(change)), table="spaces")
+    collecting = threading.Thread(target=collect)
+    collecting.start()
+    try:
+        for number in range(20):
+            service.spaces.create_space(str(number))
+        names = [brief(heard.next())[2] for _ in range(20)]
+    finally:
+        stop.set()
+        collecting.join(20)
+    assert names == [str(number) for number in range(20)]
+    gc.collect()
+    assert [ended.get(timeout=20) for _ in range(20)] == [None] * 20
+    wait_until(lambda: service.realtime.stats().subscriptions == 1)
+
+
 @pytest.mark.parametrize("what", ["pass", "threading.Event().wait()", "raise SystemExit", "client.close()"])
 def test_the_interpreter_exits_with_live_subscriptions(tmp_path: Path, what: str) -> None:
     program = (

@@ -6,7 +6,14 @@ use std::{
 };
 
 use townsquare::{Client, Subscription, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
-use townsquare_tests::{on_both_engines, wait::wait_until};
+use townsquare_tests::{
+    on_both_engines,
+    skip::skip,
+    subprocess::in_subprocess,
+    test_database::{Engine, TestDatabase},
+    threads,
+    wait::wait_until,
+};
 
 use super::fixture::{Recorder, stream};
 
@@ -16,6 +23,23 @@ fn spaces() -> ChangeRequest {
 
 fn create(client: &Client, name: &str) {
     wait(client.spaces().create_space(NewSpace::named(name))).expect("created");
+}
+
+#[test]
+fn no_thread_looks_for_commits_of_other_processes_without_a_subscription() {
+    in_subprocess(no_thread_looks_for_commits_of_other_processes_without_a_subscription, || {
+        let db = TestDatabase::on(Engine::Sqlite).expect("SQLite is built in");
+        // Linux cuts names after 15 characters.
+        let watches = || threads::named("townsquare-watc").map(|names| names.len());
+        let Some(before) = watches() else { return skip("threads cannot be listed") };
+        wait(db.service.realtime().cursor()).expect("capture is on");
+        create(&db.service, "x");
+        assert_eq!((before, watches()), (0, Some(0)));
+        let subscription = wait(db.service.realtime().subscribe("x", spaces(), |_| {})).expect("subscribed");
+        assert_eq!(watches(), Some(1));
+        subscription.unsubscribe();
+        wait_until("the watch has ended", || watches() == Some(0));
+    });
 }
 
 on_both_engines! {

@@ -1,8 +1,8 @@
 //! Retention: old changes go, but none that a subscription of the client still needs within four times the limits.
 
-use std::sync::mpsc;
+use std::{sync::mpsc, time::Duration};
 
-use townsquare::{Client, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
+use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
 use townsquare_tests::{fixture::assert_kind, on_both_engines, wait::wait_until};
 
 use super::fixture::{Recorder, next, stream};
@@ -31,6 +31,18 @@ on_both_engines! {
         create(&client, 50);
         let mut changes = stream(&client, ChangeRequest::table("spaces").since(cursor));
         (0..50).for_each(|_| drop(next(&mut changes)));
+        wait(client.close());
+    }
+
+    fn old_changes_are_pruned_by_their_age(db: &TestDatabase) {
+        wait(db.service.realtime().cursor()).expect("capture is on");
+        create(&db.service, 100);
+        assert_eq!(retained(&db.service), 100, "they are not a week old");
+        // The clock of the system, which gives the changes their times.
+        let config = Config::new().database_url(db.url()).catalog_api_key("").change_retention(Duration::from_secs(1));
+        let client = wait(Client::open(config)).expect("opens").as_service();
+        wait(client.realtime().cursor()).expect("the client uses the feed");
+        wait_until("the log is pruned", || retained(&client) == 0);
         wait(client.close());
     }
 
