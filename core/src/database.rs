@@ -23,6 +23,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use jiff::Timestamp;
+
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
@@ -140,7 +142,21 @@ impl Database {
     }
 }
 
+#[cfg(feature = "postgres")]
+static NOW: Statement = Statement::new("SELECT clock_timestamp()");
+
 impl Scope {
+    /// The time by which the processes on the database compare times. On PostgreSQL it is the server's: the clocks of the
+    /// processes' machines differ. The processes on one SQLite file share a machine and its clock.
+    pub(crate) async fn now(&self) -> Result<Timestamp> {
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => Ok(self.database.clock.now()),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => self.fetch_one(&NOW, &[], |row| row.get(0)).await,
+        }
+    }
+
     /// The caller that policies see.
     pub(crate) fn caller(&self) -> Caller {
         self.principal.principal().caller()

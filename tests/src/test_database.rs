@@ -213,6 +213,30 @@ impl TestDatabase {
         self.location.config(self.pooler.as_ref(), &self.clock)
     }
 
+    /// Lets time pass for the clients and the catalog. PostgreSQL compares the catalog's times with its own clock, which no
+    /// test can move: there the stored times move back.
+    pub fn elapse(&self, by: Duration) {
+        self.clock.advance(by);
+        if self.engine == Engine::Sqlite {
+            return;
+        }
+        let back = format!("INTERVAL '{} microseconds'", by.as_micros());
+        let json = |column: &str| {
+            let time = r#"to_char(fetched_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"#;
+            format!("{column} = jsonb_set({column}::jsonb, '{{fetched_at}}', to_jsonb({time}))::text")
+        };
+        for change in [
+            format!("leases SET held_until = held_until - {back} WHERE held_until > to_timestamp(0)"),
+            format!("catalog_parts SET written_at = written_at - {back}"),
+            format!("catalog SET fetched_at = fetched_at - {back}"),
+            format!("catalog SET {}", json("header")),
+            format!("catalog_lists SET retry_at = retry_at - {back}, fetched_at = fetched_at - {back}"),
+            format!("catalog_lists SET {} WHERE content IS NOT NULL", json("content")),
+        ] {
+            self.raw.run(&format!("UPDATE townsquare.{change}"));
+        }
+    }
+
     /// Opens a further client with the same clock.
     ///
     /// # Panics

@@ -19,7 +19,6 @@ use std::{
     time::Duration,
 };
 
-use jiff::SignedDuration;
 use parking_lot::Mutex;
 use tokio::{
     runtime::Handle,
@@ -232,12 +231,12 @@ impl Refresher {
 
     /// Fetches the main list and waits for it: returns after a fetch that began after the call, or that was running.
     pub(super) async fn refresh(self: &Arc<Self>, mode: FetchMode) -> Result<()> {
-        let since = self.clock.now();
+        if !self.upstream.is_configured() {
+            return self.cache.check_open();
+        }
+        let since = self.store.now().await;
         loop {
             self.cache.check_open()?;
-            if !self.upstream.is_configured() {
-                return Ok(());
-            }
             let (task, is_own, is_joined) = {
                 let mut state = self.state.lock();
                 match &state.running {
@@ -451,11 +450,9 @@ impl Refresher {
     /// The failures that another process recorded for a list, if their backoff has not ended.
     async fn shared_failures(&self, list: Option<&ListKey>) -> Option<Failures> {
         let stored = self.store.list_state(list).await.ok()??.failure?;
-        let remaining: SignedDuration = stored.retry_at.duration_since(self.clock.now());
-        let remaining = Duration::try_from(remaining).ok().filter(|remaining| !remaining.is_zero())?;
         // A wrong clock wrote a time that is further away.
-        (remaining <= Backoff::LONGEST_RETRY_AFTER).then_some(())?;
-        Some(Failures { backoff: Backoff::resume(self.moment(), stored.failures, remaining), error: stored.error })
+        (!stored.wait.is_zero() && stored.wait <= Backoff::LONGEST_RETRY_AFTER).then_some(())?;
+        Some(Failures { backoff: Backoff::resume(self.moment(), stored.failures, stored.wait), error: stored.error })
     }
 
     /// Fetches a list; its unchanged records are shared with the catalog in use.

@@ -129,6 +129,11 @@ impl CatalogStore {
         CatalogStore { database, source: source.into(), clock, catalog_thread, holder: Uuid::new_v4(), is_damaged }
     }
 
+    /// The time by which the processes on the database compare times; the client's own where the database does not answer.
+    pub(super) async fn now(&self) -> Timestamp {
+        self.database.now().await.unwrap_or_else(|_| self.clock.now())
+    }
+
     /// The stored catalog without its records.
     pub(super) async fn find(&self) -> Result<Option<StoredCatalog>> {
         let read = |row: &Row<'_>| {
@@ -199,7 +204,7 @@ impl CatalogStore {
         if !is_unchanged || self.is_damaged.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let values = self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at))?;
+        let values = self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at)).await?;
         let written = self.write_header(&WRITE_HEADER_OF_GENERATION, values, stored.parts, lease).await?;
         Ok(!matches!(written, HeaderWrite::PartsMissing))
     }
@@ -209,7 +214,7 @@ impl CatalogStore {
         for _ in 0..3 {
             let generation = Uuid::new_v4().to_string();
             let parts = self.write_parts(data, &generation).await?;
-            let values = self.header_values(data, generation.clone(), parts, hash, None)?;
+            let values = self.header_values(data, generation.clone(), parts, hash, None).await?;
             match self.write_header(&WRITE_HEADER, values, parts, lease).await {
                 Ok(HeaderWrite::Written(replaced)) => {
                     return match replaced {
@@ -239,7 +244,7 @@ impl CatalogStore {
                 .await?
                 .map_err(|error| internal("The catalog cannot be serialized").caused_by(error))?;
             let source = self.source.to_string();
-            let now = self.clock.now();
+            let now = self.database.now().await?;
             let values = [generation.to_owned().into(), parts.into(), source.into(), text.into(), now.into()];
             let write = self.database.write(move |transaction| {
                 Box::pin(async move {
@@ -254,7 +259,7 @@ impl CatalogStore {
     }
 
     /// The values of [`WRITE_HEADER`] and [`WRITE_HEADER_OF_GENERATION`].
-    fn header_values(
+    async fn header_values(
         &self,
         data: &CatalogData,
         generation: String,
@@ -271,7 +276,7 @@ impl CatalogStore {
             parts.into(),
             data.header.fetched_at.into(),
             header.into(),
-            self.clock.now().into(),
+            self.database.now().await?.into(),
         ])
     }
 
@@ -284,7 +289,7 @@ impl CatalogStore {
         parts: i64,
         lease: Option<&Lease>,
     ) -> Result<HeaderWrite> {
-        let renewal = self.renewal(lease);
+        let renewal = self.renewal(lease).await?;
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
                 lease::require(transaction, renewal.as_deref()).await?;
@@ -304,7 +309,7 @@ impl CatalogStore {
     async fn delete_orphans(&self) -> Result<()> {
         let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<Timestamp>(2)?));
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
-        let now = self.clock.now();
+        let now = self.database.now().await?;
         for (generation, written_at) in unused {
             match written_at {
                 None => {

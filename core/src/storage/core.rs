@@ -162,7 +162,7 @@ impl StorageCore {
         let holder = Uuid::new_v4().to_string();
         let deadline = self.clock.moment().after(timeout);
         loop {
-            let now = self.clock.now();
+            let now = self.service.now().await?;
             let values = vec![name.clone().into(), holder.clone().into(), later(now, LEASE).into(), now.into()];
             if self.service.execute(&sql::TAKE_LEASE, values, |_| Ok(())).await?.is_some() {
                 return Ok(PathGuard { _lock: None, lease: Some((name, holder)) });

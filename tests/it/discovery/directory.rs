@@ -278,28 +278,27 @@ on_both_engines! {
         let row = |name: &str| plain(name, &format!("https://{name}.example"));
         let fixture = Fixture::of([row("a"), row("b")]);
         let open = || {
-            let config = db.config().clock(fixture.clock.clock());
-            wait(Client::open(config.catalog_url(fixture.upstream.url()).catalog_api_key(KEY))).expect("opens")
+            wait(Client::open(db.config().catalog_url(fixture.upstream.url()).catalog_api_key(KEY))).expect("opens")
         };
         let of = |list: &[(&str, i64)]| -> Vec<(String, i64)> {
             list.iter().map(|(name, seen)| ((*name).to_owned(), *seen)).collect()
         };
         let client = open();
         assert_eq!(newest(&client), of(&[("a", 0), ("b", 0)]));
-        fixture.clock.advance(Duration::from_secs(60));
+        db.elapse(Duration::from_secs(60));
         fixture.upstream.serve([row("b"), row("c"), row("a")]);
         wait(client.discovery().refresh()).expect("fetched");
         assert_eq!(newest(&client), of(&[("c", 60), ("b", 0), ("a", 0)]));
         // Another process fetches for itself: it learns the times from the database.
         let other = open();
-        fixture.clock.advance(Duration::from_secs(60));
+        db.elapse(Duration::from_secs(60));
         fixture.upstream.serve([row("c"), row("b"), row("d")]);
         wait(other.discovery().refresh()).expect("fetched");
         assert_eq!(newest(&other), of(&[("d", 120), ("c", 60), ("b", 0)]));
         wait(client.close());
         wait(other.close());
         // After a restart, with a stale stored catalog: `a` left and comes back.
-        fixture.clock.advance(FIFTEEN_MINUTES * 2);
+        db.elapse(FIFTEEN_MINUTES * 2);
         fixture.upstream.serve([row("e"), row("a"), row("d")]);
         let later = open();
         assert_eq!(newest(&later), of(&[("e", 1_920), ("d", 120), ("a", 0)]));

@@ -1,19 +1,20 @@
 //! Clients on one database share lists, leases and backoff (DESIGN 6). Each client is a process to the others.
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use townsquare::{
     Client,
     blocking::wait,
+    config::ManualClock,
     discovery::{CatalogSource, DiscoveryStats, Timeframe},
 };
 use townsquare_tests::{
     catalog::Catalog,
-    fixture::{FIFTEEN_MINUTES, Fixture, ids},
-    on_both_engines,
+    fixture::{FIFTEEN_MINUTES, Fixture, hours, ids, start_time},
+    on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
-    wait::{until, wait_until},
+    wait::{DEADLINE, until, wait_until},
 };
 
 const APPS: usize = 150;
@@ -52,13 +53,13 @@ on_both_engines! {
         let others = || db.raw.count(&format!("{parts} WHERE generation = 'other'"));
         let refresh = |size: usize| {
             upstream.serve(Catalog::of(size).rows());
-            db.clock.advance(Duration::from_secs(60));
+            db.elapse(Duration::from_secs(60));
             wait(client.discovery().refresh()).expect("refreshed");
         };
         refresh(APPS + 1);
         assert_eq!((others(), db.raw.count(&parts)), (1, 2), "the replaced generation is deleted, the other is not");
         // A save that never ended is removed after an hour.
-        db.clock.advance(Duration::from_secs(3_600));
+        db.elapse(Duration::from_secs(3_600));
         refresh(APPS + 2);
         assert_eq!((others(), db.raw.count(&parts)), (0, 1));
         wait(client.close());
@@ -92,7 +93,7 @@ on_both_engines! {
         wait(count(&one, Timeframe::Hours24));
         wait(count(&two, Timeframe::Hours24));
         upstream.reply_with(|_| Reply::rate_limited(Some("3000")));
-        db.clock.advance(FIFTEEN_MINUTES);
+        db.elapse(FIFTEEN_MINUTES);
         let settle = |client: &Client| {
             wait(count(client, Timeframe::Hours24));
             wait_until("no refresh runs", || !stats(client).is_refreshing);
@@ -102,7 +103,7 @@ on_both_engines! {
         assert_eq!(calls, 3);
         for _ in 0..3 {
             settle(&two);
-            db.clock.advance(Duration::from_secs(900));
+            db.elapse(Duration::from_secs(900));
         }
         assert_eq!(upstream.request_count(), calls, "the second client leaves the upstream alone too");
         assert!(stats(&two).last_error.is_some_and(|told| told.contains("429")));
@@ -112,10 +113,52 @@ on_both_engines! {
         assert_eq!((stats(&third).source, stats(&third).is_stale), (CatalogSource::Database, true));
         assert_eq!(upstream.request_count(), calls);
         upstream.recover();
-        db.clock.advance(Duration::from_secs(301));
+        db.elapse(Duration::from_secs(301));
         settle(&two);
         wait_until("it recovers after the time it was told", || stats(&two).last_error.is_none());
         for client in [one, two, third] {
+            wait(client.close());
+        }
+    }
+}
+
+on_engine! {
+    Postgres in clock_skew;
+
+    fn processes_with_wrong_clocks_share_leases_the_catalog_and_backoff(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(60).rows());
+        let gate = Gate::closed();
+        let held = gate.clone();
+        upstream.reply_with(move |_| Reply::Behind(held.clone()));
+        let clocks = [0, 1, -1].map(|skew| ManualClock::at(start_time() + hours(skew)));
+        let clients = clocks.each_ref().map(|clock| {
+            let config = db.config().clock(clock.clock()).catalog_timeout(DEADLINE).catalog_refresh_timeout(DEADLINE);
+            wait(Client::open(config.catalog_url(upstream.url()).catalog_api_key(KEY))).expect("opens")
+        });
+        thread::scope(|scope| {
+            let first = scope.spawn(|| wait(count(&clients[0], Timeframe::Hours24)));
+            wait_until("the first client fetches", || upstream.request_count() == 1);
+            let others = [1, 2].map(|number: usize| {
+                let client = &clients[number];
+                scope.spawn(move || wait(count(client, Timeframe::Hours24)))
+            });
+            wait_until("the others wait", || clients.iter().all(|client| stats(client).is_refreshing));
+            gate.open();
+            assert_eq!(first.join().expect("no panic"), 60);
+            others.map(|other| assert_eq!(other.join().expect("no panic"), 60));
+        });
+        assert_eq!(upstream.list_count(), 1, "one fetch for all");
+        upstream.reply_with(|_| Reply::rate_limited(Some("3000")));
+        db.elapse(FIFTEEN_MINUTES);
+        clocks.iter().for_each(|clock| clock.advance(FIFTEEN_MINUTES));
+        let before = upstream.request_count();
+        for client in &clients {
+            wait(count(client, Timeframe::Hours24));
+            wait_until("no refresh runs", || !stats(client).is_refreshing);
+            assert!(stats(client).last_error.is_some_and(|told| told.contains("429")));
+        }
+        assert_eq!(upstream.request_count(), before + 1, "only the first client asks");
+        for client in &clients {
             wait(client.close());
         }
     }

@@ -216,7 +216,7 @@ on_both_engines! {
             wait(client.close());
             assert_eq!(db.raw.value(&format!("SELECT token FROM {prefix}leases")), fetches.to_string());
             generations.push(generation());
-            db.clock.advance(FIFTEEN_MINUTES * 2);
+            db.elapse(FIFTEEN_MINUTES * 2);
             if fetches == 2 {
                 upstream.serve(Catalog::of(APPS + 1).rows());
             }

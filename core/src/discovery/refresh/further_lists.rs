@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{FetchFailure, Refresher, held_lease::HeldLease, main_list::release};
+use super::{FetchFailure, Refresher, held_lease::HeldLease, main_list::{age, release}};
 use crate::{
     catalog::{CatalogData, ListContent, ListKey},
     discovery::{cache::CachedCatalog, collapse::refuse_collapse},
@@ -35,10 +35,10 @@ impl Refresher {
         let Some(current) = self.cache.current() else { return };
         let data = current.snapshot.data();
         let in_use = self.lists_in_use(data);
-        let now = self.clock.moment();
+        let (now, time) = (self.clock.moment(), self.store.now().await);
         let due = in_use.iter().filter(|key| {
             data.list(key).is_none_or(|list| {
-                list.fetched_at < data.header.fetched_at || self.age_of(list.fetched_at) >= self.options.interval
+                list.fetched_at < data.header.fetched_at || age(list.fetched_at, time) >= self.options.interval
             })
         });
         let mut due: Vec<ListKey> = due.cloned().collect();
@@ -113,7 +113,7 @@ impl Refresher {
     /// The stored copy of a list, if it is as new as the catalog in use.
     async fn stored_list(&self, key: &ListKey, current: &CachedCatalog) -> Option<ListContent> {
         let fetched_at = self.store.list_state(Some(key)).await.ok()??.fetched_at?;
-        let is_new = fetched_at >= current.snapshot.data().header.fetched_at && fetched_at <= self.clock.now();
+        let is_new = fetched_at >= current.snapshot.data().header.fetched_at && fetched_at <= self.store.now().await;
         let is_newer = current.snapshot.data().list(key).is_none_or(|list| fetched_at > list.fetched_at);
         (is_new && is_newer).then_some(())?;
         self.store.load_list(key).await.ok()?
@@ -126,7 +126,7 @@ impl Refresher {
         current: &Arc<CachedCatalog>,
         lease: Option<&HeldLease>,
     ) -> Result<ListContent> {
-        let fetched_at = self.clock.now();
+        let fetched_at = self.store.now().await;
         let content = ListContent::new(self.fetch_list(key).await?, fetched_at);
         refuse_collapsed_list(key, &content, current.snapshot.data())?;
         let (whole, catalog) = (content.clone(), Arc::clone(current));

@@ -32,7 +32,7 @@ impl Refresher {
         if self.cache.current().is_none() {
             match self.store.load().await {
                 Ok(Some(data)) => {
-                    let age = self.age_of(data.header.fetched_at);
+                    let age = self.age_of(data.header.fetched_at).await;
                     self.install(data, Vec::new(), CatalogSource::Database, age).await?;
                     // Readers can be answered. Callers of `refresh` still get the error.
                     if request.since().is_none() {
@@ -57,7 +57,7 @@ impl Refresher {
         loop {
             if let Some(data) = self.stored_main(request).await {
                 release(lease).await;
-                let age = self.age_of(data.header.fetched_at);
+                let age = self.age_of(data.header.fetched_at).await;
                 let kept = self.kept_lists(&data);
                 self.install(data, kept, CatalogSource::Database, age).await?;
                 return Ok(RefreshOutcome { is_fetched: request.since().is_some() });
@@ -91,20 +91,20 @@ impl Refresher {
         let stored = self.store.find().await.ok()??;
         let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
         let is_newer = current.is_none_or(|current| stored.fetched_at > current);
-        let is_fresh = self.age_of(stored.fetched_at) < self.options.interval;
+        let is_fresh = self.age_of(stored.fetched_at).await < self.options.interval;
         let is_recent = request.since().is_none_or(|since| stored.fetched_at > since);
         (is_newer && is_fresh && is_recent).then_some(())?;
         self.store.load().await.ok()?
     }
 
-    /// The age of a list fetched at `fetched_at`. A time in the future, which a wrong clock wrote, counts as very old.
-    pub(super) fn age_of(&self, fetched_at: Timestamp) -> Duration {
-        Duration::try_from(self.clock.now().duration_since(fetched_at)).unwrap_or(Duration::MAX)
+    /// The age of a list fetched at `fetched_at`.
+    pub(super) async fn age_of(&self, fetched_at: Timestamp) -> Duration {
+        age(fetched_at, self.store.now().await)
     }
 
     /// Fetches the main list, puts it into use with the old further lists, and saves it.
     async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<RefreshOutcome> {
-        let (started, fetched_at) = (self.clock.moment(), self.clock.now());
+        let (started, fetched_at) = (self.clock.moment(), self.store.now().await);
         let fetched = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await;
         request.end_main_fetch();
         let list = fetched?;
@@ -143,6 +143,11 @@ impl Refresher {
             data.inherit_first_seen(&stored);
         }
     }
+}
+
+/// The time since a fetch. A time in the future, which a wrong clock wrote, counts as very old.
+pub(super) fn age(fetched_at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(fetched_at)).unwrap_or(Duration::MAX)
 }
 
 pub(super) async fn release(lease: Option<HeldLease>) {

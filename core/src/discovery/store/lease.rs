@@ -40,7 +40,7 @@ impl CatalogStore {
         list: Option<&ListKey>,
         length: Duration,
     ) -> Result<Option<Lease>> {
-        let now = self.clock.now();
+        let now = self.database.now().await?;
         let name = match list {
             None => self.source.to_string(),
             Some(list) => format!("{}#{}", self.source, list.name()),
@@ -52,7 +52,7 @@ impl CatalogStore {
 
     /// Extends a lease by its length. Returns false if another process has taken it.
     pub(in crate::discovery) async fn renew_lease(&self, lease: &Lease) -> Result<bool> {
-        let values = lease.values(later(self.clock.now(), lease.length));
+        let values = lease.values(later(self.database.now().await?, lease.length));
         Ok(self.database.execute(&SET_END, values, |row| row.get::<String>(0)).await?.is_some())
     }
 
@@ -63,8 +63,9 @@ impl CatalogStore {
     }
 
     /// The values with which a transaction renews a lease.
-    pub(super) fn renewal(&self, lease: Option<&Lease>) -> Option<Vec<Value<'static>>> {
-        lease.map(|lease| lease.values(later(self.clock.now(), lease.length)))
+    pub(super) async fn renewal(&self, lease: Option<&Lease>) -> Result<Option<Vec<Value<'static>>>> {
+        let Some(lease) = lease else { return Ok(None) };
+        Ok(Some(lease.values(later(self.database.now().await?, lease.length))))
     }
 }
 

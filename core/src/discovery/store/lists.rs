@@ -25,7 +25,8 @@ pub(in crate::discovery) struct ListState {
 /// The last failure of a list, of any process.
 pub(in crate::discovery) struct StoredFailure {
     pub(in crate::discovery) failures: u32,
-    pub(in crate::discovery) retry_at: Timestamp,
+    /// The time until a process may fetch the list again; zero if that time has come.
+    pub(in crate::discovery) wait: Duration,
     pub(in crate::discovery) error: Error,
 }
 
@@ -58,14 +59,19 @@ impl CatalogStore {
         let read = |row: &Row<'_>| {
             let (failures, retry_at, error) =
                 (row.get::<i64>(1)?, row.get_optional(2)?, row.get_optional::<String>(3)?);
-            let failure = retry_at.zip(error).map(|(retry_at, error)| StoredFailure {
-                failures: u32::try_from(failures).unwrap_or(0),
-                retry_at,
-                error: Error::unavailable(error),
-            });
-            Ok(ListState { fetched_at: row.get_optional(0)?, failure })
+            let failure = retry_at.zip(error).map(|(retry_at, error)| (failures, retry_at, error));
+            Ok((row.get_optional(0)?, failure))
         };
-        self.database.fetch_optional(&FIND, &self.list_values(list), read).await
+        let row = self.database.fetch_optional(&FIND, &self.list_values(list), read).await?;
+        let Some((fetched_at, failure)) = row else { return Ok(None) };
+        let mut state = ListState { fetched_at, failure: None };
+        if let Some((failures, retry_at, error)) = failure {
+            let retry_at: Timestamp = retry_at;
+            let wait = Duration::try_from(retry_at.duration_since(self.database.now().await?)).unwrap_or_default();
+            let failures = u32::try_from(failures).unwrap_or(0);
+            state.failure = Some(StoredFailure { failures, wait, error: Error::unavailable(error) });
+        }
+        Ok(Some(state))
     }
 
     /// Reads the stored copy of a further list; `None` if there is none.
@@ -91,8 +97,8 @@ impl CatalogStore {
         let text = self.catalog_thread.run(move || serde_json::to_string(&content)).await?;
         let text = text.map_err(|error| internal("A list of the catalog cannot be serialized").caused_by(error))?;
         let mut values = self.list_values(Some(list)).to_vec();
-        values.extend([fetched_at.into(), text.into(), self.clock.now().into()]);
-        let renewal = self.renewal(lease);
+        values.extend([fetched_at.into(), text.into(), self.database.now().await?.into()]);
+        let renewal = self.renewal(lease).await?;
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
                 transaction.forget_pages();
@@ -113,7 +119,8 @@ impl CatalogStore {
     ) -> Result<()> {
         let mut values = self.list_values(list).to_vec();
         let message = error.message().to_owned();
-        values.extend([i64::from(failures).into(), later(self.clock.now(), wait).into(), message.into()]);
+        let retry_at = later(self.database.now().await?, wait);
+        values.extend([i64::from(failures).into(), retry_at.into(), message.into()]);
         self.write_list(&WRITE_FAILURE, values).await
     }
 
