@@ -133,7 +133,11 @@ impl HashPermit {
 
     /// Takes as long as a check against a bcrypt hash of this cost.
     pub(super) async fn spend_bcrypt(&self, cost: u32) -> Result<()> {
-        self.run(move |_| Ok(password_hash::spend_bcrypt(cost))).await
+        self.run(move |_| {
+            password_hash::spend_bcrypt(cost);
+            Ok(())
+        })
+        .await
     }
 
     /// Runs `work` on a blocking thread.
