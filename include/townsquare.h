@@ -120,10 +120,11 @@
  *   nesting of JSON             100 levels; no NUL character in any text or key
  *   text                        no NUL character; option max_text_size, 1 MiB
  *   JSON without white space    option max_json_size, 4 MiB
- *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions)
+ *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions,
+ *                               import_credentials)
  *   community id                50 characters
  *   e-mail address              254 bytes
- *   password                    8 to 1,024 bytes
+ *   new password                8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
  *   file                        option max_file_size, 50 MiB
@@ -834,6 +835,14 @@ typedef struct {
     size_t public_keys_len;
 } tsq_identities;
 
+/// What `tsq_auth_import_credentials` did. A record (manual, RECORDS); freed with `tsq_import_report_free`.
+typedef struct {
+    /// Users who had no password and have the imported one.
+    uint64_t imported;
+    /// Users who had a password, which stays.
+    uint64_t unchanged;
+} tsq_import_report;
+
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
 /// An input (manual, INPUTS).
@@ -843,6 +852,18 @@ typedef struct {
     /// New password, 8 to 1,024 bytes; absent: no change.
     tsq_str password;
 } tsq_user_patch;
+
+/// The password hash of an existing user. Zero it, then fill it in: `tsq_new_credential credential = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The user (a UUID); absent: `email` names the user.
+    tsq_str user_id;
+    /// The user's address, in any spelling; absent: `user_id` names the user.
+    tsq_str email;
+    /// A bcrypt hash (`$2a$`, `$2b$` or `$2y$`) or an Argon2 hash in PHC format; required. A secret.
+    tsq_str password_hash;
+} tsq_new_credential;
 
 /// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
 /// callback returns. See CALLBACKS in the manual.
@@ -1734,6 +1755,7 @@ void tsq_http_response_free(tsq_http_response *response);
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
 /// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
 /// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
+/// In a forked child of the process that subscribed, this function does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
@@ -1942,6 +1964,14 @@ tsq_status tsq_identities_json(const tsq_identities *identities, tsq_string **ou
 /// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.
 void tsq_identities_free(tsq_identities *identities);
 
+/// The report as a JSON object: the members of the struct by their names.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_import_report_json(const tsq_import_report *report, tsq_string **out, tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_import_report_free(tsq_import_report *report);
+
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
 /// bytes.
 ///
@@ -2127,8 +2157,24 @@ tsq_status tsq_auth_set_password(const tsq_client *client,
                                  tsq_str password,
                                  tsq_error **err);
 
+/// Gives existing users the passwords that another system hashed, all or none. A user who has a password keeps it. The
+/// service only. The first sign-in replaces a bcrypt hash by Argon2id; the lengths of new passwords do not bind imported
+/// ones. Hashes are bcrypt (`$2a$`, `$2b$`, `$2y$`, costs 4 to 14) or Argon2 in PHC format (up to 256 MiB, and 1 GiB over
+/// all passes).
+///
+/// Borrows all (`rows` is an array of `rows_len`); returns owned in `out`, which may be NULL. Fails with
+/// `TSQ_INVALID_INPUT` for a hash that cannot be used, for a row without a user and for two rows of one user,
+/// `TSQ_REFERENCE_MISSING` for an unknown user (`tsq_error_row` is the index), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`. No message shows a hash.
+tsq_status tsq_auth_import_credentials(const tsq_client *client,
+                                       const tsq_new_credential *rows,
+                                       size_t rows_len,
+                                       tsq_import_report **out,
+                                       tsq_error **err);
+
 /// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
-/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
+/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with
