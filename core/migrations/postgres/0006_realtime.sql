@@ -50,7 +50,7 @@ CREATE UNLOGGED TABLE townsquare.deleted_spaces (
 -- Keys of advisory locks have a number of this library in their highest 16 bits:
 -- 29809: shared by each transaction that writes entries; the other bits are an id smaller than all of its entries' ids.
 -- 29810: held by the transaction that will notify the readers.
--- 29811: the visibility of the spaces with a hash.
+-- 29811: the visibility of the spaces, and of the private files of the identity keys, with a hash.
 
 -- Writes an entry. The triggers below call it as the owner of the log.
 CREATE FUNCTION townsquare.log_change(
@@ -262,6 +262,13 @@ $$;
 CREATE FUNCTION townsquare.capture_file() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- Waits for a transaction that links or unlinks the identity key of a private file.
+    IF TG_OP <> 'INSERT' AND OLD.access = 'private' THEN
+        PERFORM pg_advisory_xact_lock_shared((29811::bigint << 48) | (hashtextextended(OLD.first_segment, 0) & 255));
+    END IF;
+    IF TG_OP <> 'DELETE' AND NEW.access = 'private' THEN
+        PERFORM pg_advisory_xact_lock_shared((29811::bigint << 48) | (hashtextextended(NEW.first_segment, 0) & 255));
+    END IF;
     IF TG_OP = 'UPDATE' AND OLD.bucket = NEW.bucket AND OLD.path = NEW.path THEN
         IF townsquare.file_image(OLD)::text <> townsquare.file_image(NEW)::text THEN
             PERFORM townsquare.log_change('files', 'update', townsquare.file_image(OLD), townsquare.file_image(NEW),
@@ -289,6 +296,8 @@ DECLARE
     key TEXT := CASE WHEN TG_OP = 'INSERT' THEN NEW.public_key ELSE OLD.public_key END;
     file townsquare.files;
 BEGIN
+    -- Waits for the transactions that write files under the key, and keeps others out until this one ends.
+    PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(key, 0) & 255));
     PERFORM set_config('townsquare.caller', '', true);
     FOR file IN SELECT files.* FROM townsquare.buckets JOIN townsquare.files ON files.bucket = buckets.name
         WHERE buckets.access = 'private' AND files.first_segment = key
