@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use super::{FetchFailure, Refresher, held_lease::HeldLease, main_list::{age, release}};
+use super::{
+    FetchFailure, Refresher,
+    held_lease::HeldLease,
+    main_list::{age, release},
+};
 use crate::{
     catalog::{CatalogData, ListContent, ListKey},
     discovery::{cache::CachedCatalog, collapse::refuse_collapse},
