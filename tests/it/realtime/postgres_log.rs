@@ -262,7 +262,6 @@ on_engine! { Postgres in postgres;
             "SELECT 1 FROM townsquare.changes_after(0, 9)",
             "INSERT INTO townsquare.changes (table_name, kind) VALUES ('spaces', 'insert')",
             "DELETE FROM townsquare.changes",
-            "SELECT townsquare.log_change('spaces', 'insert', NULL, '{}', NULL, NULL)",
             "SELECT townsquare.prune_changes(0, 0, NULL, 9)",
             "SELECT townsquare.set_capture(false)",
             "UPDATE townsquare.feed SET is_on = false",
