@@ -1886,8 +1886,10 @@ tsq_status tsq_discovery_refresh(const tsq_client *client,
                                  tsq_discovery_stats **out,
                                  tsq_error **err);
 
-/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps.
-tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps, and each further list as it comes.
+tsq_status tsq_discovery_force_refresh(const tsq_client *client,
+                                       tsq_discovery_stats **out,
+                                       tsq_error **err);
 
 /// Reads the state of the catalog. Starts no fetch and never waits.
 ///
