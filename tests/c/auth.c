@@ -330,7 +330,7 @@ static void the_service_imports_password_hashes(const tsq_client *client, const 
     tsq_client *nan = act_as(client, session);
     tsq_import_report *report = NULL;
     tsq_string *json = NULL;
-    tsq_new_credential rows[2] = {{0}, {0}};
+    static tsq_new_credential rows[2];
     rows[0].email = TSQ_STR("NAN@town.example");
     rows[0].password_hash = TSQ_STR(BCRYPT);
     WORKS(tsq_auth_import_credentials(service, rows, 1, &report, &err));

@@ -8,6 +8,7 @@ mod connection_faults;
 mod connections;
 mod domains;
 mod errors;
+mod failover;
 mod faults;
 mod fidgets;
 mod file_modes;

@@ -127,21 +127,51 @@ impl Server {
     /// # Panics
     /// When it does not restart, and for a server of another process.
     pub fn restart(&self) {
+        let log = self.sockets.join("log.restarted").display().to_string();
+        self.control(&["restart", "-w", "-m", "fast", "-l", &log]);
+    }
+
+    /// Stops a server that this process has started, as a crash would.
+    ///
+    /// # Panics
+    /// When it goes on, and for a server of another process.
+    pub fn stop(&self) {
+        self.control(&["stop", "-w", "-m", "immediate"]);
+    }
+
+    fn control(&self, words: &[&str]) {
         let folder = self.folder.as_ref().expect("a server of this process").path();
-        let data = folder.join("data");
-        let user: &[&str] = if is_root() { &["runuser", "-u", "postgres", "--"] } else { &[] };
-        let mut words: Vec<String> = user.iter().map(|word| (*word).to_owned()).collect();
-        words.push(program("pg_ctl").get_program().to_string_lossy().into_owned());
-        let mut restart = Command::new(&words[0]);
-        restart
-            .args(&words[1..])
-            .args(["restart", "-w", "-m", "fast", "-D"])
-            .arg(&data)
-            .arg("-l")
-            .arg(folder.join("log.restarted"));
+        let command = command_line(&binaries().expect("this server runs"), "pg_ctl");
+        let mut control = Command::new(&command[0]);
+        control.args(&command[1..]).args(words).arg("-D").arg(folder.join("data"));
         // The server keeps the streams that it inherits.
-        let status = restart.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        assert!(status.expect("pg_ctl starts").success(), "the server restarts");
+        let status = control.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(status.expect("pg_ctl starts").success(), "{words:?}");
+    }
+
+    /// Starts a standby of this server, which follows it.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn standby(&self) -> Server {
+        let folder = server_folder();
+        let binaries = binaries().expect("this server runs");
+        let backup = command_line(&binaries, "pg_basebackup");
+        run(Command::new(&backup[0])
+            .args(&backup[1..])
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string()])
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D"])
+            .arg(folder.path().join("data"))
+            .current_dir("/"));
+        launch(&binaries, &[], Vec::new(), folder)
+    }
+
+    /// Makes a standby a server that accepts writes.
+    ///
+    /// # Panics
+    /// When it stays a standby.
+    pub fn promote(&self) {
+        assert_eq!(self.administrator("postgres").value("SELECT pg_promote(true, 60)"), "t");
     }
 
     /// Connects as the administrator.
@@ -237,38 +267,54 @@ fn binaries() -> Option<PathBuf> {
 
 /// Starts a server. `more` returns further settings, and may write files to the server's folder.
 fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<String>) -> Server {
-    let folder = temp_dir();
-    let data = folder.path().join("data");
-    // PostgreSQL refuses to run as root.
-    let user: &[&str] = if is_root() { &["runuser", "-u", "postgres", "--"] } else { &[] };
-    if is_root() {
-        run(Command::new("chown").arg("postgres").arg(folder.path()));
-    }
-    let command_line = |program: &str| {
-        let mut words: Vec<String> = user.iter().map(|word| (*word).to_owned()).collect();
-        words.push(binaries.join(program).display().to_string());
-        words
-    };
-    let initdb = command_line("initdb");
+    let folder = server_folder();
+    let initdb = command_line(binaries, "initdb");
     run(Command::new(&initdb[0])
         .args(&initdb[1..])
         .arg("-D")
-        .arg(&data)
+        .arg(folder.path().join("data"))
         .args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "--locale=C"])
         .current_dir("/"));
+    let more = more(&folder);
+    let server = launch(binaries, settings, more, folder);
+    let administrator = server.administrator("postgres");
+    administrator.run(&format!("CREATE ROLE {APP_ROLE} LOGIN CREATEROLE"));
+    administrator.run(&format!("CREATE ROLE {OWNER_ROLE} LOGIN"));
+    server
+}
+
+/// Creates the folder of a server.
+fn server_folder() -> TempDir {
+    let folder = temp_dir();
+    if is_root() {
+        run(Command::new("chown").arg("postgres").arg(folder.path()));
+    }
+    folder
+}
+
+/// The command line of a program of PostgreSQL, which refuses to run as root.
+fn command_line(binaries: &Path, program: &str) -> Vec<String> {
+    let user: &[&str] = if is_root() { &["runuser", "-u", "postgres", "--"] } else { &[] };
+    let mut words: Vec<String> = user.iter().map(|word| (*word).to_owned()).collect();
+    words.push(binaries.join(program).display().to_string());
+    words
+}
+
+/// Runs a server on the data in this folder.
+fn launch(binaries: &Path, settings: &[&str], more: Vec<String>, folder: TempDir) -> Server {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     let mut supervisor = Command::new("sh");
     supervisor
         .args(["-c", SUPERVISOR, "supervisor"])
         .arg(folder.path())
-        .args(command_line("postgres"))
+        .args(command_line(binaries, "postgres"))
         .arg("-D")
-        .arg(&data);
+        .arg(folder.path().join("data"));
     supervisor.args(["-p", &port.to_string(), "-k"]).arg(folder.path());
     for setting in ["listen_addresses=127.0.0.1"].iter().chain(settings) {
         supervisor.args(["-c", setting]);
     }
-    for setting in more(&folder) {
+    for setting in more {
         supervisor.arg("-c").arg(setting);
     }
     // A process group of its own: an interrupt at the terminal ends this process, which ends the supervisor.
@@ -278,9 +324,6 @@ fn start(binaries: &Path, settings: &[&str], more: impl FnOnce(&TempDir) -> Vec<
     let server = Server { port, sockets, _supervisor: Some(supervisor), folder: Some(folder) };
     let url = server.url("postgres", "postgres");
     wait_until("PostgreSQL accepts connections", || RawConnection::postgres(&url).is_ok());
-    let administrator = server.administrator("postgres");
-    administrator.run(&format!("CREATE ROLE {APP_ROLE} LOGIN CREATEROLE"));
-    administrator.run(&format!("CREATE ROLE {OWNER_ROLE} LOGIN"));
     server
 }
 

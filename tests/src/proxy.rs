@@ -34,6 +34,7 @@ pub enum Cut {
 #[derive(Default)]
 struct Shared {
     is_down: AtomicBool,
+    is_stalled: AtomicBool,
     /// The bytes of the requests to cut at, and how many of these requests.
     next_cut: Mutex<Option<(Vec<u8>, Cut, u32)>>,
     ends: Mutex<Vec<TcpStream>>,
@@ -77,6 +78,11 @@ impl Proxy {
         *self.shared.next_cut.lock() = Some((bytes.into(), cut, times));
     }
 
+    /// From now on requests go nowhere, as if the server were gone without a word; or, if false, they go on.
+    pub fn stall(&self, is_stalled: bool) {
+        self.shared.is_stalled.store(is_stalled, Ordering::Release);
+    }
+
     /// Cuts every connection and accepts no further one.
     pub fn disconnect(&self) {
         self.shared.is_down.store(true, Ordering::Release);
@@ -97,6 +103,9 @@ fn forward(shared: &Arc<Shared>, near: &TcpStream, far: &TcpStream) {
     thread::spawn(move || {
         let mut bytes = [0; 65_536];
         while let Ok(read @ 1..) = from.read(&mut bytes) {
+            if shared.is_stalled.load(Ordering::Acquire) {
+                continue;
+            }
             let cut = shared.cut_of(&bytes[..read]);
             loses.store(cut.is_some(), Ordering::Release);
             if cut == Some(Cut::BeforeRequest) || to.write_all(&bytes[..read]).is_err() {

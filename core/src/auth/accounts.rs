@@ -165,6 +165,8 @@ impl Accounts {
             let count_key = CountKey::address(&email);
             let key = [email.as_str().into()];
             let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
+            // Text that is nobody's password fails like a sign-in with an unknown address.
+            let account = account.filter(|_| password::can_be_checked(password));
             let check = self.check_password(&permit, &count_key, password, account.as_ref()).await?;
             let new_password_hash = match check {
                 PasswordCheck::Wrong => return Err(self.refusal(&permit, account.as_ref()).await),

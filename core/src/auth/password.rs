@@ -73,6 +73,11 @@ pub(super) fn check_length(password: &str) -> Result<()> {
     Err(Error::invalid_input("password is 8 to 1024 bytes long"))
 }
 
+/// Whether text is short enough to be somebody's password, new or imported.
+pub(super) fn can_be_checked(password: &str) -> bool {
+    password.len() <= MAX_CHECKED_BYTES
+}
+
 impl PasswordHasher {
     pub(super) fn new(runtime: RuntimeHandle) -> PasswordHasher {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -104,7 +109,7 @@ impl HashPermit {
     /// Checks a password against a stored hash. Without one it hashes the password all the same, which takes as long as for
     /// a hash with today's parameters, and returns `Wrong`. A password over 64 KiB counts as an empty one without a hash.
     pub(super) async fn check(&self, password: &str, stored_hash: Option<String>) -> Result<PasswordCheck> {
-        let is_possible = password.len() <= MAX_CHECKED_BYTES;
+        let is_possible = can_be_checked(password);
         let password = if is_possible { password.to_owned() } else { String::new() };
         let stored_hash = stored_hash.filter(|_| is_possible);
         self.run(move |state| {

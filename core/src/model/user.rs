@@ -12,7 +12,7 @@ use uuid::Uuid;
 pub struct User {
     /// The primary key.
     pub id: Uuid,
-    /// The e-mail address, trimmed and in lower case.
+    /// The e-mail address, trimmed and in lower case, unless another program stored it.
     pub email: String,
     /// When the user signed up.
     pub created_at: Timestamp,

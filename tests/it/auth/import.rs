@@ -100,7 +100,8 @@ on_both_engines! {
     fn a_password_longer_than_a_new_one_signs_in(db: &TestDatabase) {
         let long = "correct horse battery ".repeat(100);
         let (ann, bob) = (user(db, ANN), user(db, BOB));
-        let rows = vec![NewCredential::of_user(ann, bcrypt_hash(&long)), NewCredential::of_user(bob, argon2_hash(&long, 64, 1, 1))];
+        let rows = vec![NewCredential::of_user(ann, bcrypt_hash(&long)),
+            NewCredential::of_user(bob, argon2_hash(&long, 64, 1, 1))];
         assert_eq!(import(db, rows).expect("imported"), (2, 0));
         assert!(!can_sign_in(db, BOB, &long[..72]) && can_sign_in(db, BOB, &long));
         assert!(!can_sign_in(db, ANN, &long[..71]) && can_sign_in(db, ANN, &long));
@@ -134,8 +135,10 @@ on_both_engines! {
         let hungry = argon2_hash("pw", 64, 1, 1).replace("m=64", "m=4194304");
         let refused = [
             (NewCredential::of_address(BOB, "pw"), malformed),
-            (NewCredential::of_address(BOB, hash.replace("$04$", "$31$")), "password_hash is a bcrypt hash of a cost other than 4 to 14"),
-            (NewCredential::of_address(BOB, hash.replace("$2a$", "$2x$")), "password_hash is a bcrypt hash of the faulty variant $2x$, which is not supported"),
+            (NewCredential::of_address(BOB, hash.replace("$04$", "$31$")),
+                "password_hash is a bcrypt hash of a cost other than 4 to 14"),
+            (NewCredential::of_address(BOB, hash.replace("$2a$", "$2x$")),
+                "password_hash is a bcrypt hash of the faulty variant $2x$, which is not supported"),
             (NewCredential::of_address(BOB, hungry), costly),
             (NewCredential::of_address("bob", &hash), "email is not an e-mail address"),
             (neither, "password_hash is required"),

@@ -24,7 +24,8 @@ on_both_engines! {
             assert_eq!((user.id, user.email.as_str()), (mixed, STORED), "{spelling}");
             assert_eq!(wait(auth.find_user(spelling)).expect("asked").map(|user| user.id), Some(mixed));
             assert!(wait(auth.create_recovery_token(spelling)).expect("asked").is_some(), "{spelling}");
-            let row = NewCredential::of_address(spelling, bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string());
+            let hash = bcrypt::hash_with_salt("pw", 4, [7; 16]).expect("a hash").to_string();
+            let row = NewCredential::of_address(spelling, hash);
             assert_eq!(wait(auth.import_credentials(vec![row])).expect("imported").unchanged, 1, "{spelling}");
         }
     }

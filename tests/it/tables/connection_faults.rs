@@ -1,6 +1,7 @@
 //! Connections to PostgreSQL under load and faults (DESIGN 3): limits, deadlines, cancelled calls, restarts, several hosts.
 
 use std::{
+    collections::BTreeMap,
     future::poll_fn,
     pin::pin,
     task::Poll,
@@ -8,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::json;
 use townsquare::{
     Client, Config, ErrorKind, Uuid,
     blocking::wait,
@@ -16,7 +18,9 @@ use townsquare::{
 use townsquare_tests::{
     fixture::assert_kind,
     on_engine,
+    proxy::Proxy,
     raw_sql::RawConnection,
+    skip::skip,
     test_database::{TestDatabase, assert_fails},
     wait::wait_until,
 };
@@ -35,6 +39,11 @@ fn processes(db: &TestDatabase) -> String {
 fn administrator(db: &TestDatabase) -> RawConnection {
     let (server, database) = db.database();
     server.administrator(database)
+}
+
+/// A port as `/proc/net/tcp` shows it.
+fn port_in_hex(port: &str) -> String {
+    format!(":{:04X}", port.parse::<u16>().expect("a port"))
 }
 
 on_engine! { Postgres in postgres;
@@ -71,8 +80,7 @@ on_engine! { Postgres in postgres;
         wait(client.close());
     }
 
-    /// The server does not answer at all: the client's own deadline ends the call.
-    fn a_server_that_stands_still_ends_no_call_late(db: &TestDatabase) {
+    fn a_locked_table_ends_no_call_late(db: &TestDatabase) {
         let client = open(db, |config| config.operation_timeout(Duration::from_millis(300)));
         let (service, space) = (client.as_service(), db.space());
         let administrator = administrator(db);
@@ -84,6 +92,50 @@ on_engine! { Postgres in postgres;
             administrator.run("ROLLBACK");
         }
         assert_eq!(wait(service.spaces().get_space(space.id)).expect("there"), space);
+        wait(client.close());
+    }
+
+    /// The server does not answer at all: the client's own deadline ends the call.
+    fn a_server_that_is_gone_without_a_word_ends_each_call_at_its_deadline(db: &TestDatabase) {
+        let proxy = Proxy::to(db.database().0.port());
+        let url = db.url().replace(&format!(":{}/", db.database().0.port()), &format!(":{}/", proxy.port()));
+        let timeout = Duration::from_millis(500);
+        let client = wait(Client::open(db.config().database_url(&url).operation_timeout(timeout))).expect("opens");
+        let (service, space) = (client.as_service(), db.space());
+        assert_eq!(wait(service.spaces().get_space(space.id)).expect("read"), space);
+        proxy.stall(true);
+        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().get_space(space.id)));
+        assert_eq!((error.code(), error.is_retryable()), (Some("57014"), true), "{error:?}");
+        let refused = wait(Client::open(db.config().database_url(&url).operation_timeout(timeout)));
+        let error = assert_kind(ErrorKind::Unavailable, refused);
+        assert!(error.is_retryable(), "{error:?}");
+        proxy.stall(false);
+        wait_until("the server is back", || wait(service.spaces().get_space(space.id)).is_ok());
+        proxy.stall(true);
+        let error = assert_kind(ErrorKind::Unavailable, wait(service.spaces().create_space(NewSpace::named("x"))));
+        assert_eq!((error.code(), error.is_retryable()), (Some("08007"), false), "{error:?}");
+        wait(client.close());
+    }
+
+    /// The timer of the server's sockets, as Linux shows it: the default is two hours.
+    fn the_server_probes_connections_without_traffic(db: &TestDatabase) {
+        if !cfg!(target_os = "linux") {
+            return skip("the timers of sockets are shown by Linux only");
+        }
+        let client = open(db, |config| config);
+        wait(client.as_service().spaces().get_public_spaces(1, 0)).expect("a list");
+        let port = administrator(db).value(&format!("SELECT client_port FROM {} LIMIT 1", processes(db)));
+        let ends = (port_in_hex(&db.database().0.port().to_string()), port_in_hex(&port));
+        wait_until("a probe within a minute", || {
+            let sockets = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+            sockets.lines().any(|line| {
+                let columns: Vec<&str> = line.split_whitespace().collect();
+                let is_between = columns.len() > 5 && columns[1].ends_with(&ends.0) && columns[2].ends_with(&ends.1);
+                // Timer 2 is the one of probes; its time is in hundredths of a second.
+                let left = columns.get(5).and_then(|timer| u64::from_str_radix(timer.strip_prefix("02:")?, 16).ok());
+                is_between && left.is_some_and(|left| left <= 6_100)
+            })
+        });
         wait(client.close());
     }
 
@@ -171,7 +223,12 @@ on_engine! { Postgres in postgres;
             let space = wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("created");
             wait(db.service.spaces().create_spaces(vec![NewSpace::named("x")])).expect("created");
             wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("y"))).expect("renamed");
-            db.raw.run("DROP TRIGGER conflict ON spaces; DROP FUNCTION conflict; DROP SEQUENCE attempts");
+            let fidget = db.fidget(space.id, "clock");
+            db.raw.run("CREATE TRIGGER conflict AFTER UPDATE ON fidgets FOR EACH STATEMENT EXECUTE FUNCTION conflict()");
+            let position = BTreeMap::from([(fidget.id, Some(json!([1, 2])))]);
+            let saved = wait(db.service.fidgets().save_positions(space.id, position)).expect("saved");
+            assert_eq!(saved[0].position, Some(json!([1, 2])));
+            db.raw.run("DROP TRIGGER conflict ON spaces; DROP TRIGGER conflict ON fidgets; DROP FUNCTION conflict; DROP SEQUENCE attempts");
         }
         assert_eq!(db.raw.count("spaces"), 4);
     }

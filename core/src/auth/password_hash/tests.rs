@@ -1,3 +1,5 @@
+//! Hashes of other implementations, and hashes that are refused.
+
 use super::*;
 
 /// Checks a password against a hash.

@@ -39,7 +39,7 @@ pub(in crate::database) enum Lifetime {
 /// Sets role, caller, session, search path and time limit in one round trip, and returns the id of the server process. The hash of the session is a parameter, because the text
 /// of a statement stands in logs and in `pg_stat_activity`.
 macro_rules! set_principal {
-    ($is_local:literal) => {
+    ($is_local:literal $(, $more:literal)*) => {
         concat!(
             "SELECT pg_backend_pid(), set_config('role', $1, ",
             $is_local,
@@ -52,6 +52,7 @@ macro_rules! set_principal {
             "), set_config('statement_timeout', $4, ",
             $is_local,
             ")"
+            $(, $more)*
         )
     };
 }
@@ -79,12 +80,22 @@ impl From<&Principal> for ConnectionPrincipal {
     }
 }
 
+/// Sets a new connection of a session as [`set_principal`] does, and makes the server probe the connection after a minute
+/// without traffic: so it ends processes whose client is gone, and routers keep the connection. The driver gives no access
+/// to its socket, so the client cannot probe by itself; the deadline of each operation ends calls to a server that is gone.
+const SET_NEW: &str = set_principal!(
+    "false",
+    ", set_config('tcp_keepalives_idle', '60', false), set_config('tcp_keepalives_interval', '10', false)",
+    ", set_config('tcp_keepalives_count', '6', false)"
+);
+
 /// Sets a connection to `principal`, in one round trip. Returns a row with the id of the server process.
 pub(super) async fn set(
     connection: &mut PgConnection,
     principal: &Principal,
     roles: &Roles,
     lifetime: Lifetime,
+    is_new: bool,
     timeout: Duration,
 ) -> Result<PgRow> {
     let (caller, session) = match principal {
@@ -96,10 +107,12 @@ pub(super) async fn set(
     };
     let role = if caller.is_empty() || roles.mode == RoleMode::LoginOnly { "none" } else { &roles.callers };
     let sql = match lifetime {
+        Lifetime::Session if is_new => SET_NEW,
         Lifetime::Session => set_principal!("false"),
         Lifetime::Transaction => set_principal!("true"),
     };
     let timeout = timeout.as_millis().max(1).to_string();
     let query = sqlx::query(sql).bind(role).bind(caller).bind(session).bind(timeout);
-    query.persistent(lifetime == Lifetime::Session).fetch_one(connection).await.map_err(translate)
+    // A new connection runs this statement once.
+    query.persistent(lifetime == Lifetime::Session && !is_new).fetch_one(connection).await.map_err(translate)
 }

@@ -164,8 +164,9 @@ impl Pool {
         let open = connection.open.as_mut().expect(NOT_RELEASED);
         if self.lifetime == Lifetime::Session && !open.principal.is(principal) {
             let timeout = self.shared.options.operation_timeout;
-            let row =
-                connection_principal::set(&mut open.connection, principal, &self.roles, self.lifetime, timeout).await?;
+            let is_new = open.principal == ConnectionPrincipal::Unset;
+            let (connection, lifetime) = (&mut open.connection, self.lifetime);
+            let row = connection_principal::set(connection, principal, &self.roles, lifetime, is_new, timeout).await?;
             open.process = Some(row.try_get(0).map_err(translate)?);
             open.principal = principal.into();
         }
@@ -179,7 +180,8 @@ impl Pool {
         principal: &Principal,
     ) -> Result<()> {
         let timeout = self.shared.options.operation_timeout;
-        connection_principal::set(connection, principal, &self.roles, Lifetime::Transaction, timeout).await.map(drop)
+        let lifetime = Lifetime::Transaction;
+        connection_principal::set(connection, principal, &self.roles, lifetime, false, timeout).await.map(drop)
     }
 
     /// Waits for the right to use a connection.
