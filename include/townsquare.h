@@ -1755,6 +1755,7 @@ void tsq_http_response_free(tsq_http_response *response);
 /// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
 /// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
 /// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
+/// In a forked child of the process that subscribed, this function does nothing.
 ///
 /// Borrows `subscription`; NULL is allowed.
 void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
@@ -1885,8 +1886,10 @@ tsq_status tsq_discovery_refresh(const tsq_client *client,
                                  tsq_discovery_stats **out,
                                  tsq_error **err);
 
-/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps.
-tsq_status tsq_discovery_force_refresh(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps, and each further list as it comes.
+tsq_status tsq_discovery_force_refresh(const tsq_client *client,
+                                       tsq_discovery_stats **out,
+                                       tsq_error **err);
 
 /// Reads the state of the catalog. Starts no fetch and never waits.
 ///
@@ -2172,7 +2175,8 @@ tsq_status tsq_auth_import_credentials(const tsq_client *client,
                                        tsq_error **err);
 
 /// Calls `callback` with `TSQ_INITIAL_SESSION` and the current session, then with every event of this handle's session,
-/// in order. `*out` is set before the first call. See CALLBACKS in the manual.
+/// in order. `*out` is set before the first call. At most 1,024 events wait for the callback; one that falls further
+/// behind misses the oldest of them, and always gets the last one. See CALLBACKS in the manual.
 ///
 /// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
 /// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the handle. Fails with

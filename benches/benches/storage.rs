@@ -20,13 +20,14 @@ use std::{
 };
 
 use bytes::Bytes;
-use criterion::{Criterion, Throughput};
+use criterion::Criterion;
 use townsquare::{
     Config,
     blocking::Client,
     storage::{ListFiles, UploadOptions},
 };
 use townsquare_benches::{
+    comparison::{in_turns, is_wanted},
     raw,
     raw_files::{self, get_inline, get_row, insert_file, write_file},
     sized,
@@ -36,12 +37,22 @@ use townsquare_tests::temp_dir;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
+/// How long a call and its floor are measured, by the size of the file.
+const SHORT: Duration = Duration::from_secs(8);
+const LONG: Duration = Duration::from_secs(30);
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    inline(&mut criterion);
-    objects(&mut criterion);
-    large(&mut criterion);
-    list(&mut criterion);
+    if is_wanted("4 KiB inline") {
+        inline(&mut criterion);
+    }
+    if is_wanted("4 KiB as an object") {
+        objects();
+    }
+    large();
+    if is_wanted("files/list 1,000 of a million") {
+        list(&mut criterion);
+    }
     criterion.final_summary();
 }
 
@@ -60,8 +71,8 @@ fn put(client: &Client, path: &str, data: &Bytes) {
     black_box(client.storage().upload("assets", path, data.clone(), UploadOptions::new()).expect("uploaded"));
 }
 
-fn get(client: &Client, path: &str) -> usize {
-    client.storage().download("assets", path).expect("downloaded").len()
+fn get(client: &Client, path: &str) -> Bytes {
+    client.storage().download("assets", path).expect("downloaded")
 }
 
 /// Paths that were not given before, in a hundred folders.
@@ -88,9 +99,8 @@ fn inline(criterion: &mut Criterion) {
         let path = theirs.next();
         insert_file(&raw.lock().expect("whole"), &path, data.len(), Some(&data));
     };
+    in_turns("4 KiB inline, put", SHORT, put, raw_put);
     let mut group = criterion.benchmark_group("files/4 KiB inline, put");
-    group.bench_function("one/townsquare", |bencher| bencher.iter(put));
-    group.bench_function("one/floor: rusqlite", |bencher| bencher.iter(raw_put));
     group.bench_function("32 writers, each/townsquare", |bencher| {
         bencher.iter_custom(|times| time_on_threads(32, times, put));
     });
@@ -104,17 +114,15 @@ fn inline(criterion: &mut Criterion) {
         insert_file(&raw.lock().expect("whole"), &format!("get/{path}"), data.len(), Some(&data));
     }
     let turn = Turn::of(&paths);
-    let mut group = criterion.benchmark_group("files/4 KiB inline, get");
-    group.bench_function("townsquare", |bencher| bencher.iter(|| get(&client, turn.next())));
     let raw_paths: Vec<String> = paths.iter().map(|path| format!("get/{path}")).collect();
-    let turn = Turn::of(&raw_paths);
-    group.bench_function("floor: rusqlite", |bencher| bencher.iter(|| get_inline(&reader, turn.next()).1.len()));
-    group.finish();
+    let raw_turn = Turn::of(&raw_paths);
+    let raw_get = || get_inline(&reader, raw_turn.next());
+    in_turns("4 KiB inline, get", SHORT, || get(&client, turn.next()), raw_get);
     client.close();
 }
 
 /// 4 KiB as objects.
-fn objects(criterion: &mut Criterion) {
+fn objects() {
     let folder = temp_dir();
     let client = open(&folder.path().join("a"), |config| config.inline_file_limit(0));
     open(&folder.path().join("b"), |config| config).close();
@@ -129,63 +137,48 @@ fn objects(criterion: &mut Criterion) {
         let (parent, name) = (path.parent().expect("a folder"), path.file_name().expect("a name"));
         write_file(&root.join(parent), name.to_str().expect("UTF-8"), &data);
     };
-    let mut group = criterion.benchmark_group("files/4 KiB as an object, put");
-    group.bench_function("townsquare", |bencher| bencher.iter(|| put(&client, &ours.next(), &data)));
-    group.bench_function("floor: a file and a row", |bencher| {
-        bencher.iter(|| {
-            let path = theirs.next();
-            raw_put(&path);
-            insert_file(&raw, &path, data.len(), None);
-        });
-    });
-    group.finish();
+    let raw_put_with_row = || {
+        let path = theirs.next();
+        raw_put(&path);
+        insert_file(&raw, &path, data.len(), None);
+    };
+    in_turns("4 KiB as an object, put", SHORT, || put(&client, &ours.next(), &data), raw_put_with_row);
     let paths: Vec<String> = (0..sized(1_000, 10)).map(|_| ours.next()).collect();
     for path in &paths {
         put(&client, path, &data);
         raw_put(path);
         insert_file(&raw, &format!("get/{path}"), data.len(), None);
     }
-    let turn = Turn::of(&paths);
-    let mut group = criterion.benchmark_group("files/4 KiB as an object, get");
-    group.bench_function("townsquare", |bencher| bencher.iter(|| get(&client, turn.next())));
-    group.bench_function("floor: a file and a row", |bencher| {
-        bencher.iter(|| {
-            let path = turn.next();
-            black_box(get_row(&reader, &format!("get/{path}")));
-            fs::read(root.join(path)).expect("read").len()
-        });
-    });
-    group.finish();
+    let (turn, raw_turn) = (Turn::of(&paths), Turn::of(&paths));
+    let raw_get = || {
+        let path = raw_turn.next();
+        black_box(get_row(&reader, &format!("get/{path}")));
+        fs::read(root.join(path)).expect("read")
+    };
+    in_turns("4 KiB as an object, get", SHORT, || get(&client, turn.next()), raw_get);
     client.close();
 }
 
 /// Files above the limit of inline files. Four paths in turn, so that the disk does not fill.
-fn large(criterion: &mut Criterion) {
-    for (name, size) in [("1 MiB", MIB), ("100 MiB", sized(100, 2) * MIB)] {
+fn large() {
+    let sizes = [("1 MiB", MIB, SHORT), ("100 MiB", sized(100, 2) * MIB, LONG)];
+    for (name, size, time) in sizes.into_iter().filter(|(name, ..)| is_wanted(name)) {
         let folder = temp_dir();
         let client = open(&folder.path().join("a"), |config| config);
         let root = folder.path().join("floor");
         fs::create_dir(&root).expect("a folder");
         let data = data(size);
         let names: Vec<String> = (0..4).map(|number| format!("file-{number}.bin")).collect();
-        let turn = Turn::of(&names);
-        let mut group = criterion.benchmark_group(format!("files/{name}, put"));
-        group.throughput(Throughput::Bytes(size as u64));
-        group.bench_function("townsquare", |bencher| bencher.iter(|| put(&client, turn.next(), &data)));
-        group.bench_function("floor: std::fs", |bencher| bencher.iter(|| write_file(&root, turn.next(), &data)));
-        group.bench_function("its digest alone", |bencher| bencher.iter(|| blake3::hash(&data)));
-        group.finish();
+        let (turn, raw_turn) = (Turn::of(&names), Turn::of(&names));
+        let raw_put = || write_file(&root, raw_turn.next(), &data);
         for name in &names {
             put(&client, name, &data);
             write_file(&root, name, &data);
         }
-        let mut group = criterion.benchmark_group(format!("files/{name}, get"));
-        group.throughput(Throughput::Bytes(size as u64));
-        group.bench_function("townsquare", |bencher| bencher.iter(|| get(&client, turn.next())));
-        group.bench_function("floor: std::fs", |bencher| {
-            bencher.iter(|| fs::read(root.join(turn.next())).expect("read").len());
-        });
-        group.finish();
+        in_turns(&format!("{name}, put"), time, || put(&client, turn.next(), &data), raw_put);
+        in_turns(&format!("{name}, put: its digest"), SHORT / 4, || blake3::hash(&data), raw_put);
+        let raw_get = || fs::read(root.join(raw_turn.next())).expect("read");
+        in_turns(&format!("{name}, get"), time / 2, || get(&client, turn.next()), raw_get);
         client.close();
     }
 }

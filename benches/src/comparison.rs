@@ -1,13 +1,17 @@
-//! Compares search engines on the same queries in one process.
+//! Compares search engines on the same queries, or a call with its floor, in one process.
 //!
 //! Invariant: the engines take turns, so that other load on the machine affects all of them; each call is timed alone,
 //! because the result is a percentile over queries and not a mean over a batch.
 
-use std::{hint::black_box, time::Instant};
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
 
 use crate::{
     catalog::App,
     queries::{self, Kind},
+    sized,
 };
 
 /// A search engine.
@@ -72,6 +76,54 @@ pub fn run(title: &str, apps: &[App], effort: Effort, engines: &mut [&mut dyn En
         }
     }
     println!("* the same queries; peers also match the last word as a prefix, as townsquare always does");
+}
+
+/// Whether the command line has no filter, or one that contains `name` or is a part of it.
+pub fn is_wanted(name: &str) -> bool {
+    let fits = |argument: String| name.contains(&argument) || argument.contains(name);
+    std::env::args().skip(1).all(|argument| argument.starts_with('-') || fits(argument))
+}
+
+/// Calls `ours` and `floor` in turns for `time`, and prints the median and the lowest tenth of both with their ratios. Does
+/// nothing unless `name` is wanted.
+#[allow(clippy::print_stdout, reason = "a bench reports on the terminal")]
+pub fn in_turns<A, B>(name: &str, time: Duration, mut ours: impl FnMut() -> A, mut floor: impl FnMut() -> B) {
+    if !is_wanted(name) {
+        return;
+    }
+    let time = sized(time, Duration::ZERO);
+    let mut timings = [Vec::new(), Vec::new()];
+    let started = Instant::now();
+    // The first round warms up.
+    for round in 0.. {
+        for (place, timings) in timings.iter_mut().enumerate() {
+            let start = Instant::now();
+            if place == 0 {
+                drop(black_box(ours()));
+            } else {
+                drop(black_box(floor()));
+            }
+            if round > 0 {
+                timings.push(start.elapsed().as_nanos() as u64);
+            }
+        }
+        if round > 0 && started.elapsed() >= time {
+            break;
+        }
+    }
+    timings.iter_mut().for_each(|timings| timings.sort_unstable());
+    let at = |place: usize, share| percentile(&timings[place], share) as f64 / 1_000.0;
+    let ratio = |share| at(0, share) / at(1, share);
+    println!(
+        "{name:<32} p50 {:>9.1} us, floor {:>9.1} us, {:.2}x;  p10 {:>9.1} us, floor {:>9.1} us, {:.2}x;  {} calls",
+        at(0, 0.5),
+        at(1, 0.5),
+        ratio(0.5),
+        at(0, 0.1),
+        at(1, 0.1),
+        ratio(0.1),
+        timings[0].len()
+    );
 }
 
 /// Returns the percentile of a sorted, non-empty list; `share` is 0 to 1.

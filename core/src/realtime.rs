@@ -30,6 +30,7 @@ mod feed;
 mod handler;
 mod live;
 mod pruning;
+mod pump;
 mod registry;
 mod request;
 mod stream;

@@ -315,7 +315,7 @@ pub unsafe extern "C" fn tsq_discovery_refresh(
     }
 }
 
-/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps.
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps, and each further list as it comes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_discovery_force_refresh(
     client: *const tsq_client,

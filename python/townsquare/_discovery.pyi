@@ -121,7 +121,7 @@ class Discovery:
         """Fetches the catalog, even if the one in memory is fresh. Concurrent calls share one fetch.
 
         Args:
-            force: Accept a catalog that has lost most of its apps.
+            force: Accept a catalog, and further lists of it, that have lost most of their apps.
 
         Raises:
             UnavailableError: The fetch failed or the catalog was refused. The old catalog stays.

@@ -65,6 +65,21 @@ def test_pages_have_a_total(client: Client) -> None:
         client.discovery.get_trending_mini_apps(offset=-1)
 
 
+def test_near_copies_are_returned_once_when_asked(tmp_path: Path) -> None:
+    file = tmp_path / "copies.json"
+    file.write_bytes(body([frame("Remix", host=host) for host in ("remix.example", "play.remix.example")]))
+    with Client.open(tmp_path / "data", catalog_url=file.as_uri()) as client:
+        discovery = client.discovery
+        for apps in (
+            discovery.get_trending_mini_apps(collapse=True),
+            discovery.get_new_mini_apps(collapse=True),
+            discovery.search_mini_apps("remix", collapse=True),
+        ):
+            assert ([app.domain for app in apps], apps.total) == (["remix.example"], 1)
+        assert discovery.search_mini_apps("remix").total == 2
+        assert discovery.get_mini_app("play.remix.example") is not None
+
+
 def test_an_app_is_found_by_its_address_and_has_similar_ones(client: Client) -> None:
     discovery = client.discovery
     app = discovery.get_mini_app("HTTPS://Harbor-Chess.example:443/")

@@ -9,8 +9,35 @@
 
 CREATE SEQUENCE townsquare.changes_id;
 
+-- Its value is the time, in seconds since 1970, until which a reader listens for notifications. A sequence, because its
+-- value does not depend on a snapshot and costs no row version.
+CREATE SEQUENCE townsquare.listening_until;
+
+-- Keys of advisory locks have a number of this library in their highest 16 bits:
+-- 29809: shared by each transaction that writes entries; the other bits are an id smaller than all of its entries' ids.
+-- 29810: held by the transaction that will notify the readers.
+-- 29811: the visibility of the spaces, and of the private files of the identity keys, with a hash.
+
 CREATE TABLE townsquare.changes (
-    id          BIGINT PRIMARY KEY DEFAULT nextval('townsquare.changes_id'),
+    -- The first entry of a transaction takes the lock 29809 before its id, and notifies the readers. Each condition has an
+    -- effect that those after it need; the last one is false. (One expression: each statement of a trigger costs as much as
+    -- the rest of it.)
+    id          BIGINT PRIMARY KEY DEFAULT CASE
+        WHEN -- The transaction gets an id before the entry has one. Its number marks it, until a savepoint that is rolled
+            -- back undoes the mark together with the lock.
+            current_setting('townsquare.writer', true) IS DISTINCT FROM pg_current_xact_id()::text
+            -- The lock is always free to share.
+            AND pg_try_advisory_xact_lock_shared(
+                (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
+            AND set_config('townsquare.writer', pg_current_xact_id()::text, true) <> ''
+            -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then
+            -- looks again until the others have ended.
+            AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > extract(epoch FROM clock_timestamp())
+            AND pg_try_advisory_xact_lock(29810::bigint << 48)
+            AND pg_notify('townsquare_changes', '') IS NULL
+        THEN NULL
+        ELSE nextval('townsquare.changes_id')
+    END,
     transaction XID8 NOT NULL DEFAULT pg_current_xact_id(),
     at          TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     table_name  TEXT NOT NULL,
@@ -34,10 +61,6 @@ CREATE TABLE townsquare.feed (
 );
 INSERT INTO townsquare.feed (only_row, is_on, pruned_to) VALUES (1, true, 0);
 
--- Its value is the time, in seconds since 1970, until which a reader listens for notifications. A sequence, because its
--- value does not depend on a snapshot and costs no row version.
-CREATE SEQUENCE townsquare.listening_until;
-
 -- The spaces that a running transaction has deleted, for the triggers of the fidgets that are deleted with them.
 CREATE UNLOGGED TABLE townsquare.deleted_spaces (
     transaction XID8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -47,43 +70,10 @@ CREATE UNLOGGED TABLE townsquare.deleted_spaces (
     PRIMARY KEY (transaction, id)
 );
 
--- Keys of advisory locks have a number of this library in their highest 16 bits:
--- 29809: shared by each transaction that writes entries; the other bits are an id smaller than all of its entries' ids.
--- 29810: held by the transaction that will notify the readers.
--- 29811: the visibility of the spaces with a hash.
-
--- Writes an entry. The triggers below call it as the owner of the log.
-CREATE FUNCTION townsquare.log_change(
-    p_table TEXT, p_kind TEXT, p_old JSON, p_new JSON, p_old_context JSON, p_new_context JSON
-) RETURNS VOID LANGUAGE plpgsql AS $$
-DECLARE
-    -- First, so that the transaction has an id before the entry has one.
-    me TEXT := pg_current_xact_id()::text;
-    ignored TEXT;
-BEGIN
-    -- Once a transaction. A savepoint that is rolled back undoes the setting together with the lock.
-    -- (The lock is always free to share; an expression is cheaper than a statement.)
-    IF current_setting('townsquare.writer', true) IS DISTINCT FROM me AND pg_try_advisory_xact_lock_shared(
-        (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
-    THEN
-        ignored := set_config('townsquare.writer', me, true);
-    END IF;
-    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
-        VALUES (p_table, p_kind, p_old, p_new, p_old_context, p_new_context);
-    -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then looks
-    -- again until the others have ended. (If the first value were NULL, the lock would be taken although nobody listens.)
-    IF COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > extract(epoch FROM clock_timestamp())
-        AND pg_try_advisory_xact_lock(29810::bigint << 48)
-    THEN
-        PERFORM pg_notify('townsquare_changes', '');
-    END IF;
-END
-$$;
-
 -- The largest id up to which every entry has been committed or will never exist. Entries up to it are visible to the
 -- statements after this call.
 --
--- An entry up to `last` was written by a transaction that held its lock (townsquare.log_change) before `last` was read.
+-- An entry up to `last` was written by a transaction that held its lock (the default of `id`) before `last` was read.
 -- It still holds the lock, with a smaller id, or it has ended.
 CREATE FUNCTION townsquare.settled_id() RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
@@ -186,7 +176,8 @@ $$;
 CREATE FUNCTION townsquare.capture_row() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), NULL, NULL);
+    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row)
+        VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW));
     RETURN NULL;
 END
 $$;
@@ -207,7 +198,8 @@ BEGIN
     ELSIF TG_OP <> 'DELETE' THEN
         new_context := townsquare.space_context(NEW.space_id);
     END IF;
-    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), old_context, new_context);
+    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
+        VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), old_context, new_context);
     ignored := set_config('townsquare.caller', caller, true);
     RETURN NULL;
 END
@@ -217,7 +209,7 @@ $$;
 CREATE FUNCTION townsquare.capture_space() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    caller TEXT;
     fidget JSON;
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -230,19 +222,22 @@ BEGIN
         -- Waits for the transactions that write fidgets of the space, and keeps others out until this one ends: each of
         -- them saw the space either as it was or as it will be.
         PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(NEW.id::text, 0) & 255));
+        caller := COALESCE(current_setting('townsquare.caller', true), '');
         PERFORM set_config('townsquare.caller', '', true);
         IF current_setting('transaction_isolation') <> 'read committed' THEN
             -- Fails if one of the fidgets has changed since the snapshot of this transaction.
             PERFORM FROM public.fidgets WHERE space_id = NEW.id FOR SHARE;
         END IF;
         FOR fidget IN SELECT row_to_json(fidgets) FROM public.fidgets WHERE space_id = NEW.id ORDER BY created_at, id LOOP
-            PERFORM townsquare.log_change('fidgets', 'visibility', NULL, fidget,
-                json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
-                json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
+            INSERT INTO townsquare.changes (table_name, kind, new_row, old_context, new_context)
+                VALUES ('fidgets', 'visibility', fidget,
+                    json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
+                    json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
         END LOOP;
         PERFORM set_config('townsquare.caller', caller, true);
     END IF;
-    PERFORM townsquare.log_change(TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), NULL, NULL);
+    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row)
+        VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW));
     RETURN NULL;
 END
 $$;
@@ -262,20 +257,28 @@ $$;
 CREATE FUNCTION townsquare.capture_file() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- Waits for a transaction that links or unlinks the identity key of a private file.
+    IF TG_OP <> 'INSERT' AND OLD.access = 'private' THEN
+        PERFORM pg_advisory_xact_lock_shared((29811::bigint << 48) | (hashtextextended(OLD.first_segment, 0) & 255));
+    END IF;
+    IF TG_OP <> 'DELETE' AND NEW.access = 'private' THEN
+        PERFORM pg_advisory_xact_lock_shared((29811::bigint << 48) | (hashtextextended(NEW.first_segment, 0) & 255));
+    END IF;
     IF TG_OP = 'UPDATE' AND OLD.bucket = NEW.bucket AND OLD.path = NEW.path THEN
         IF townsquare.file_image(OLD)::text <> townsquare.file_image(NEW)::text THEN
-            PERFORM townsquare.log_change('files', 'update', townsquare.file_image(OLD), townsquare.file_image(NEW),
-                townsquare.file_context(OLD), townsquare.file_context(NEW));
+            INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
+                VALUES ('files', 'update', townsquare.file_image(OLD), townsquare.file_image(NEW),
+                    townsquare.file_context(OLD), townsquare.file_context(NEW));
         END IF;
         RETURN NULL;
     END IF;
     IF TG_OP <> 'INSERT' THEN
-        PERFORM townsquare.log_change('files', 'delete', townsquare.file_image(OLD), NULL,
-            townsquare.file_context(OLD), NULL);
+        INSERT INTO townsquare.changes (table_name, kind, old_row, old_context)
+            VALUES ('files', 'delete', townsquare.file_image(OLD), townsquare.file_context(OLD));
     END IF;
     IF TG_OP <> 'DELETE' THEN
-        PERFORM townsquare.log_change('files', 'insert', NULL, townsquare.file_image(NEW), NULL,
-            townsquare.file_context(NEW));
+        INSERT INTO townsquare.changes (table_name, kind, new_row, new_context)
+            VALUES ('files', 'insert', townsquare.file_image(NEW), townsquare.file_context(NEW));
     END IF;
     RETURN NULL;
 END
@@ -289,16 +292,19 @@ DECLARE
     key TEXT := CASE WHEN TG_OP = 'INSERT' THEN NEW.public_key ELSE OLD.public_key END;
     file townsquare.files;
 BEGIN
+    -- Waits for the transactions that write files under the key, and keeps others out until this one ends.
+    PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(key, 0) & 255));
     PERFORM set_config('townsquare.caller', '', true);
     FOR file IN SELECT files.* FROM townsquare.buckets JOIN townsquare.files ON files.bucket = buckets.name
         WHERE buckets.access = 'private' AND files.first_segment = key
             AND files.path >= key AND files.path < key || '0' ORDER BY files.bucket, files.path
     LOOP
-        PERFORM townsquare.log_change('files', 'visibility', NULL, townsquare.file_image(file),
-            json_build_object('access', file.access, 'first_segment', key, 'holder',
-                CASE WHEN TG_OP = 'DELETE' THEN OLD.user_id END),
-            json_build_object('access', file.access, 'first_segment', key, 'holder',
-                CASE WHEN TG_OP = 'INSERT' THEN NEW.user_id END));
+        INSERT INTO townsquare.changes (table_name, kind, new_row, old_context, new_context)
+            VALUES ('files', 'visibility', townsquare.file_image(file),
+                json_build_object('access', file.access, 'first_segment', key, 'holder',
+                    CASE WHEN TG_OP = 'DELETE' THEN OLD.user_id END),
+                json_build_object('access', file.access, 'first_segment', key, 'holder',
+                    CASE WHEN TG_OP = 'INSERT' THEN NEW.user_id END));
     END LOOP;
     PERFORM set_config('townsquare.caller', caller, true);
     RETURN NULL;
@@ -309,11 +315,11 @@ CREATE FUNCTION townsquare.capture_session() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        PERFORM townsquare.log_change('users', 'session_started', NULL,
-            json_build_object('session_id', NEW.id, 'user_id', NEW.user_id), NULL, NULL);
+        INSERT INTO townsquare.changes (table_name, kind, new_row)
+            VALUES ('users', 'session_started', json_build_object('session_id', NEW.id, 'user_id', NEW.user_id));
     ELSE
-        PERFORM townsquare.log_change('users', 'session_ended',
-            json_build_object('session_id', OLD.id, 'user_id', OLD.user_id), NULL, NULL, NULL);
+        INSERT INTO townsquare.changes (table_name, kind, old_row)
+            VALUES ('users', 'session_ended', json_build_object('session_id', OLD.id, 'user_id', OLD.user_id));
     END IF;
     RETURN NULL;
 END
@@ -328,15 +334,17 @@ DECLARE
 BEGIN
     PERFORM set_config('townsquare.caller', '', true);
     IF TG_TABLE_NAME = 'sessions' THEN
-        PERFORM townsquare.log_change('users', 'session_ended',
-            json_build_object('session_id', id, 'user_id', user_id), NULL, NULL, NULL) FROM townsquare.sessions;
+        INSERT INTO townsquare.changes (table_name, kind, old_row)
+            SELECT 'users', 'session_ended', json_build_object('session_id', id, 'user_id', user_id)
+            FROM townsquare.sessions;
     ELSIF TG_TABLE_NAME = 'files' THEN
-        PERFORM townsquare.log_change('files', 'delete', townsquare.file_image(files), NULL,
-            townsquare.file_context(files), NULL) FROM townsquare.files;
+        INSERT INTO townsquare.changes (table_name, kind, old_row, old_context)
+            SELECT 'files', 'delete', townsquare.file_image(files), townsquare.file_context(files) FROM townsquare.files;
     ELSE
         FOR image IN EXECUTE format('SELECT row_to_json(t) FROM %I.%I AS t', TG_TABLE_SCHEMA, TG_TABLE_NAME) LOOP
-            PERFORM townsquare.log_change(TG_TABLE_NAME, 'delete', image, NULL,
-                CASE WHEN TG_TABLE_NAME = 'fidgets' THEN townsquare.space_context((image ->> 'space_id')::uuid) END, NULL);
+            INSERT INTO townsquare.changes (table_name, kind, old_row, old_context)
+                VALUES (TG_TABLE_NAME, 'delete', image,
+                    CASE WHEN TG_TABLE_NAME = 'fidgets' THEN townsquare.space_context((image ->> 'space_id')::uuid) END);
         END LOOP;
     END IF;
     PERFORM set_config('townsquare.caller', caller, true);

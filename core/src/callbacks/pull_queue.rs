@@ -92,7 +92,13 @@ impl<E: Send + 'static> PullQueue<E> {
     ) -> PullQueue<E> {
         let parts = Parts { callback: Box::new(callback), on_close };
         let state = QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, is_finished: false };
-        PullQueue(Arc::new(QueueShared { state: Mutex::new(state), source, finished: Condvar::new(), pool, process: std::process::id() }))
+        PullQueue(Arc::new(QueueShared {
+            state: Mutex::new(state),
+            source,
+            finished: Condvar::new(),
+            pool,
+            process: std::process::id(),
+        }))
     }
 
     /// Makes a thread of the pool ask the source, unless one is about to. Does not block. Does nothing after the end.

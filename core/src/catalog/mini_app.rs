@@ -3,9 +3,8 @@
 //! Invariant: an app cloned out of a list shares only its own record.
 
 mod author;
-mod encoding;
+mod content;
 mod endpoint_json;
-mod layout;
 mod list;
 mod record;
 mod record_fields;

@@ -167,7 +167,8 @@ impl SearchIndex {
     fn add_misspelt(&self, word: &str, top: &mut TopK<'_>) {
         let best = top.first();
         // Similar whole words are found faster than similar prefixes: only without them, the word is a prefix.
-        let similar = self.dictionary.fuzzy_matches(word, 2);
+        // The search for two errors takes most of the time, and a word that matches as it is hardly has two.
+        let similar = self.dictionary.fuzzy_matches(word, if best.is_some() { 1 } else { 2 });
         for (term, errors) in &similar {
             if let Some(matched) = self.dictionary.terms_starting_with(*term) {
                 self.add_prefix_matches(&matched, *errors, top);

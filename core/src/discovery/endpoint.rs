@@ -112,7 +112,7 @@ impl Discovery {
     async fn get(&self, request: &EndpointRequest<'_>) -> EndpointResult {
         let input = Input::of_query(request.query)?;
         let (timeframe, selection) = (input.timeframe()?, input.selection()?);
-        let trending = input.text(&parameters::TRENDING)? == Some("true");
+        let trending = input.flag(&parameters::TRENDING)?;
         let catalog = self.catalog_for(timeframe, &selection).await?;
         let apps = catalog.snapshot.trending(timeframe, &selection)?;
         let stats = self.refresher.stats_of(Some(&catalog));

@@ -399,12 +399,12 @@ impl Refresher {
 
     async fn perform(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
         if !request.is_main() {
-            self.add_lists(&request.lists).await?;
+            self.add_lists(&request.lists, request).await?;
             return Ok(RefreshOutcome { is_fetched: false });
         }
         let outcome = self.refresh_main(request).await;
         request.end_main_fetch();
-        self.refresh_lists_in_use().await;
+        self.refresh_lists_in_use(request).await;
         outcome
     }
 

@@ -204,7 +204,8 @@ impl CatalogStore {
         if !is_unchanged || self.is_damaged.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let values = self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at)).await?;
+        let values =
+            self.header_values(data, stored.generation, stored.parts, hash, Some(data.header.fetched_at)).await?;
         let written = self.write_header(&WRITE_HEADER_OF_GENERATION, values, stored.parts, lease).await?;
         Ok(!matches!(written, HeaderWrite::PartsMissing))
     }

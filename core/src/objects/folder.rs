@@ -114,7 +114,7 @@ impl Folder {
     }
 
     pub(super) async fn install(&self, staged: FolderStaged, key: &ObjectKey) -> Result<()> {
-        let file = staged.take().ok_or_else(|| Error::file(500, "The staged bytes are gone"))?;
+        let file = staged.durable().await?.ok_or_else(|| Error::file(500, "The staged bytes are gone"))?;
         self.with_key(key, move |folder, key| {
             let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
             // Removes the staging file here if the rename failed.

@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicU8, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -19,6 +19,7 @@ use super::{
     delivery::Delivery,
     feed::{Consumer, Feed, FeedIdentity, Wake},
     pruning::{self, Needs},
+    pump::Pump,
     registry::Registry,
     view::View,
 };
@@ -63,32 +64,6 @@ pub(crate) struct RealtimeCore {
     is_closed: AtomicBool,
     /// The process that opened the client.
     process: u32,
-}
-
-/// Whether a thread pumps.
-#[derive(Default)]
-struct Pump(AtomicU8);
-
-impl Pump {
-    const IDLE: u8 = 0;
-    const RUNNING: u8 = 1;
-    /// A commit was signalled since the thread last began to read.
-    const SIGNALLED: u8 = 2;
-
-    /// Notes a signal. Returns true if the caller is to start the pump.
-    fn signal(&self) -> bool {
-        self.0.swap(Pump::SIGNALLED, Ordering::AcqRel) == Pump::IDLE
-    }
-
-    /// The thread begins to read.
-    fn begin(&self) {
-        self.0.store(Pump::RUNNING, Ordering::Release);
-    }
-
-    /// The thread has read everything. Returns false if it is to read again.
-    fn finish(&self) -> bool {
-        self.0.compare_exchange(Pump::RUNNING, Pump::IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
 }
 
 impl RealtimeCore {
@@ -285,7 +260,7 @@ impl RealtimeCore {
             }
         };
         if let Err(error) = self.callbacks.submit(pump) {
-            self.pump.0.store(Pump::IDLE, Ordering::Release);
+            self.pump.stop();
             if error.kind() != ErrorKind::Closed {
                 tracing::error!(%error, "the change feed has no thread");
                 self.signal_later();
@@ -312,7 +287,7 @@ impl RealtimeCore {
                 Ok(true) if self.pump.finish() => break,
                 Ok(_) => self.delivery.run_on_pool(),
                 Err(error) => {
-                    self.pump.0.store(Pump::IDLE, Ordering::Release);
+                    self.pump.stop();
                     if error.kind() != ErrorKind::Closed {
                         tracing::warn!(%error, "the change log could not be read; the feed tries again");
                         self.signal_later();
@@ -356,6 +331,9 @@ impl RealtimeCore {
         registry.dispatch(&page, incarnation, &mut wakes);
         drop(registry);
         self.delivery.add(wakes);
+        if page.is_last {
+            self.pump.has_read(page.entries.len());
+        }
         Ok(page.is_last)
     }
 

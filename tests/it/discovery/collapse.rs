@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use townsquare::{
     Client, ErrorKind,
-    discovery::{CatalogSource, DiscoveryStats, Timeframe},
+    discovery::{CatalogSource, DiscoveryStats, Selection, Timeframe},
 };
 use townsquare_tests::{
     catalog::Catalog,
@@ -125,4 +125,42 @@ async fn a_collapsed_timeframe_keeps_its_old_order() {
     let _ = client.discovery().refresh().await;
     assert_eq!(week().await.expect("a list").len(), 120, "nobody lost 120 apps within the week");
     assert!(stats(&client).last_error.is_some(), "and it is told");
+}
+
+#[tokio::test]
+async fn a_forced_refresh_accepts_collapsed_further_lists() {
+    let fixture = Fixture::of(Catalog::of(120).rows());
+    let client = fixture.open().await;
+    let discovery = client.discovery();
+    let week = || discovery.get_trending_mini_apps(Timeframe::Days7, 1000);
+    let on_base = || discovery.get_trending_mini_apps(Timeframe::Hours24, Selection::first(1000).on_networks(["base"]));
+    let before = (week().await.expect("a list").len(), on_base().await.expect("a list").len());
+    assert!(before.0 == 120 && before.1 > 4, "{before:?}");
+    let lists = Catalog::of(4);
+    let page = format!(r#"{{"frames":[{}],"next":{{"cursor":null}}}}"#, bodies(&lists));
+    fixture.upstream.reply_with(move |request| match (request.window(), request.networks().is_empty()) {
+        ("24h", true) => Reply::Page,
+        ("24h", false) => Reply::body(r#"{"frames":[],"next":{"cursor":null}}"#),
+        _ => Reply::body(page.clone()),
+    });
+    fixture.clock.advance(Duration::from_secs(1));
+    let told = discovery.refresh().await.expect("the main list is good");
+    assert_eq!(told.stale_lists, ["7d", "networks=base"], "collapsed lists are refused");
+    assert!(told.last_error.is_some_and(|error| error.starts_with("7d: ") && error.contains("120 to 4")));
+    assert_eq!((week().await.expect("a list").len(), on_base().await.expect("a list").len()), before);
+    // At once, although the lists failed a moment ago.
+    let forced = discovery.force_refresh().await.expect("force takes them");
+    assert_eq!((forced.stale_lists, forced.last_error), (Vec::<String>::new(), None));
+    assert_eq!((week().await.expect("a list").len(), on_base().await.expect("a list").len()), (4, 0));
+    // Later refreshes compare with these lists: growth is welcome.
+    fixture.upstream.recover();
+    fixture.clock.advance(Duration::from_secs(1));
+    discovery.refresh().await.expect("refreshed");
+    assert_eq!((week().await.expect("a list").len(), on_base().await.expect("a list").len()), before);
+}
+
+/// The rows of a catalog, as the items of a page.
+fn bodies(catalog: &Catalog) -> String {
+    let bodies: Vec<String> = catalog.rows().map(|row| row.body).collect();
+    bodies.join(",")
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use townsquare::{Client, discovery::HttpResponse};
 use townsquare_tests::{
-    catalog::{Catalog, full_frame},
+    catalog::{Catalog, Row, full_frame},
     fixture::Fixture,
 };
 
@@ -101,6 +101,43 @@ async fn pages_by_offset_are_the_whole_list() {
 }
 
 #[tokio::test]
+async fn near_copies_are_shown_once_when_asked() {
+    let hosts = ["full.example", "play.full.example", "other.test"];
+    let fixture = Fixture::of(hosts.map(|host| {
+        let mut frame = full_frame(host);
+        frame["author"]["fid"] = json!(if host == "other.test" { 2 } else { 1 });
+        Row::from(frame)
+    }));
+    let client = fixture.open().await;
+    let shown = |response: &HttpResponse, list: &str| -> (Vec<String>, Option<String>) {
+        let body: Value = serde_json::from_slice(&response.body).expect("JSON");
+        let apps = body[list].as_array().expect("a list").iter();
+        let domains = apps.map(|app| app["domain"].as_str().expect("a host").to_owned()).collect();
+        (domains, header(response, "x-total-count").map(str::to_owned))
+    };
+    let all = (hosts.map(str::to_owned).to_vec(), Some("3".to_owned()));
+    let once = (["full.example", "other.test"].map(str::to_owned).to_vec(), Some("2".to_owned()));
+    for (query, expected) in [("", &all), ("?collapse=false", &all), ("?collapse=1", &all), ("?collapse=true", &once)] {
+        assert_eq!(&shown(&get(&client, query).await.0, "apps"), expected, "{query}");
+    }
+    for (action, list) in [("search", "results"), ("trending", "apps")] {
+        for (collapse, expected) in
+            [(json!(null), &all), (json!(false), &all), (json!(true), &once), (json!("true"), &once)]
+        {
+            let body = json!({"action": action, "query": "full house", "collapse": collapse}).to_string();
+            let response = client.discovery().handle("POST", PATH, body.as_bytes(), &[]).await.expect("open");
+            assert_eq!(&shown(&response, list), expected, "{action} {collapse}");
+        }
+        let body = json!({"action": action, "query": "full house", "collapse": 1}).to_string();
+        let response = client.discovery().handle("POST", PATH, body.as_bytes(), &[]).await.expect("open");
+        assert_eq!(response.status, 400, "{action}");
+    }
+    for host in hosts {
+        assert_eq!(get(&client, &format!("/apps/{host}")).await.1["app"]["domain"], host, "every app has its place");
+    }
+}
+
+#[tokio::test]
 async fn the_other_routes_take_get_only() {
     let (_fixture, client) = fixture().await;
     for route in ["/apps/full.example", "/categories", "/networks", "/suggest", "/openapi.json"] {
@@ -130,7 +167,7 @@ async fn the_document_describes_every_route_and_parameter() {
     let list = &paths[PATH];
     assert_eq!(
         names(&list["get"]["parameters"]),
-        ["category", "networks", "timeWindow", "trending", "limit", "offset"]
+        ["category", "networks", "timeWindow", "trending", "limit", "offset", "collapse"]
     );
     let bodies =
         list["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"].as_array().expect("a list");

@@ -114,6 +114,9 @@ fn hostile_apps_are_inert() {
     wait_until("the app is shown", || browser.eval("return document.querySelector('#app h2')?.textContent") == HOSTILE);
     browser.screenshot(&screenshots().join("hostile.png"));
     assert_eq!(browser.eval("return document.querySelectorAll('img, iframe, object').length"), 0);
+    wait_until("the facets are shown", || browser.eval("return document.querySelector('#category').options.length") == 2);
+    let header = "return document.querySelector('header').getBoundingClientRect().height < 90";
+    assert_eq!(browser.eval(header), true, "a long category leaves the search and the filters in one row");
     // Even markup that got into the page would not run, and would load nothing.
     browser.eval(
         "const made = document.createElement('div');
@@ -125,6 +128,40 @@ fn hostile_apps_are_inert() {
         .filter((entry) => entry.transferSize > 0 && new URL(entry.name).origin !== location.origin).length";
     assert_eq!(browser.eval(outside), 0, "nothing comes from another host");
     assert_eq!(browser.eval("return window.hacked === undefined"), true);
+}
+
+#[test]
+fn places_that_are_gone_are_explained() {
+    let Some(browser) = Browser::start() else { return };
+    let copies = ["copy.example", "play.copy.example"].map(|host| Row::from(full_frame(host)));
+    let fixture = Fixture::of(Catalog::of(30).rows().chain(copies));
+    let client = Client::open(fixture.config()).expect("opens");
+    let url = format!("http://{}/", start(&client));
+    let waits_for = |what: &str, script: &str, expected: Value| {
+        wait_until(what, || browser.eval(&format!("return {script}")) == expected);
+    };
+    let status = "document.querySelector('#status').textContent";
+    let visible = "document.querySelectorAll('#list:not([hidden]) li, #app:not([hidden])').length";
+    browser.open(&format!("{url}#page=99999999999"));
+    waits_for("the last page", "document.querySelector('#page').textContent", json!("Page 2 of 2"));
+    waits_for("near-copies are one app", status, json!("31 mini apps"));
+    waits_for("its apps", visible, json!(7));
+    for (fragment, told) in [("app=gone.example", "Mini app not found"), ("category=gamez", "gamez")] {
+        browser.eval(&format!("location.hash = {}", json!(fragment)));
+        waits_for("the reason", &format!("{status}.includes({})", json!(told)), json!(true));
+        assert_eq!(browser.eval(&format!("return {visible}")), 0, "{fragment}: nothing of the place before");
+    }
+    browser.eval("document.querySelector('h1 a').click()");
+    waits_for("the first page", visible, json!(24));
+    assert_eq!(browser.eval("return document.title"), "Mini apps");
+    browser.eval("location.hash = 'app=copy.example'");
+    waits_for("the title of the app", "document.title", json!("Full House · Mini apps"));
+    // Enter at once: the search of what stands in the box comes first.
+    browser.eval("location.hash = ''");
+    waits_for("the list", visible, json!(24));
+    browser.press("/");
+    browser.press(&format!("full house{ENTER}"));
+    waits_for("the first result", "document.activeElement.querySelector('.name')?.textContent", json!("Full House"));
 }
 
 #[test]

@@ -145,7 +145,9 @@ on_engine! {
             wait_until("the others wait", || clients.iter().all(|client| stats(client).is_refreshing));
             gate.open();
             assert_eq!(first.join().expect("no panic"), 60);
-            others.map(|other| assert_eq!(other.join().expect("no panic"), 60));
+            for other in others {
+                assert_eq!(other.join().expect("no panic"), 60);
+            }
         });
         assert_eq!(upstream.list_count(), 1, "one fetch for all");
         upstream.reply_with(|_| Reply::rate_limited(Some("3000")));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{encoding::Decoder, layout};
+use super::content::{AuthorNumbers, RecordContent, Text};
 
 /// The publisher of a mini app; borrows from its record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -28,24 +28,17 @@ pub struct Author<'a> {
     pub is_power_user: bool,
 }
 
-impl<'a> Author<'a> {
-    /// Decodes the author's numbers. The texts precede them in the encoding.
-    pub(super) fn decode(
-        username: &'a str,
-        display_name: Option<&'a str>,
-        pfp_url: Option<&'a str>,
-        decoder: &mut Decoder<'_>,
-    ) -> Option<Author<'a>> {
-        let numbers: [u64; layout::AUTHOR_NUMBERS] = std::array::from_fn(|_| decoder.number());
-        let [is_present, fid, follower_count, has_score, score, is_power_user] = numbers;
-        (is_present > 0).then(|| Author {
+impl Author<'_> {
+    pub(super) fn of(content: &RecordContent) -> Option<Author<'_>> {
+        let AuthorNumbers { fid, follower_count, score, is_power_user } = content.author?;
+        Some(Author {
             fid,
-            username,
-            display_name,
-            pfp_url,
+            username: content.text(Text::AuthorUsername),
+            display_name: content.optional(Text::AuthorDisplayName),
+            pfp_url: content.optional(Text::AuthorPfpUrl),
             follower_count,
-            score: (has_score > 0).then(|| f64::from_bits(score)),
-            is_power_user: is_power_user > 0,
+            score,
+            is_power_user,
         })
     }
 }

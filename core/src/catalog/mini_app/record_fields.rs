@@ -1,17 +1,17 @@
-//! The decoded fields of a record: a record is made from them, compared, shown and stored through them.
+//! The fields of a record: a record is made from them, shown and stored through them.
 //!
-//! Invariant: encoding fields and decoding the record gives the same fields, and equal fields encode alike. An absent
-//! text and an empty one are the same.
+//! Invariant: a record made from fields gives the same fields, and equal fields make equal records. An absent text and an
+//! empty one are the same.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     author::Author,
-    encoding::{Decoder, Encoder},
-    record::{MiniAppRecord, decode_slices},
+    content::{AuthorNumbers, RecordContent, TEXTS},
+    record::MiniAppRecord,
 };
 
 /// The fields of a [`MiniAppRecord`], documented there.
@@ -65,79 +65,68 @@ pub(crate) struct AuthorFields<'a> {
 
 impl From<&RecordFields<'_>> for MiniAppRecord {
     fn from(fields: &RecordFields<'_>) -> MiniAppRecord {
-        let mut encoder = Encoder::new();
-        // Id and domain are nearly always substrings of the home URL: one text holds all three.
-        let mut address = Cow::Borrowed(&*fields.home_url);
-        for part in [&fields.home_url, &fields.id, &fields.domain] {
-            let start = address.find(&**part).unwrap_or_else(|| {
-                address.to_mut().push_str(part);
-                address.len() - part.len()
-            });
-            encoder.number(start as u64);
-            encoder.number(part.len() as u64);
-        }
-        encoder.text(&address);
-        encoder.text(fields.description.as_deref().unwrap_or_default());
-        encoder.text(&fields.icon_url);
-        encoder.text(fields.category.as_deref().unwrap_or_default());
-        encoder.text(fields.hero_image_url.as_deref().unwrap_or_default());
-        encoder.text(fields.tagline.as_deref().unwrap_or_default());
-        encoder.text(fields.subtitle.as_deref().unwrap_or_default());
-        encoder.text(&fields.version);
-        encoder.text(fields.button_title.as_deref().unwrap_or_default());
-        encoder.text(fields.image_url.as_deref().unwrap_or_default());
-        encoder.text(fields.splash_image_url.as_deref().unwrap_or_default());
-        encoder.text(fields.splash_background_color.as_deref().unwrap_or_default());
-        let absent = AuthorFields::default();
-        let author = fields.author.as_ref().unwrap_or(&absent);
-        encoder.text(&author.username);
-        encoder.text(author.display_name.as_deref().unwrap_or_default());
-        encoder.text(author.pfp_url.as_deref().unwrap_or_default());
-        encoder.number(fields.author.is_some().into());
-        encoder.number(author.fid);
-        encoder.number(author.follower_count);
-        encoder.number(author.score.is_some().into());
-        encoder.number(author.score.unwrap_or_default().to_bits());
-        encoder.number(author.is_power_user.into());
-        encoder.list(&fields.networks);
-        encoder.list(&fields.tags);
-        encoder.list(&fields.screenshots);
+        let author = fields.author.as_ref();
+        // In the order of `Text`.
+        let fixed: [&str; TEXTS] = [
+            &fields.name,
+            &fields.id,
+            &fields.domain,
+            &fields.home_url,
+            fields.description.as_deref().unwrap_or_default(),
+            &fields.icon_url,
+            fields.category.as_deref().unwrap_or_default(),
+            fields.hero_image_url.as_deref().unwrap_or_default(),
+            fields.tagline.as_deref().unwrap_or_default(),
+            fields.subtitle.as_deref().unwrap_or_default(),
+            &fields.version,
+            fields.button_title.as_deref().unwrap_or_default(),
+            fields.image_url.as_deref().unwrap_or_default(),
+            fields.splash_image_url.as_deref().unwrap_or_default(),
+            fields.splash_background_color.as_deref().unwrap_or_default(),
+            author.map_or("", |author| &author.username),
+            author.and_then(|author| author.display_name.as_deref()).unwrap_or_default(),
+            author.and_then(|author| author.pfp_url.as_deref()).unwrap_or_default(),
+        ];
+        // In the order of `List`.
+        let lists = [&fields.networks[..], &fields.tags, &fields.screenshots];
+        let numbers = author.map(|author| AuthorNumbers {
+            fid: author.fid,
+            follower_count: author.follower_count,
+            score: author.score,
+            is_power_user: author.is_power_user,
+        });
+        let content = Arc::new(RecordContent::new(fixed, lists, numbers));
         let last_fetched = fields.last_fetched.as_microsecond();
         let first_seen = fields.first_seen.as_microsecond().min(last_fetched);
-        MiniAppRecord { encoded: encoder.finish(&fields.name), last_fetched, first_seen }
+        MiniAppRecord { content, last_fetched, first_seen }
     }
 }
 
 impl<'a> From<&'a MiniAppRecord> for RecordFields<'a> {
     fn from(record: &'a MiniAppRecord) -> RecordFields<'a> {
-        let mut decoder = Decoder::new(&record.encoded);
-        let [home_url, id, domain] = decode_slices(&mut decoder);
-        let address = decoder.text();
-        let mut fields = RecordFields {
-            id: address[id].into(),
-            domain: address[domain].into(),
-            home_url: address[home_url].into(),
+        RecordFields {
+            id: record.id().into(),
+            domain: record.domain().into(),
             name: record.name().into(),
-            description: decoder.optional_text().map(Cow::Borrowed),
-            icon_url: decoder.text().into(),
-            category: decoder.optional_text().map(Cow::Borrowed),
-            hero_image_url: decoder.optional_text().map(Cow::Borrowed),
-            tagline: decoder.optional_text().map(Cow::Borrowed),
-            subtitle: decoder.optional_text().map(Cow::Borrowed),
-            version: decoder.text().into(),
-            button_title: decoder.optional_text().map(Cow::Borrowed),
-            image_url: decoder.optional_text().map(Cow::Borrowed),
-            splash_image_url: decoder.optional_text().map(Cow::Borrowed),
-            splash_background_color: decoder.optional_text().map(Cow::Borrowed),
+            description: record.description().map(Cow::Borrowed),
+            icon_url: record.icon_url().into(),
+            home_url: record.home_url().into(),
+            category: record.category().map(Cow::Borrowed),
+            networks: record.networks().map(Cow::Borrowed).collect(),
+            tags: record.tags().map(Cow::Borrowed).collect(),
+            author: record.author().map(AuthorFields::from),
+            screenshots: record.screenshots().map(Cow::Borrowed).collect(),
+            hero_image_url: record.hero_image_url().map(Cow::Borrowed),
+            tagline: record.tagline().map(Cow::Borrowed),
+            subtitle: record.subtitle().map(Cow::Borrowed),
+            version: record.version().into(),
+            button_title: record.button_title().map(Cow::Borrowed),
+            image_url: record.image_url().map(Cow::Borrowed),
+            splash_image_url: record.splash_image_url().map(Cow::Borrowed),
+            splash_background_color: record.splash_background_color().map(Cow::Borrowed),
             last_fetched: record.last_fetched(),
             first_seen: record.first_seen(),
-            ..RecordFields::default()
-        };
-        let (username, display_name, pfp_url) = (decoder.text(), decoder.optional_text(), decoder.optional_text());
-        fields.author = Author::decode(username, display_name, pfp_url, &mut decoder).map(AuthorFields::from);
-        let mut list = || (0..decoder.number()).map(|_| decoder.text().into()).collect();
-        (fields.networks, fields.tags, fields.screenshots) = (list(), list(), list());
-        fields
+        }
     }
 }
 
@@ -212,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_survive_encoding_and_json() {
+    fn fields_survive_a_record_and_json() {
         let elsewhere = RecordFields { id: "b.example".into(), domain: "c.example".into(), ..full() };
         for fields in [RecordFields::default(), full(), elsewhere] {
             let record = MiniAppRecord::from(&fields);

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::encoding::Decoder;
-
 /// A list of texts of a record: an iterator of slices that borrow from it.
 ///
 /// ```
@@ -15,8 +13,11 @@ use super::encoding::Decoder;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Texts<'a> {
-    pub(super) len: usize,
-    pub(super) rest: Decoder<'a>,
+    pub(super) texts: &'a str,
+    /// The start of the next text in `texts`.
+    pub(super) start: u32,
+    /// The ends of the texts that are left.
+    pub(super) ends: &'a [u32],
 }
 
 impl<'a> Texts<'a> {
@@ -30,7 +31,7 @@ impl<'a> Texts<'a> {
     /// # }
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.ends.is_empty()
     }
 }
 
@@ -38,12 +39,15 @@ impl<'a> Iterator for Texts<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        self.len = self.len.checked_sub(1)?;
-        Some(self.rest.text())
+        let (&end, rest) = self.ends.split_first()?;
+        // A text is in range unless the record has over 4 GiB.
+        let text = self.texts.get(self.start as usize..end as usize).unwrap_or_default();
+        (self.start, self.ends) = (end, rest);
+        Some(text)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
+        (self.ends.len(), Some(self.ends.len()))
     }
 }
 

@@ -48,6 +48,7 @@ struct ManifestsJson<'a> {
     frame: Object<ManifestJson<'a>>,
 }
 
+/// The app itself. Neynar writes snake_case, Farcaster camelCase.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ManifestJson<'a> {
@@ -55,36 +56,39 @@ struct ManifestJson<'a> {
     version: Scalar<'a>,
     #[serde(borrow)]
     name: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "homeUrl")]
     home_url: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "iconUrl")]
     icon_url: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "imageUrl")]
     image_url: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "buttonTitle")]
     button_title: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "splashImageUrl")]
     splash_image_url: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "splashBackgroundColor")]
     splash_background_color: Scalar<'a>,
     #[serde(borrow)]
     subtitle: Scalar<'a>,
     #[serde(borrow)]
     description: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "screenshotUrls")]
     screenshot_urls: TextList<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "primaryCategory")]
     primary_category: Scalar<'a>,
     #[serde(borrow)]
     tags: TextList<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "heroImageUrl")]
     hero_image_url: Scalar<'a>,
     #[serde(borrow)]
     tagline: Scalar<'a>,
     #[serde(borrow)]
     noindex: Scalar<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "requiredChains")]
     required_chains: TextList<'a>,
+    /// In a row in camelCase: there is no frame around the app.
+    #[serde(borrow)]
+    author: Object<AuthorJson<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -93,16 +97,24 @@ struct AuthorJson<'a> {
     fid: Scalar<'a>,
     #[serde(borrow, default)]
     username: Scalar<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "displayName")]
     display_name: Scalar<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "pfpUrl")]
     pfp_url: Scalar<'a>,
     #[serde(borrow, default)]
+    pfp: Object<PictureJson<'a>>,
+    #[serde(borrow, default, alias = "followerCount")]
     follower_count: Scalar<'a>,
     #[serde(borrow, default)]
     score: Scalar<'a>,
     #[serde(borrow, default)]
     power_badge: Scalar<'a>,
+}
+
+#[derive(Deserialize)]
+struct PictureJson<'a> {
+    #[serde(borrow, default)]
+    url: Scalar<'a>,
 }
 
 /// Upper bounds: characters (UPSTREAM 1), bytes of a URL, items of a list. The last two guard against hostile rows.
@@ -186,7 +198,7 @@ fn author(author: AuthorJson<'_>) -> Option<AuthorFields<'_>> {
         fid: author.fid.as_count()?,
         username: text(author.username, NAME_CHARS)?,
         display_name: text(author.display_name, NAME_CHARS),
-        pfp_url: url(author.pfp_url),
+        pfp_url: url(author.pfp.0.map_or(author.pfp_url, |picture| picture.url)),
         follower_count: author.follower_count.as_count().unwrap_or(0),
         score: author.score.as_number().filter(|score| (0.0..=1.0).contains(score)),
         is_power_user: author.power_badge.as_bool().unwrap_or(false),

@@ -5,6 +5,9 @@
 //! group with the fewest postings is the driver: its postings are scanned, and the forward index gives the scores of
 //! the other groups for each document. A scan stops at the first posting that cannot enter the top k even with the
 //! maximal score of every other group.
+//!
+//! Documents are prefetched. Without that, at 100,000 apps a query of two words takes 1.1 times as long at the median and
+//! twice as long at p90 (benches/README.md).
 
 use std::{hint::black_box, ops::Range};
 

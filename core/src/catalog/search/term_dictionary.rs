@@ -234,11 +234,14 @@ fn collect_matches<L: Iterator<Item = char>>(
                 return;
             }
         }
-        for transition in node.transitions() {
+        let visit = |place: usize| {
+            let transition = node.transition(place);
             let next = automaton.accept(&state, transition.inp);
-            if automaton.can_match(&next) {
-                stack.push((transition.addr, id + transition.out.value(), next));
-            }
+            automaton.can_match(&next).then(|| (transition.addr, id + transition.out.value(), next))
+        };
+        match automaton.required_bytes(&state) {
+            Some(bytes) => stack.extend(bytes.filter_map(|byte| node.find_input(byte)).filter_map(visit)),
+            None => stack.extend((0..node.len()).filter_map(visit)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Row images: the JSON that triggers write, with each value in the form that its column's type has on both engines.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -26,13 +26,13 @@ pub(in crate::database) fn read_context(table: Table, text: &str) -> Option<RowI
 }
 
 /// The texts of an entry of the log: the old and the new image, and the old and the new context.
-pub(in crate::database) type EntryTexts = [Option<String>; 4];
+pub(in crate::database) type EntryTexts<'a> = [Option<Cow<'a, str>>; 4];
 
 /// Reads an entry. `None` for one that another program wrote in another form.
 pub(in crate::database) fn read_entry(
     key: EntryKey,
     (table, kind): (&str, &str),
-    [old, new, old_context, new_context]: &EntryTexts,
+    [old, new, old_context, new_context]: &EntryTexts<'_>,
     at: Timestamp,
 ) -> Option<LogEntry> {
     let (table, kind) = (Table::from_name(table)?, EntryKind::from_name(kind)?);
@@ -40,10 +40,10 @@ pub(in crate::database) fn read_entry(
         EntryKind::SessionStarted | EntryKind::SessionEnded => read_object,
         EntryKind::Insert | EntryKind::Update | EntryKind::Delete | EntryKind::Visibility => read_image,
     };
-    let image = |text: &Option<String>| -> Option<Option<Arc<RowImage>>> {
+    let image = |text: &Option<Cow<'_, str>>| -> Option<Option<Arc<RowImage>>> {
         text.as_deref().map_or(Some(None), |text| read(table, text).map(|image| Some(Arc::new(image))))
     };
-    let context = |text: &Option<String>| text.as_deref().and_then(|text| read_context(table, text));
+    let context = |text: &Option<Cow<'_, str>>| text.as_deref().and_then(|text| read_context(table, text));
     let (mut old, new) = (image(old)?, image(new)?);
     if kind == EntryKind::Visibility {
         old = new.clone();

@@ -4,7 +4,7 @@
 //! migration `0006_realtime` decide that from the advisory locks of the transactions that write the log, so a transaction
 //! that does not write it, also one in another database, holds up nobody.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
 use tokio::time::Instant;
@@ -132,7 +132,7 @@ fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
     let (table, kind): (Option<String>, Option<String>) = (row.get_optional(2)?, row.get_optional(3)?);
     let mut texts = EntryTexts::default();
     for (text, column) in texts.iter_mut().zip(4..) {
-        *text = row.get_optional(column)?;
+        *text = row.get_optional::<String>(column)?.map(Cow::Owned);
     }
     let names = (table.as_deref().unwrap_or_default(), kind.as_deref().unwrap_or_default());
     Ok((key, read_entry(key, names, &texts, row.get(8)?)))

@@ -2,7 +2,7 @@
 //!
 //! Invariant: write transactions run one after another, so the order of ids is the order of the commits.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -43,6 +43,7 @@ static BOUNDS: Statement = Statement::new(
         (SELECT min(id) FROM townsquare.changes), (SELECT max(id) FROM townsquare.changes)
      FROM townsquare.feed",
 );
+static PRUNED: Statement = Statement::new("SELECT pruned_id FROM townsquare.feed");
 static TIME_OF_ENTRY: Statement = Statement::new("SELECT at FROM townsquare.changes WHERE id = $1");
 // Of the $1 oldest entries, the last one before the first that is not older than $2.
 static AGED_PREFIX: Statement = Statement::new(
@@ -133,28 +134,13 @@ impl Sqlite {
     pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
         self.refuse_inherited()?;
         self.readers.with_connection(|connection| {
-            // One transaction, so that pruning between its two statements is not missed.
-            let snapshot = connection.0.unchecked_transaction().map_err(translate)?;
-            let pruned_id = connection.fetch(Caller::Service, &BOUNDS, &[], |row| row.get::<i64>(0))?;
-            if pruned_id.first().is_some_and(|pruned_id| after.id < *pruned_id) {
-                return Err(pruned());
-            }
-            let mut statement = snapshot.prepare_cached(READ_PAGE).map_err(translate)?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let mut rows = statement.query((after.id, limit)).map_err(translate)?;
-            let mut page = LogPage { entries: Vec::new(), end: after, is_last: true };
-            let (mut count, mut bytes) = (0, 0);
-            while let Some(row) = rows.next().map_err(translate)? {
-                page.end = key(row.get(0).map_err(translate)?);
-                let (entry, size) = entry_of(row);
-                match entry {
-                    Some(entry) => page.entries.push(entry),
-                    None => tracing::warn!(id = page.end.id, "an entry of the change log cannot be read"),
-                }
-                (count, bytes) = (count + 1, bytes + size);
-                if count == limit || bytes > MAX_PAGE_BYTES {
-                    page.is_last = false;
-                    break;
+            let page = read_page(connection, after, limit)?;
+            // The log has no gaps but at its beginning. So only a page that does not begin with the next entry can have missed
+            // some, and the bound is read after the page, so that pruning in between is noticed.
+            if page.entries.first().is_none_or(|first| Some(first.key.id) != after.id.checked_add(1)) {
+                let pruned_id = connection.fetch(Caller::Service, &PRUNED, &[], |row| row.get::<i64>(0))?;
+                if pruned_id.first().is_some_and(|pruned_id| after.id < *pruned_id) {
+                    return Err(pruned());
                 }
             }
             Ok(page)
@@ -262,10 +248,32 @@ impl Sqlite {
     }
 }
 
+/// Reads a page of the log in one statement.
+fn read_page(connection: &Connection, after: EntryKey, limit: usize) -> Result<LogPage> {
+    let mut statement = connection.0.prepare_cached(READ_PAGE).map_err(translate)?;
+    let mut rows = statement.query((after.id, i64::try_from(limit).unwrap_or(i64::MAX))).map_err(translate)?;
+    let mut page = LogPage { entries: Vec::new(), end: after, is_last: true };
+    let (mut count, mut bytes) = (0, 0);
+    while let Some(row) = rows.next().map_err(translate)? {
+        page.end = key(row.get(0).map_err(translate)?);
+        let (entry, size) = entry_of(row);
+        match entry {
+            Some(entry) => page.entries.push(entry),
+            None => tracing::warn!(id = page.end.id, "an entry of the change log cannot be read"),
+        }
+        (count, bytes) = (count + 1, bytes + size);
+        if count == limit || bytes > MAX_PAGE_BYTES {
+            page.is_last = false;
+            break;
+        }
+    }
+    Ok(page)
+}
+
 /// Reads an entry, and the size of its images. `None` for an entry that another program wrote in another form.
 fn entry_of(row: &rusqlite::Row<'_>) -> (Option<LogEntry>, usize) {
-    let texts: EntryTexts = std::array::from_fn(|index| optional_text(row, index + 3));
-    let size = texts.iter().flatten().map(String::len).sum();
+    let texts: EntryTexts<'_> = std::array::from_fn(|index| optional_text(row, index + 3));
+    let size = texts.iter().flatten().map(|text| text.len()).sum();
     let read = || {
         let (table, kind) = (optional_text(row, 1)?, optional_text(row, 2)?);
         let at = optional_text(row, 7)?.parse().unwrap_or_default();
@@ -275,9 +283,9 @@ fn entry_of(row: &rusqlite::Row<'_>) -> (Option<LogEntry>, usize) {
 }
 
 /// The text of a column; `None` for NULL.
-fn optional_text(row: &rusqlite::Row<'_>, column: usize) -> Option<String> {
+fn optional_text<'row>(row: &'row rusqlite::Row<'_>, column: usize) -> Option<Cow<'row, str>> {
     let value = row.get_ref(column).ok()?;
-    value.as_bytes_or_null().ok()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    value.as_bytes_or_null().ok()?.map(String::from_utf8_lossy)
 }
 
 /// The SQL that reads the image and the context of every row of a table.

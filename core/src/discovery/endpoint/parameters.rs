@@ -30,7 +30,7 @@ pub(super) enum ParameterKind {
     Text,
     RequiredText,
     Timeframe,
-    /// True if it is the word `true`.
+    /// True if it is the word `true`, or in a body the value.
     Flag,
     /// A whole number from the first to the second value, and its default.
     Number(u32, u32, u32),
@@ -59,6 +59,11 @@ pub(super) static OFFSET: Parameter = Parameter {
     name: "offset",
     description: "The number of apps to leave out before the first.",
     kind: ParameterKind::Number(0, u32::MAX, 0),
+};
+pub(super) static COLLAPSE: Parameter = Parameter {
+    name: "collapse",
+    description: "Whether near-copies (apps with the same name and author) are listed once.",
+    kind: ParameterKind::Flag,
 };
 /// What is typed into a search box; nothing is suggested for an empty one.
 pub(super) static TYPED: Parameter =
@@ -102,6 +107,7 @@ impl Parameter {
     fn refusal(&self) -> EndpointError {
         bad_request(match self.kind {
             ParameterKind::List => format!("{} is a text or a list of texts", self.name),
+            ParameterKind::Flag => format!("{} is true or false", self.name),
             ParameterKind::Number(least, most, _) => {
                 format!("{} is a whole number from {least} to {most}", self.name)
             }
@@ -128,6 +134,15 @@ impl<'a> Input<'a> {
             },
         };
         Ok(text.filter(|text| !text.is_empty()))
+    }
+
+    pub(super) fn flag(&self, parameter: &Parameter) -> Result<bool, EndpointError> {
+        if let Input::Body(body) = self
+            && let Some(Value::Bool(value)) = body.get(parameter.name)
+        {
+            return Ok(*value);
+        }
+        Ok(self.text(parameter)? == Some("true"))
     }
 
     /// The items of a list.
@@ -172,7 +187,10 @@ impl<'a> Input<'a> {
 
     /// The selection of a list.
     pub(super) fn selection(&self) -> Result<Selection, EndpointError> {
-        let selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
+        let mut selection = Selection::first(self.number(&LIMIT)?).offset(self.number(&OFFSET)?.into());
+        if self.flag(&COLLAPSE)? {
+            selection = selection.collapsed();
+        }
         Ok(selection.in_categories(self.list(&CATEGORY)?).on_networks(self.list(&NETWORKS)?))
     }
 }

@@ -1,10 +1,16 @@
 //! Refreshing the further lists: the orders of other timeframes, and the apps of a network.
 //!
-//! Invariant: a list fails alone. It keeps its old order, and no process fetches it again before its backoff ends.
+//! Invariant: a list fails alone. It keeps its old order, and no process fetches it again before its backoff ends. A forced
+//! refresh ignores the backoff and takes each list in use as it comes, also a collapsed one.
 
 use std::sync::Arc;
 
-use super::{FetchFailure, Refresher, held_lease::HeldLease, main_list::{age, release}};
+use super::{
+    FetchFailure, Refresher,
+    held_lease::HeldLease,
+    main_list::{age, release},
+    task::RefreshRequest,
+};
 use crate::{
     catalog::{CatalogData, ListContent, ListKey},
     discovery::{cache::CachedCatalog, collapse::refuse_collapse},
@@ -31,7 +37,7 @@ impl Refresher {
     }
 
     /// Fetches the lists in use that are missing, older than the main list, or older than the interval.
-    pub(super) async fn refresh_lists_in_use(&self) {
+    pub(super) async fn refresh_lists_in_use(&self, request: &RefreshRequest) {
         let Some(current) = self.cache.current() else { return };
         let data = current.snapshot.data();
         let in_use = self.lists_in_use(data);
@@ -47,21 +53,19 @@ impl Refresher {
             state.failures.retain(|key, failures| {
                 key.as_ref().is_none_or(|key| in_use.contains(key) || failures.backoff.is_active(now))
             });
-            due.retain(|key| {
-                state.failures.get(&Some(key.clone())).is_none_or(|failures| !failures.backoff.is_active(now))
-            });
+            due.retain(|key| request.is_forced() || state.refusal(&Some(key.clone()), now).is_none());
         }
-        if let Err(error) = self.add_lists(&due).await {
+        if let Err(error) = self.add_lists(&due, request).await {
             tracing::warn!(%error, "the further lists of the catalog could not be refreshed");
         }
     }
 
     /// Adds further lists to the catalog in use, or renews them there. The failure of a list is recorded and no error.
-    pub(super) async fn add_lists(&self, keys: &[ListKey]) -> Result<()> {
+    pub(super) async fn add_lists(&self, keys: &[ListKey], request: &RefreshRequest) -> Result<()> {
         let Some(current) = self.cache.current() else { return Err(Error::closed()) };
         let mut lists = Vec::new();
         for key in keys {
-            match self.obtain_list(key, &current).await {
+            match self.obtain_list(key, &current, request).await {
                 Ok(content) => {
                     self.record_success(Some(key), false).await;
                     lists.push((key.clone(), content));
@@ -85,14 +89,21 @@ impl Refresher {
     }
 
     /// Takes the copy that another process stored, or acquires the list's lease and fetches one.
-    async fn obtain_list(&self, key: &ListKey, current: &Arc<CachedCatalog>) -> Result<ListContent, FetchFailure> {
+    async fn obtain_list(
+        &self,
+        key: &ListKey,
+        current: &Arc<CachedCatalog>,
+        request: &RefreshRequest,
+    ) -> Result<ListContent, FetchFailure> {
         let mut lease: Option<HeldLease> = None;
         loop {
             if let Some(content) = self.stored_list(key, current).await {
                 release(lease).await;
                 return Ok(content);
             }
-            if let Some(failures) = self.shared_failures(Some(key)).await {
+            if !request.is_forced()
+                && let Some(failures) = self.shared_failures(Some(key)).await
+            {
                 release(lease).await;
                 return Err(FetchFailure::Shared(failures));
             }
@@ -105,7 +116,7 @@ impl Refresher {
                 Err(_) => break,
             }
         }
-        let result = self.fetch_further_list(key, current, lease.as_ref()).await;
+        let result = self.fetch_further_list(key, current, request, lease.as_ref()).await;
         release(lease).await;
         Ok(result?)
     }
@@ -124,11 +135,14 @@ impl Refresher {
         &self,
         key: &ListKey,
         current: &Arc<CachedCatalog>,
+        request: &RefreshRequest,
         lease: Option<&HeldLease>,
     ) -> Result<ListContent> {
         let fetched_at = self.store.now().await;
         let content = ListContent::new(self.fetch_list(key).await?, fetched_at);
-        refuse_collapsed_list(key, &content, current.snapshot.data())?;
+        if !request.is_forced() {
+            refuse_collapsed_list(key, &content, current.snapshot.data())?;
+        }
         let (whole, catalog) = (content.clone(), Arc::clone(current));
         let stored = self.catalog_thread.run(move || whole.without_ranked(catalog.snapshot.data())).await?;
         if let Err(error) = self.store.save_list(key, stored, lease.map(HeldLease::lease)).await {

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::failure::failed;
 use crate::{
@@ -20,6 +20,8 @@ use crate::{
 
 /// A file up to this size is read when it is opened.
 const SMALL: u64 = 1 << 20;
+/// A range of this size is read by two threads.
+const LARGE: u64 = 4 << 20;
 /// The size of a chunk.
 const CHUNK: u64 = 512 << 10;
 
@@ -47,8 +49,20 @@ impl FolderReader {
         let range = range.start.min(end)..end;
         match &self.content {
             Some(content) => Ok(content.slice(to_usize(range.start)?..to_usize(range.end)?)),
-            None => self.start(range)?.join().await?.map_err(failed),
+            None if range.end - range.start < LARGE => self.start(range)?.join().await?.map_err(failed),
+            None => self.read_halves(range).await,
         }
+    }
+
+    /// Reads a large range on two threads: most of its time goes into new pages of memory and the copy of the bytes.
+    async fn read_halves(&self, range: Range<u64>) -> Result<Bytes> {
+        let mut first = BytesMut::zeroed(to_usize(range.end - range.start)?);
+        let second = first.split_off(first.len() / 2);
+        let middle = range.start + first.len() as u64;
+        let (mut first, mut second) = (self.start_into(first, range.start)?, self.start_into(second, middle)?);
+        let mut whole = first.join().await?.map_err(failed)?;
+        whole.unsplit(second.join().await?.map_err(failed)?);
+        Ok(whole.freeze())
     }
 
     pub(in crate::objects) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
@@ -81,6 +95,15 @@ impl FolderReader {
     fn start(&self, range: Range<u64>) -> Result<Job<io::Result<Bytes>>> {
         let file = Arc::clone(&self.file);
         Job::start(&self.pool, move || read_at(&file, range))
+    }
+
+    /// Starts to fill `buffer` with the bytes from `position`.
+    fn start_into(&self, mut buffer: BytesMut, position: u64) -> Result<Job<io::Result<BytesMut>>> {
+        let file = Arc::clone(&self.file);
+        Job::start(&self.pool, move || {
+            read_exact_at(&file, &mut buffer, position)?;
+            Ok(buffer)
+        })
     }
 }
 

@@ -138,11 +138,13 @@ pub(in crate::objects) struct FolderStage {
     writing: Option<Job<Result<Arc<StageFile>>>>,
 }
 
-/// A complete and durable staging file.
+/// A complete staging file.
 #[derive(Debug)]
 pub(in crate::objects) struct FolderStaged {
     pool: BlockingPool,
-    pub(super) file: Option<Arc<StageFile>>,
+    file: Option<Arc<StageFile>>,
+    /// Makes the file durable. `None` for a file that is durable.
+    syncing: Option<Job<Result<()>>>,
 }
 
 impl FolderStage {
@@ -165,19 +167,22 @@ impl FolderStage {
         if !data.is_empty() {
             self.pending.push(data);
         }
-        if self.pending_size >= PIECE { self.flush(false).await } else { Ok(()) }
+        if self.pending_size >= PIECE { self.flush().await } else { Ok(()) }
     }
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(FolderStaged, u64, String)> {
-        self.flush(true).await?;
-        let digest = self.digester.finish().await?;
+        self.flush().await?;
         self.join_write().await?;
-        let staged = FolderStaged { pool: self.folder.pool().clone(), file: self.file.take() };
-        Ok((staged, self.size, digest))
+        let pool = self.folder.pool().clone();
+        let file = self.file.as_ref().map(Arc::clone);
+        let sync = move || file.map_or(Ok(()), |file| file.file.sync_all().map_err(failed));
+        let syncing = Some(Job::start(&pool, sync)?);
+        let digest = self.digester.finish().await?;
+        Ok((FolderStaged { pool, file: self.file.take(), syncing }, self.size, digest))
     }
 
     /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before.
-    async fn flush(&mut self, is_last: bool) -> Result<()> {
+    async fn flush(&mut self) -> Result<()> {
         self.join_write().await?;
         self.pending_size = 0;
         let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
@@ -189,9 +194,6 @@ impl FolderStage {
                 None => Arc::new(folder.with_work_folders(|folders| StageFile::create(Arc::clone(folders), &id))?),
             };
             file.write(&to_write).map_err(failed)?;
-            if is_last {
-                file.file.sync_all().map_err(failed)?;
-            }
             Ok(file)
         };
         self.writing = Some(Job::start(self.folder.pool(), work)?);
@@ -210,11 +212,15 @@ impl FolderStage {
 
 impl FolderStaged {
     pub(super) fn new(pool: BlockingPool, file: StageFile) -> FolderStaged {
-        FolderStaged { pool, file: Some(Arc::new(file)) }
+        FolderStaged { pool, file: Some(Arc::new(file)), syncing: None }
     }
 
-    pub(super) fn take(mut self) -> Option<Arc<StageFile>> {
-        self.file.take()
+    /// Waits until the file is durable, and returns it.
+    pub(super) async fn durable(mut self) -> Result<Option<Arc<StageFile>>> {
+        if let Some(syncing) = &mut self.syncing {
+            syncing.join().await??;
+        }
+        Ok(self.file.take())
     }
 }
 
