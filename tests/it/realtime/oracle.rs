@@ -179,7 +179,7 @@ impl Run<'_> {
                 (handle.is_signed_in, handle.has_ended) = (!handle.owns_client, !handle.owns_client);
             }
             3 if has_session && handle.owns_client => {
-                wait(handle.client.auth().refresh_session()).map(drop).expect("new tokens")
+                wait(handle.client.auth().refresh_session()).expect("new tokens");
             }
             _ if handle.owns_client => self.sign_in(index, number),
             _ => self.add_handle(number, false),

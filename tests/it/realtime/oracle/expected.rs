@@ -177,11 +177,10 @@ impl Log {
                         (caller, current) = (Principal::User(session.user), Some(session));
                     }
                 }
+                "session_ended" if current.is_none() || known(entry) != current => {}
                 "session_ended" => {
-                    if current.is_some() && known(entry) == current {
-                        before.1 = 0;
-                        (caller, current) = (Principal::Anonymous, None);
-                    }
+                    before.1 = 0;
+                    (caller, current) = (Principal::Anonymous, None);
                 }
                 _ if entry.table == view.filter.table && entry.id > began.0 => {
                     let mut alternatives = vec![view.event(caller, entry)];
