@@ -81,8 +81,9 @@ on_engine! { Postgres in postgres;
         let (server, database) = db.database();
         with_login_role(db, |role| {
             server.administrator(database).run(&format!("GRANT {APP_ROLE} TO {role}"));
-            db.raw.run("DELETE FROM townsquare.migrations WHERE name = '0009_roles'; DROP TABLE townsquare.policies;
-                DROP INDEX townsquare_users_lower_email, townsquare_public_spaces_owner, townsquare_public_spaces_order;
+            db.raw.run("DELETE FROM townsquare.migrations WHERE name >= '0009_roles'; DROP TABLE townsquare.policies;
+                DROP INDEX townsquare_users_lower_email, townsquare_public_spaces_owner, townsquare_public_spaces_order,
+                    townsquare.credentials_bcrypt_cost;
                 CREATE TABLE townsquare.policies (script TEXT NOT NULL);
                 CREATE FUNCTION townsquare.admitted() RETURNS BOOLEAN LANGUAGE sql AS 'SELECT true'");
             wait(wait(Client::open(config(&server.url(role, database)))).expect("opens").close());
