@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, Optional, final
+from typing import Any, Final, Literal, Optional, Union, final
 from uuid import UUID
 
 from typing_extensions import TypeAlias
@@ -192,7 +192,7 @@ class Auth:
             RateLimitedError: Too many calls wait to hash a password.
         """
 
-    def import_credentials(self, rows: Iterable[Mapping[str, str]]) -> ImportReport:
+    def import_credentials(self, rows: Iterable[Mapping[str, Union[str, UUID, None]]]) -> ImportReport:
         """Gives existing users the passwords that another system hashed, all or none. For the service.
 
         Each row has `password_hash`, and `user_id` or `email`. A hash is bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or
@@ -280,7 +280,7 @@ class AsyncAuth:
     async def set_password(self, user_id: _Id, password: str) -> None:
         """See `Auth.set_password`."""
 
-    async def import_credentials(self, rows: Iterable[Mapping[str, str]]) -> ImportReport:
+    async def import_credentials(self, rows: Iterable[Mapping[str, Union[str, UUID, None]]]) -> ImportReport:
         """See `Auth.import_credentials`."""
 
     async def on_auth_state_change(self, callback: _Listener) -> Subscription:

@@ -21,7 +21,10 @@ ARGON2 = "$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZw
 
 def test_imported_users_sign_in_with_their_passwords(client: Client, service: Client, data_dir: Path) -> None:
     ann, bob = add_user(data_dir, "Ann@Town.example"), add_user(data_dir, "bob@town.example")
-    rows = ({"user_id": ann, "password_hash": BCRYPT}, {"email": " BOB@town.example", "password_hash": ARGON2})
+    rows: list[dict[str, Any]] = [
+        {"user_id": ann, "password_hash": BCRYPT},
+        {"email": " BOB@town.example", "password_hash": ARGON2},
+    ]
     report = service.auth.import_credentials(row for row in rows)
     assert (report.imported, report.unchanged) == (2, 0) and type(report) is ImportReport
     assert repr(report) == "ImportReport(imported=2, unchanged=0)" and report.to_dict() == {"imported": 2, "unchanged": 0}
@@ -63,7 +66,8 @@ def test_a_row_that_is_refused_is_named_and_imports_nothing(service: Client, dat
 
 def test_an_unknown_user_imports_nothing(service: Client, data_dir: Path) -> None:
     add_user(data_dir, EMAIL)
-    for unknown in ({"user_id": uuid4()}, {"email": "nobody@town.example"}):
+    strangers: list[dict[str, Any]] = [{"user_id": uuid4()}, {"email": "nobody@town.example"}]
+    for unknown in strangers:
         with pytest.raises(ReferenceMissingError) as caught:
             service.auth.import_credentials([{"email": EMAIL, "password_hash": BCRYPT}, {**unknown, "password_hash": BCRYPT}])
         assert (str(caught.value), caught.value.code) == ("Import credentials failed: Referenced record not found", "23503")
@@ -105,10 +109,11 @@ def test_the_async_client_imports(data_dir: Path) -> None:
             rows = [{"email": EMAIL, "password_hash": BCRYPT}]
             with pytest.raises(AuthError):
                 await client.auth.import_credentials(rows)
-            assert (await client.as_service().auth.import_credentials(rows)).imported == 1
+            service = await client.as_service()
+            assert (await service.auth.import_credentials(rows)).imported == 1
             assert (await client.auth.sign_in(EMAIL, "a")).user.email == EMAIL
             with pytest.raises(InvalidInputError):
-                await client.as_service().auth.import_credentials([{}])
+                await service.auth.import_credentials([{}])
 
     run(main())
     assert townsquare.ImportReport is ImportReport

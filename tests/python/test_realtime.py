@@ -441,7 +441,13 @@ def test_callbacks_run_while_garbage_is_collected(service: Client) -> None:
             gc.collect()
 
     heard = Recorder()
-    service.realtime.subscribe("all", lambda change: (Cycle(), gc.collect(0), heard(change)), table="spaces")
+
+    def hear(change: Change) -> None:
+        Cycle()
+        gc.collect(0)
+        heard(change)
+
+    service.realtime.subscribe("all", hear, table="spaces")
     collecting = threading.Thread(target=collect)
     collecting.start()
     try:
