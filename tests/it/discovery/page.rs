@@ -114,7 +114,9 @@ fn hostile_apps_are_inert() {
     wait_until("the app is shown", || browser.eval("return document.querySelector('#app h2')?.textContent") == HOSTILE);
     browser.screenshot(&screenshots().join("hostile.png"));
     assert_eq!(browser.eval("return document.querySelectorAll('img, iframe, object').length"), 0);
-    wait_until("the facets are shown", || browser.eval("return document.querySelector('#category').options.length") == 2);
+    wait_until("the facets are shown", || {
+        browser.eval("return document.querySelector('#category').options.length") == 2
+    });
     let header = "return document.querySelector('header').getBoundingClientRect().height < 90";
     assert_eq!(browser.eval(header), true, "a long category leaves the search and the filters in one row");
     // Even markup that got into the page would not run, and would load nothing.
