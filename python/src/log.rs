@@ -2,7 +2,8 @@
 //!
 //! Invariants: an event never waits for the interpreter, because the thread that emits it may hold a lock that another
 //! thread waits for with the GIL. It goes into a bounded queue, which a thread of its own drains; that thread ends when
-//! the queue is empty. Only events of the library are handed on: those of dependencies may contain secrets.
+//! the queue is empty, and before the interpreter finalizes. Only events of the library are handed on: those of
+//! dependencies may contain secrets.
 
 use std::{
     cell::Cell,
@@ -10,7 +11,7 @@ use std::{
     fmt::{self, Write as _},
     mem,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -64,10 +65,13 @@ pub(crate) fn follow_level(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Logs the records that wait.
+/// Logs the records that wait, after the thread that drains the queue has ended: once the interpreter finalizes, a call of
+/// the library does not return to Python. A handler that makes one then would keep its lock, for which `logging` waits at
+/// the end of the program.
 #[pyfunction]
 fn log_waiting(py: Python<'_>) {
-    if let Some(queue) = Queue::of_process() {
+    if let Some(queue) = Queue::of_process().filter(|_| !IS_LOGGING.get()) {
+        py.detach(|| queue.end_drainer());
         queue.log_all(py);
     }
 }
@@ -96,18 +100,24 @@ fn logger<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The records of a process that wait for Python.
-struct Queue(Mutex<Waiting>);
+struct Queue {
+    waiting: Mutex<Waiting>,
+    drainer_ended: Condvar,
+}
 
 struct Waiting {
     records: VecDeque<Record>,
     dropped: usize,
     /// Whether a thread drains the queue.
     is_draining: bool,
+    /// Whether the program ends: no thread drains the queue any more.
+    is_ending: bool,
 }
 
 impl Queue {
     const fn new() -> Queue {
-        Queue(Mutex::new(Waiting { records: VecDeque::new(), dropped: 0, is_draining: false }))
+        let waiting = Waiting { records: VecDeque::new(), dropped: 0, is_draining: false, is_ending: false };
+        Queue { waiting: Mutex::new(waiting), drainer_ended: Condvar::new() }
     }
 
     fn of_process() -> Option<&'static Queue> {
@@ -115,7 +125,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&'static self, record: Record) {
@@ -125,12 +135,26 @@ impl Queue {
             return;
         }
         waiting.records.push_back(record);
-        if !mem::replace(&mut waiting.is_draining, true) {
+        if !waiting.is_ending && !mem::replace(&mut waiting.is_draining, true) {
             drop(waiting);
             if townsquare::threads::spawn("townsquare-log", || self.drain()).is_err() {
                 // The next record tries again.
-                self.lock().is_draining = false;
+                self.note_end_of_drainer(&mut self.lock());
             }
+        }
+    }
+
+    fn note_end_of_drainer(&self, waiting: &mut Waiting) {
+        waiting.is_draining = false;
+        self.drainer_ended.notify_all();
+    }
+
+    /// Ends the thread that drains the queue after its current record, and waits for it.
+    fn end_drainer(&self) {
+        let mut waiting = self.lock();
+        waiting.is_ending = true;
+        while waiting.is_draining {
+            waiting = self.drainer_ended.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -158,6 +182,10 @@ impl Queue {
     /// The next record, or one about the records that were dropped. `None` ends the thread that `is_drainer`.
     fn next(&self, is_drainer: bool) -> Option<Record> {
         let mut waiting = self.lock();
+        if is_drainer && waiting.is_ending {
+            self.note_end_of_drainer(&mut waiting);
+            return None;
+        }
         if let Some(record) = waiting.records.pop_front() {
             return Some(record);
         }
@@ -167,7 +195,7 @@ impl Queue {
             return Some(Record { level: python_level(Level::WARN), target: LOGGER, message });
         }
         if is_drainer {
-            waiting.is_draining = false;
+            self.note_end_of_drainer(&mut waiting);
         }
         None
     }

@@ -114,3 +114,20 @@ townsquare.Client.open(sys.argv[1]).close()
     child = run_python(program, shared_folder(tmp_path / "shared"), tmp_path / "private")
     assert (child.returncode, child.stderr) == (0, "")
     assert child.stdout.splitlines()[-2:] == ["handled", "LookupError('by the handler')"]
+
+
+def test_the_end_of_the_program_waits_for_a_handler_that_calls_the_library(tmp_path: Path) -> None:
+    """`logging` waits at the end for the handler's lock, so the handler's call must return."""
+    program = f"""{LOGGING}
+import time
+class Handler(logging.Handler):
+    def emit(self, record):
+        time.sleep(0.5)
+        townsquare.Client.open(sys.argv[2]).close()
+        print("handled", flush=True)
+logging.getLogger("townsquare").addHandler(Handler())
+townsquare.Client.open(sys.argv[1]).close()
+"""
+    child = run_python(program, shared_folder(tmp_path / "shared"), tmp_path / "private")
+    assert (child.returncode, child.stderr) == (0, "")
+    assert "handled" in child.stdout.splitlines()
