@@ -79,15 +79,14 @@ on_both_engines! {
 
     fn plain_sql_is_delivered_soon(db: &TestDatabase) {
         let mut changes = stream(&db.service, ChangeRequest::table("spaces"));
-        let mut fastest = Duration::MAX;
-        for number in 0..20 {
+        let mut arrives_soon = |number: i32| {
             let begin = Instant::now();
             db.raw.run(&format!("INSERT INTO spaces (name) VALUES ('{number}')"));
             assert_eq!(next(&mut changes).new.expect("a row")["name"], format!("{number}"));
-            fastest = fastest.min(begin.elapsed());
-        }
+            begin.elapsed() < Duration::from_millis(20)
+        };
         // A loaded machine may delay most of them, but not each.
-        assert!(fastest < Duration::from_millis(20), "the fastest took {fastest:?}");
+        assert!((0..1_000).any(&mut arrives_soon), "none of 1,000 changes arrived within 20 ms");
     }
 
     fn a_subscriber_that_is_killed_goes_on_from_its_cursor(db: &TestDatabase) {
