@@ -61,12 +61,14 @@ impl Limits {
         check_size(name, count, "rows", "max_bulk_rows", self.max_bulk_rows)
     }
 
-    /// Checks each row of a list. An error names the row.
-    pub(crate) fn each<T>(&self, name: &str, rows: &[T], check: impl Fn(&T) -> Result<()>) -> Result<()> {
+    /// Checks each row of a list, and returns what the checks return. An error names the row.
+    pub(crate) fn each<T, C>(&self, name: &str, rows: &[T], check: impl Fn(&T) -> Result<C>) -> Result<Vec<C>> {
         self.rows(name, rows.len())?;
-        rows.iter().enumerate().try_for_each(|(index, row)| {
-            check(row).map_err(|error| error.inside(&format!("{name}[{index}].")).at_row(index))
-        })
+        let checked = rows
+            .iter()
+            .enumerate()
+            .map(|(index, row)| check(row).map_err(|error| error.inside(&format!("{name}[{index}].")).at_row(index)));
+        checked.collect()
     }
 }
 

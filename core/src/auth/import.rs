@@ -62,9 +62,9 @@ enum RowUser {
 impl Accounts {
     /// Imports password hashes. Does nothing about sessions: a user without a password has none.
     pub(super) async fn import_credentials(&self, rows: Vec<NewCredential>) -> Result<ImportReport> {
-        self.limits().each("rows", &rows, |row| check(row).map(drop))?;
+        let users = self.limits().each("rows", &rows, check)?;
         let rows: Vec<(RowUser, String)> =
-            rows.into_iter().map(|row| Ok((check(&row)?, row.password_hash))).collect::<Result<_>>()?;
+            users.into_iter().zip(rows.into_iter().map(|row| row.password_hash)).collect();
         let now = self.clock().now();
         let import = self.scope().write_idempotent(move |transaction| {
             Box::pin(async move {

@@ -82,16 +82,7 @@ impl Realtime<'_> {
 }
 
 /// [`townsquare::realtime::EventResponse`](crate::realtime::EventResponse) without async.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct EventResponse {
-    /// The HTTP status.
-    pub status: u16,
-    /// The headers; their names are in lower case.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: EventBody,
-}
+pub type EventResponse = crate::realtime::EventResponse<EventBody>;
 
 /// [`townsquare::realtime::EventBody`](crate::realtime::EventBody) as an iterator that waits for the next bytes. Dropping
 /// it ends the subscription.

@@ -52,13 +52,13 @@ pub(crate) struct EventOptions {
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct EventResponse {
+pub struct EventResponse<B = EventBody> {
     /// The HTTP status.
     pub status: u16,
     /// The headers; their names are in lower case.
     pub headers: Vec<(String, String)>,
     /// The body: events until the client or the stream is closed, or JSON that describes a refusal.
-    pub body: EventBody,
+    pub body: B,
 }
 
 /// The body of an [`EventResponse`], in chunks. Dropping it ends the subscription.

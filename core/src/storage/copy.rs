@@ -86,16 +86,12 @@ impl Storage {
     async fn move_inline(&self, source: &Target, new: NewFile, etag: &str) -> Result<Option<FileInfo>> {
         let target = new.target.clone();
         let work = Arc::new((source.clone(), new, etag.to_owned()));
-        let mut moved = self.try_move_inline(Arc::clone(&work)).await?;
-        if moved.is_none() {
-            let this = self.clone();
-            let write = move || {
-                let (this, work) = (this.clone(), Arc::clone(&work));
-                async move { this.try_move_inline(work).await }
-            };
-            moved = self.write_after_intents(vec![source.key(), target.key()], write).await?;
-        }
-        let moved = moved.ok_or_else(|| Refusal::Busy.into_error(self.scope.caller(), &target))?;
+        let this = self.clone();
+        let write = move || {
+            let (this, work) = (this.clone(), Arc::clone(&work));
+            async move { this.try_move_inline(work).await }
+        };
+        let moved = self.write_between_intents(&target, Some(source), write).await?;
         if moved.as_ref().is_some_and(|moved| moved.replaced_object) {
             self.core.clean_up(target.key()).await;
         }

@@ -98,18 +98,12 @@ impl Storage {
 
     async fn put_inline(&self, new: NewFile, data: Bytes) -> Result<FileInfo> {
         let (new, size) = (Arc::new(new), data.len() as u64);
-        let written = match self.try_put_inline(&new, data.clone()).await? {
-            Some(written) => written,
-            None => {
-                let (this, file) = (self.clone(), Arc::clone(&new));
-                let write = move || {
-                    let (this, new, data) = (this.clone(), Arc::clone(&file), data.clone());
-                    async move { this.try_put_inline(&new, data).await }
-                };
-                let written = self.write_after_intents(vec![new.target.key()], write).await?;
-                written.ok_or_else(|| Refusal::Busy.into_error(self.scope.caller(), &new.target))?
-            }
+        let (this, file) = (self.clone(), Arc::clone(&new));
+        let write = move || {
+            let (this, new, data) = (this.clone(), Arc::clone(&file), data.clone());
+            async move { this.try_put_inline(&new, data).await }
         };
+        let written = self.write_between_intents(&new.target, None, write).await?;
         if written.replaced_object {
             self.core.clean_up(new.target.key()).await;
         }
@@ -132,17 +126,26 @@ impl Storage {
         work.await
     }
 
-    /// Writes rows that change no object, after the unfinished writes of objects that are in the way. `write` runs under
-    /// the locks of `keys`; `None` if an intent is in its way. Returns `None` if there is always another one.
-    pub(super) async fn write_after_intents<T, W>(
+    /// Writes rows that change no object. If `write` returns `None`, an intent is in its way: then it runs again after the
+    /// unfinished writes of the objects of `target` and `source`, under their locks.
+    ///
+    /// # Errors
+    /// Those of `write`; `Unavailable` (503) if there is always another intent.
+    pub(super) async fn write_between_intents<T, W>(
         &self,
-        keys: Vec<ObjectKey>,
+        target: &Target,
+        source: Option<&Target>,
         write: impl Fn() -> W + Send + Sync + 'static,
-    ) -> Result<Option<T>>
+    ) -> Result<T>
     where
         T: Send + 'static,
         W: Future<Output = Result<Option<T>>> + Send + 'static,
     {
+        if let Some(written) = write().await? {
+            return Ok(written);
+        }
+        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(Target::key).collect();
+        let busy = Refusal::Busy.into_error(self.scope.caller(), target);
         let core = Arc::clone(&self.core);
         let work = async move {
             for _ in 0..TRIES {
@@ -159,10 +162,10 @@ impl Storage {
                 };
                 let locked: Vec<_> = keys.iter().collect();
                 if let Some(written) = core.with_locks(&locked, LOCK_TIMEOUT, write).await? {
-                    return Ok(Some(written));
+                    return Ok(written);
                 }
             }
-            Ok(None)
+            Err(busy)
         };
         self.core.run(work).await
     }
