@@ -171,33 +171,56 @@ impl Storage {
     }
 
     /// Makes staged bytes the file. A move also deletes its source.
-    pub(super) async fn put_object(&self, new: NewFile, staged: Staged) -> Result<FileInfo> {
+    pub(super) async fn put_object(&self, new: NewFile, mut staged: Staged) -> Result<FileInfo> {
         let this = self.clone();
         self.core
             .run(async move {
                 let (key, source) = (new.target.key(), new.source_key());
                 let keys: Vec<_> = source.iter().chain([&key]).collect();
-                let write = async {
-                    if let Some(source) = &source {
-                        this.core.settle_locked(source).await?;
-                    }
-                    let info = this.put_object_locked(&new, staged).await?;
-                    if let Some(source) = &source
-                        && let Err(error) = this.core.settle_locked(source).await
-                    {
-                        tracing::warn!(%error, "the object of a moved file stays for now");
-                    }
-                    Ok(info)
-                };
                 this.core.require_current_store().await?;
-                this.core.with_locks(&keys, LOCK_TIMEOUT, write).await
+                for _ in 0..TRIES {
+                    let write = this.try_put_object(&new, staged);
+                    staged = match this.core.with_locks(&keys, LOCK_TIMEOUT, write).await? {
+                        Ok(info) => return Ok(info),
+                        Err(staged) => staged,
+                    };
+                    for key in this.core.overlapping_outbox(&new.target).await? {
+                        this.core.settle(&key, LOCK_TIMEOUT).await?;
+                    }
+                }
+                Err(Refusal::Busy.into_error(this.scope.caller(), &new.target))
             })
             .await
     }
 
-    async fn put_object_locked(&self, new: &NewFile, staged: Staged) -> Result<FileInfo> {
+    /// Makes staged bytes the file; returns them if something unfinished is in the way. Requires the locks of the path and of
+    /// the source.
+    async fn try_put_object(&self, new: &NewFile, staged: Staged) -> Result<std::result::Result<FileInfo, Staged>> {
+        let (key, source) = (new.target.key(), new.source_key());
+        if let Some(source) = &source {
+            self.core.settle_locked(source).await?;
+        }
+        let Some(intent) = self.begin_object(new, &staged).await? else {
+            self.core.settle_locked(&key).await?;
+            return Ok(Err(staged));
+        };
+        // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
+        if !self.core.overlapping_outbox(&new.target).await?.is_empty() {
+            self.core.delete_intent(&key, intent.etag).await?;
+            return Ok(Err(staged));
+        }
+        let info = self.finish_object(new, staged, intent).await?;
+        if let Some(source) = &source
+            && let Err(error) = self.core.settle_locked(source).await
+        {
+            tracing::warn!(%error, "the object of a moved file stays for now");
+        }
+        Ok(Ok(info))
+    }
+
+    /// Installs staged bytes and makes their intent the row of the file.
+    async fn finish_object(&self, new: &NewFile, staged: Staged, intent: Intent) -> Result<FileInfo> {
         let (key, size) = (new.target.key(), staged.size);
-        let intent = self.begin_object(new, &staged).await?;
         let etag = intent.etag.clone();
         if let Err(error) = self.core.objects.install(staged, &key).await {
             // The outcome of a remote store may be unknown: the object tells.
@@ -231,35 +254,27 @@ impl Storage {
         }
     }
 
-    /// Writes the intent. Requires the lock of the path.
-    async fn begin_object(&self, new: &NewFile, staged: &Staged) -> Result<Intent> {
+    /// Writes the intent; `None` if something unfinished is in the way. Requires the lock of the path.
+    async fn begin_object(&self, new: &NewFile, staged: &Staged) -> Result<Option<Intent>> {
         let caller = self.scope.caller();
         let mut values = new.values(staged.size, self.core.clock.now());
         let (moved_from, moved_etag) = new.moved.clone().unzip();
         values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
-        let mut is_settled = false;
-        loop {
-            let (file, values) = (new.clone(), values.clone());
-            let work = self.scope.write(move |transaction| {
-                Box::pin(async move { write_intent(transaction, &file, &values, caller).await })
-            });
-            match work.await? {
-                Ok(base_etag) => {
-                    return Ok(Intent {
-                        etag: new.etag.clone(),
-                        size: staged.size,
-                        digest: staged.digest.clone(),
-                        staged: staged.id.clone(),
-                        base_etag,
-                        moved: new.moved.clone(),
-                    });
-                }
-                Err(Refusal::Busy) if !is_settled => {
-                    self.core.settle_locked(&new.target.key()).await?;
-                    is_settled = true;
-                }
-                Err(refusal) => return Err(refusal.into_error(caller, &new.target)),
-            }
+        let file = new.clone();
+        let work = self
+            .scope
+            .write(move |transaction| Box::pin(async move { write_intent(transaction, &file, &values, caller).await }));
+        match work.await? {
+            Ok(base_etag) => Ok(Some(Intent {
+                etag: new.etag.clone(),
+                size: staged.size,
+                digest: staged.digest.clone(),
+                staged: staged.id.clone(),
+                base_etag,
+                moved: new.moved.clone(),
+            })),
+            Err(Refusal::Busy) => Ok(None),
+            Err(refusal) => Err(refusal.into_error(caller, &new.target)),
         }
     }
 }

@@ -88,6 +88,11 @@ pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {
     Ok(FoundFile { row: file_row(row)?, content, has_intent })
 }
 
+/// Reads bucket and path.
+pub(super) fn object_key(row: &Row<'_>) -> Result<ObjectKey> {
+    Ok(ObjectKey { bucket: row.get(0)?, path: row.get(1)? })
+}
+
 pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
     let size: i64 = row.get(1)?;
     let (from, etag): (Option<String>, Option<String>) = (row.get_optional(5)?, row.get_optional(6)?);

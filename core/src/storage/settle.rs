@@ -11,6 +11,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
+    buckets::Target,
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
     rows::{self, Intent},
     statements as sql,
@@ -43,8 +44,7 @@ impl StorageCore {
     /// many were settled.
     pub(super) async fn settle_pending(&self, timeout: Duration) -> Result<u64> {
         let mut settled = 0;
-        let read = |row: &crate::database::Row<'_>| Ok(ObjectKey { bucket: row.get(0)?, path: row.get(1)? });
-        for key in self.service.fetch(&sql::PENDING, &[PENDING.into()], read).await? {
+        for key in self.service.fetch(&sql::PENDING, &[PENDING.into()], rows::object_key).await? {
             match self.settle(&key, timeout).await {
                 Ok(()) => settled += 1,
                 Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
@@ -60,6 +60,14 @@ impl StorageCore {
     /// `Unavailable` if another writer uses it for longer than `timeout`; those of the object store.
     pub(super) async fn settle(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
         self.with_locks(&[key], timeout, self.settle_locked(key)).await
+    }
+
+    /// The objects of deleted files whose paths are folders of a path, or lie inside it. In a folder of the system they are
+    /// in the way of the object of that path.
+    pub(super) async fn overlapping_outbox(&self, target: &Target) -> Result<Vec<ObjectKey>> {
+        let (inside, after) = target.inside();
+        let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
+        self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
     }
 
     /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
@@ -95,7 +103,12 @@ impl StorageCore {
             self.finish_intent(key, intent, false).await?;
             return Ok(());
         }
-        let values = vec![key.bucket.clone().into(), key.path.clone().into(), intent.etag.into()];
+        self.delete_intent(key, intent.etag).await
+    }
+
+    /// Deletes the intent with this etag.
+    pub(super) async fn delete_intent(&self, key: &ObjectKey, etag: String) -> Result<()> {
+        let values = vec![key.bucket.clone().into(), key.path.clone().into(), etag.into()];
         self.service.execute(&sql::DELETE_INTENT, values, |_| Ok(())).await.map(drop)
     }
 

@@ -154,6 +154,13 @@ pub(super) static ADD_TO_OUTBOX: Statement = Statement::new(
 pub(super) static FIND_IN_OUTBOX: Statement =
     Statement::new("SELECT 1 FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
 
+/// The paths in the outbox that are folders of a path (`$2`), or lie inside it (from `$3` to before `$4`).
+pub(super) static OVERLAPPING_OUTBOX: Statement = Statement::new(
+    "SELECT outbox.bucket, outbox.path FROM townsquare.file_outbox AS outbox WHERE outbox.bucket = $1 AND outbox.path {any $2}
+     UNION ALL SELECT outbox.bucket, outbox.path FROM townsquare.file_outbox AS outbox
+        WHERE outbox.bucket = $1 AND outbox.path >= $3 AND outbox.path < $4",
+);
+
 pub(super) static DELETE_FROM_OUTBOX: Statement =
     Statement::new("DELETE FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
 

@@ -1,7 +1,7 @@
 //! What a deleted space or user leaves (DESIGN 7), also by plain SQL: nothing of a space, no private file of a user, and
 //! public files without owner.
 
-use townsquare::{blocking::wait, spaces::NewSpace};
+use townsquare::{blocking::wait, spaces::NewSpace, storage::Overwrite};
 
 use super::fixture::{bytes, on_every_store, paths, put};
 
@@ -24,7 +24,7 @@ on_every_store! {
         fixture.db.raw.run(&format!("DELETE FROM spaces WHERE id = '{second}'"));
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "also by plain SQL");
         wait(fixture.db.service.storage().repair()).expect("repaired");
-        assert_eq!(fixture.objects(), fixture.expected_objects(&[], 0));
+        assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
         let left = super::files::own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
         assert_eq!(fixture.db.raw.value(&left), "0");
     }
@@ -61,5 +61,27 @@ on_every_store! {
         let objects = fixture.objects().unwrap_or_default();
         let of_ann = |object: &&String| object.contains(&ann.id.to_string()) || object.contains(key) || object.starts_with("spaces/");
         assert_eq!(objects.iter().find(of_ann), None, "{objects:?}");
+    }
+
+    fn a_name_is_free_before_the_object_of_its_deleted_file_is_removed(fixture: &Fixture) {
+        let assert_files = |files: &[&str]| {
+            assert_eq!(paths(&fixture.db.service, "assets"), files);
+            let objects: Vec<_> = files.iter().map(|path| format!("assets/{path}")).collect();
+            assert_eq!(fixture.objects(), fixture.expected_objects(&objects, 100_000));
+        };
+        let delete_all = || fixture.db.raw.run(&super::files::own(fixture, "DELETE FROM townsquare.files"));
+        fixture.put("assets", "a/b/c", bytes(100_000, 1));
+        fixture.put("assets", "a/d", bytes(100_000, 2));
+        delete_all();
+        fixture.put("assets", "a", bytes(100_000, 3));
+        assert_files(&["a"]);
+        delete_all();
+        fixture.put("assets", "a/b/c", bytes(100_000, 4));
+        assert_files(&["a/b/c"]);
+        fixture.put("assets", "source", bytes(100_000, 5));
+        fixture.db.raw.run(&super::files::own(fixture, "DELETE FROM townsquare.files WHERE path = 'a/b/c'"));
+        wait(fixture.db.service.storage().move_file("assets", "source", "a/b", Overwrite::Refuse)).expect("moved");
+        assert!(fixture.get("assets", "a/b") == bytes(100_000, 5));
+        assert_files(&["a/b"]);
     }
 }

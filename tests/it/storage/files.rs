@@ -65,7 +65,7 @@ on_every_store! {
             wait(fixture.db.service.storage().delete("assets", "a/b")).expect("deleted");
             let storage = fixture.db.service.storage();
             assert!(wait(storage.stat("assets", "a/b")).is_err() && wait(storage.download("assets", "a/b")).is_err());
-            assert_eq!(fixture.objects(), fixture.expected_objects(&[], 0));
+            assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
             assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT count(*) FROM townsquare.file_contents")), "0");
             assert_eq!(fixture.db.raw.value(&own(fixture, "SELECT count(*) FROM townsquare.file_outbox")), "0");
         }

@@ -130,9 +130,9 @@ impl Fixture {
     }
 
     /// What `objects` is if exactly these files of this size exist.
-    pub(super) fn expected_objects(&self, files: &[&str], size: u64) -> Option<Vec<String>> {
+    pub(super) fn expected_objects(&self, files: &[impl AsRef<str>], size: u64) -> Option<Vec<String>> {
         let is_object = size > self.limit();
-        let mut files: Vec<String> = files.iter().filter(|_| is_object).map(|&file| file.to_owned()).collect();
+        let mut files: Vec<String> = files.iter().filter(|_| is_object).map(|file| file.as_ref().to_owned()).collect();
         files.sort();
         (!matches!(self.store, Store::Memory(_))).then_some(files)
     }

@@ -51,7 +51,7 @@ on_every_store! {
         for name in names {
             wait(storage.delete("assets", name)).expect("deleted");
         }
-        assert_eq!(fixture.objects(), fixture.expected_objects(&[], 0));
+        assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
     }
 
     fn names_that_differ_in_case_are_two_files(fixture: &Fixture) {
