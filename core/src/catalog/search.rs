@@ -159,12 +159,12 @@ impl SearchIndex {
             // After good matches, only apps with the similar word in the name or a tag.
             top.raise_floor(Rank::new(Tier::FuzzyWords, STRONG_FUZZY_SCORE, DocumentId::MAX));
         }
-        self.add_misspelt(word, top);
+        self.add_misspelt(word, matched.is_some_and(|matched| matched.is_term), top);
         top.clear_floor();
     }
 
-    /// Adds the documents with a term that is, or starts with, a misspelling of `word`.
-    fn add_misspelt(&self, word: &str, top: &mut TopK<'_>) {
+    /// Adds the documents with a term that is, or starts with, a misspelling of `word`. `is_term`: whether it is a term.
+    fn add_misspelt(&self, word: &str, is_term: bool, top: &mut TopK<'_>) {
         let best = top.first();
         // Similar whole words are found faster than similar prefixes: only without them, the word is a prefix.
         // The search for two errors takes most of the time, and a word that matches as it is hardly has two.
@@ -176,7 +176,8 @@ impl SearchIndex {
         }
         let is_name = |rank: Rank| rank.is_at_least(Tier::FuzzyName);
         let has_similar = if best.is_some() { !similar.is_empty() } else { top.first().is_some_and(is_name) };
-        if has_similar {
+        // A term is a whole word, not the beginning of a longer one with an error.
+        if has_similar || is_term {
             return;
         }
         for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 1) {
