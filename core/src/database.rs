@@ -6,6 +6,7 @@
 
 pub(crate) mod change_log;
 mod options;
+mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod principal;
@@ -32,6 +33,7 @@ pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore
 use self::transaction::{Effect, FailedWrite};
 pub(crate) use self::{
     options::{OpenOptions, PostgresOptions},
+    page::{NEAR_ROWS, Page, PageStart},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::{Read, Row, readable_record, record},
     statement::Statement,

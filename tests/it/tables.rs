@@ -20,6 +20,7 @@ mod migrations;
 mod new_rows;
 mod old_shell;
 mod outcome_unknown;
+mod page_plans;
 mod paging;
 mod paging_after;
 mod pooler;

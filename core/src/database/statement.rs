@@ -23,8 +23,9 @@
 //! | `{fidgets.patch $3}` | `$3 AS type, $4 AS config, …`: their values |
 //! | `{spaces.set $3}` | `name = CASE WHEN $3 THEN $4 ELSE name END, …`: the patch as assignments |
 
-use std::sync::OnceLock;
+use std::{borrow::Cow, sync::OnceLock};
 
+use super::page::Page;
 use crate::{
     model::{RECORDS, RecordColumn},
     policy::{Action, Caller, SqlContext, Table, quoted, rule},
@@ -32,11 +33,16 @@ use crate::{
 
 /// A statement of this library.
 pub(crate) struct Statement {
-    template: &'static str,
+    template: Template,
     #[cfg(feature = "sqlite")]
     sqlite: OnceLock<RenderedSql>,
     #[cfg(feature = "postgres")]
     postgres: OnceLock<RenderedSql>,
+}
+
+enum Template {
+    Text(&'static str),
+    Page(Page),
 }
 
 /// The SQL in which the engines differ.
@@ -59,6 +65,10 @@ pub(super) trait Dialect {
     fn has_address(column: &str, address: &str) -> String;
     /// What follows a column to say that it equals one of the texts of a list.
     fn any_of(list: &str) -> String;
+    /// The template of a page.
+    fn page(page: &Page) -> String {
+        page.in_one_select()
+    }
 }
 
 /// A statement's SQL for one engine.
@@ -81,6 +91,15 @@ pub(super) struct CallerSql<'a> {
 
 impl Statement {
     pub(crate) const fn new(template: &'static str) -> Statement {
+        Statement::of(Template::Text(template))
+    }
+
+    /// A statement that reads a page of a long list.
+    pub(crate) const fn page(page: Page) -> Statement {
+        Statement::of(Template::Page(page))
+    }
+
+    const fn of(template: Template) -> Statement {
         Statement {
             template,
             #[cfg(feature = "sqlite")]
@@ -92,12 +111,21 @@ impl Statement {
 
     #[cfg(feature = "sqlite")]
     pub(super) fn for_sqlite<D: Dialect>(&'static self, caller: Caller) -> CallerSql<'static> {
-        self.sqlite.get_or_init(|| RenderedSql::new::<D>(self.template)).for_caller(caller)
+        self.sqlite.get_or_init(|| RenderedSql::new::<D>(&self.template.text::<D>())).for_caller(caller)
     }
 
     #[cfg(feature = "postgres")]
     pub(super) fn for_postgres<D: Dialect>(&'static self, caller: Caller) -> CallerSql<'static> {
-        self.postgres.get_or_init(|| RenderedSql::new::<D>(self.template)).for_caller(caller)
+        self.postgres.get_or_init(|| RenderedSql::new::<D>(&self.template.text::<D>())).for_caller(caller)
+    }
+}
+
+impl Template {
+    fn text<D: Dialect>(&self) -> Cow<'static, str> {
+        match self {
+            Template::Text(text) => Cow::Borrowed(text),
+            Template::Page(page) => Cow::Owned(D::page(page)),
+        }
     }
 }
 

@@ -78,6 +78,13 @@ impl Predicate {
                     quoted(key),
                     quoted(column)
                 );
+                if *key != "id" {
+                    // PostgreSQL expects a row of a user with many rows soon, whoever the user is, and reads the table from
+                    // its start: all of it for a new owner among few. The redundant conditions make the row look rare, so
+                    // that the server looks it up in an index.
+                    let (key, column) = (quoted(key), quoted(column));
+                    let _ = write!(sql, "{alias}.{key} >= {row}.{column} AND {alias}.{key} <= {row}.{column} AND ");
+                }
                 predicate.write(sql, &alias, context, depth + 1);
                 write!(sql, ")")
             }

@@ -15,6 +15,7 @@ use futures_core::Stream;
 
 use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
+    database::NEAR_ROWS,
     error::{Error, Operation, Result, operation},
     model::CursorTime,
     validate,
@@ -46,7 +47,9 @@ impl Spaces {
             let limit = i64::from(validate::limit(limit)?);
             let offset = validate::offset(offset)?;
             let values = [limit.into(), offset.into()];
-            let (page, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
+            let is_near = offset.saturating_add(limit) <= NEAR_ROWS;
+            let page = if is_near { &sql::GET_PUBLIC_SPACES } else { &sql::GET_FAR_PUBLIC_SPACES };
+            let read = rows::public_space;
             let spaces = if offset > DEEP_OFFSET {
                 self.scope.scan(page, values.to_vec(), read).await?
             } else {

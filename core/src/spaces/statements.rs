@@ -4,7 +4,7 @@
 //! new row.
 
 use super::insert::Insert;
-use crate::database::Statement;
+use crate::database::{Page, PageStart, Statement};
 
 /// Inserts a space. `$conflict` says what happens if the id is taken; without it, that is an error.
 macro_rules! insert_space {
@@ -46,43 +46,55 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id, fidgets.created_at NULLS LAST, fidgets.id",
 );
 
-// Every caller may see a public space and its owner's e-mail address (SPEC 4.5).
-pub(super) static GET_PUBLIC_SPACES: Statement = Statement::new(
-    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
-     FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
-     WHERE spaces.is_public = true AND {spaces.select}
-     ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $1 OFFSET $2",
-);
+/// A page of public spaces with their owners. Every caller may see a public space and its owner's e-mail address (SPEC 4.5).
+macro_rules! public_spaces {
+    ($condition:literal, order: $order:literal, $start:expr, limit: $limit:literal) => {
+        Statement::page(Page {
+            table: "spaces",
+            condition: concat!("spaces.is_public = true AND {spaces.select}", $condition),
+            order: $order,
+            join: "LEFT JOIN users ON users.id = spaces.owner_id",
+            columns: "{spaces.columns}, users.id, users.email, spaces.created_at IS NULL",
+            start: $start,
+            limit: $limit,
+        })
+    };
+}
+
+pub(super) static GET_PUBLIC_SPACES: Statement =
+    public_spaces!("", order: "spaces.created_at DESC NULLS FIRST, spaces.id", PageStart::Near("$2"), limit: "$1");
+
+/// As `GET_PUBLIC_SPACES`, for a page that ends beyond `NEAR_ROWS`.
+pub(super) static GET_FAR_PUBLIC_SPACES: Statement =
+    public_spaces!("", order: "spaces.created_at DESC NULLS FIRST, spaces.id", PageStart::Far("$2"), limit: "$1");
 
 /// The place of a public space in the order of `GET_PUBLIC_SPACES`, together with its id.
 pub(super) static GET_POSITION: Statement = Statement::new(
     "SELECT spaces.created_at FROM spaces WHERE spaces.id = $1 AND spaces.is_public = true AND {spaces.select}",
 );
 
-// `created_at <= …` alone, so that both engines seek to the place in the index on (is_public, created_at DESC); of the
-// rows created at the same time, the id leaves out those before the place. The row's own time, if the row is still
-// there, is exact also where another program wrote a time that the library cannot represent.
+// `created_at <= …` alone, so that both engines seek to the place in an index; of the rows created at the same time, the id
+// leaves out those before the place. The row's own time, if the row is still there, is exact also where another program
+// wrote a time that the library cannot represent.
 //
-// PostgreSQL seeks only with both subqueries. It drops `is_public = true`, which the index's predicate implies, and then
-// reads the index from its start: `(SELECT true)` hides the value. Under a policy it uses no condition with COALESCE for
-// an index, because it does not count COALESCE as leakproof: the subquery's result is a parameter.
-pub(super) static GET_PUBLIC_SPACES_AFTER: Statement = Statement::new(
-    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
-     FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
-     WHERE spaces.is_public = true AND spaces.is_public = (SELECT true) AND {spaces.select}
-     AND spaces.created_at <= (SELECT
+// Under a policy PostgreSQL uses no condition with COALESCE for an index, because it does not count COALESCE as leakproof:
+// the subquery's result is a parameter.
+pub(super) static GET_PUBLIC_SPACES_AFTER: Statement = public_spaces!(
+    " AND spaces.created_at <= (SELECT
          coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1))
      AND (spaces.id > $2 OR spaces.created_at < (SELECT
-         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1)))
-     ORDER BY spaces.created_at DESC, spaces.id LIMIT $3",
+         coalesce((SELECT place.created_at FROM spaces AS place WHERE place.id = $2 AND place.is_public = true), $1)))",
+    order: "spaces.created_at DESC, spaces.id",
+    PageStart::First,
+    limit: "$3"
 );
 
 // Rows without `created_at` come first, so every row with one follows.
-pub(super) static GET_PUBLIC_SPACES_AFTER_NULL: Statement = Statement::new(
-    "SELECT {spaces.columns}, users.id, users.email, spaces.created_at IS NULL
-     FROM spaces LEFT JOIN users ON users.id = spaces.owner_id
-     WHERE spaces.is_public = true AND {spaces.select} AND (spaces.created_at IS NOT NULL OR spaces.id > $1)
-     ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id LIMIT $2",
+pub(super) static GET_PUBLIC_SPACES_AFTER_NULL: Statement = public_spaces!(
+    " AND (spaces.created_at IS NOT NULL OR spaces.id > $1)",
+    order: "spaces.created_at DESC NULLS FIRST, spaces.id",
+    PageStart::First,
+    limit: "$2"
 );
 
 pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(

@@ -1,6 +1,6 @@
 //! PostgreSQL's SQL where the engines differ.
 
-use crate::database::statement::Dialect;
+use crate::database::{page::Page, statement::Dialect};
 
 pub(super) struct Postgresql;
 
@@ -39,5 +39,9 @@ impl Dialect for Postgresql {
 
     fn any_of(list: &str) -> String {
         format!("= ANY ({list})")
+    }
+
+    fn page(page: &Page) -> String {
+        page.before_the_join()
     }
 }

@@ -16,7 +16,7 @@ use std::{
 use parking_lot::Mutex;
 use sqlx::{PgConnection, Row as _};
 use tokio::{
-    runtime::Handle,
+    runtime::{Handle, Id},
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
@@ -34,7 +34,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
 };
 
-/// How many connections the pool opens before it sets an idle one to another principal, which costs a round trip.
+/// How many connections the pool opens on a runtime before it sets an idle one to another principal, which costs a round
+/// trip.
 const CONNECTIONS_BEFORE_SWITCH: usize = 4;
 
 /// How long to wait before the next attempt to connect to a server that is full or starts.
@@ -94,7 +95,8 @@ impl Pool {
     }
 
     /// Acquires a connection of the current runtime, set to `principal`. Prefers the most recently used idle one that
-    /// is already set to `principal`, then a new one while there are few, then any idle one.
+    /// is already set to `principal`, then a new one while there are few, then the least recently used idle one: so a few
+    /// principals that take turns soon have a connection each.
     ///
     /// # Errors
     /// `Unavailable` if no connection is free or the server does not accept one in time; `Closed` after
@@ -142,15 +144,23 @@ impl Pool {
         let best = idle.iter().rposition(|open| is_usable(open) && is_set(open));
         let found = match best.map(|position| (idle.remove(position), true)) {
             None => {
-                let has_few = self.shared.open_connections(idle) < CONNECTIONS_BEFORE_SWITCH;
+                let has_few = self.has_few(idle, runtime);
                 let is_free = |open: &OpenConnection| !has_few || open.principal == ConnectionPrincipal::Unset;
-                let other = idle.iter().rposition(|open| is_usable(open) && is_free(open));
+                let other = idle.iter().position(|open| is_usable(open) && is_free(open));
                 other.map(|position| (idle.remove(position), false))
             }
             found => found,
         };
         drop(expired);
         Ok(found)
+    }
+
+    /// Whether another connection on `runtime` is better than setting one of its idle ones to another principal.
+    fn has_few(&self, idle: &[OpenConnection], runtime: Id) -> bool {
+        let on_runtime = idle.iter().filter(|open| open.runtime == runtime).count();
+        // In a full pool another connection would close one.
+        let is_full = self.shared.open_connections(idle) >= self.max_connections();
+        !is_full && self.shared.used_connections() + on_runtime < CONNECTIONS_BEFORE_SWITCH
     }
 
     async fn connect_for(&self, principal: &Principal, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {

@@ -51,9 +51,13 @@ impl Shared {
 
     /// The number of open connections, in use and idle.
     pub(super) fn open_connections(&self, idle: &[OpenConnection]) -> usize {
-        let in_use = (self.options.max_connections as usize).saturating_sub(self.permits.available_permits());
-        // The caller has a permit and no connection yet.
-        in_use.saturating_sub(1) + idle.len()
+        self.used_connections() + idle.len()
+    }
+
+    /// The number of connections in use, for a caller that has a permit and no connection yet.
+    pub(super) fn used_connections(&self) -> usize {
+        let permits = (self.options.max_connections as usize).saturating_sub(self.permits.available_permits());
+        permits.saturating_sub(1)
     }
 
     /// Takes the connections out of `idle` that were idle, or open, for too long.

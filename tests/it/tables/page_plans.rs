@@ -1,0 +1,179 @@
+//! How PostgreSQL reads pages of public spaces (SPEC 4.5), and which connection a caller gets (DESIGN 3).
+
+use townsquare::{
+    Client, Uuid,
+    blocking::wait,
+    spaces::{NewSpace, PublicSpace},
+};
+use townsquare_tests::{on_engine, postgres::callers_role, raw_sql::RawConnection, test_database::TestDatabase};
+
+const PASSWORD: &str = "correct horse battery";
+
+/// The number of rows before the deep pages.
+const DEPTH: u64 = 5_000;
+
+/// Opens a client that is connected to the server itself: behind a pooler in transaction mode no statement is kept.
+fn open(db: &TestDatabase) -> Client {
+    wait(Client::open(db.config().database_url(db.url()))).expect("opens")
+}
+
+fn administrator(db: &TestDatabase) -> RawConnection {
+    let (server, database) = db.database();
+    server.administrator(database)
+}
+
+/// Signs a new user in; returns a handle and the user's id.
+fn user(client: &Client, name: &str) -> (Client, Uuid) {
+    let address = format!("{name}@town.example");
+    let id = wait(client.auth().sign_up(&address, PASSWORD)).expect("an account").id;
+    let session = wait(client.auth().sign_in(&address, PASSWORD)).expect("a session");
+    (wait(client.as_user(&session.access_token)).expect("a handle"), id)
+}
+
+/// Fills the database with public spaces of so many owners, and returns a space after [`DEPTH`] others.
+fn fill(db: &TestDatabase, owners: usize) -> PublicSpace {
+    administrator(db).run(&format!(
+        "INSERT INTO users (id, email)
+            SELECT md5(n::text)::uuid, n || '@owners.example' FROM generate_series(1, {owners}) AS n;
+         INSERT INTO spaces (name, owner_id, is_public, created_at)
+            SELECT n, md5((n % {owners} + 1)::text)::uuid, true, timestamptz '2024-01-01' + n / 3 * interval '1 second'
+            FROM generate_series(1, 20000) AS n;
+         ANALYZE"
+    ));
+    wait(db.client.spaces().get_public_spaces(1, DEPTH)).expect("a page").remove(0)
+}
+
+/// Makes each insert of a space write the prepared statements of its connection to the table `prepared`.
+fn record_prepared_statements(db: &TestDatabase) {
+    administrator(db).run(
+        "CREATE TABLE public.prepared (statement TEXT, generic_plans BIGINT, custom_plans BIGINT);
+         CREATE FUNCTION public.record_prepared() RETURNS TRIGGER
+         LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+         BEGIN
+            INSERT INTO public.prepared SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements;
+            RETURN NULL;
+         END $$;
+         CREATE TRIGGER record_prepared AFTER INSERT ON public.spaces
+            FOR EACH STATEMENT EXECUTE FUNCTION public.record_prepared()",
+    );
+}
+
+/// The statements of pages that the connection of `caller` has prepared.
+fn page_statements(db: &TestDatabase, caller: &Client, owner: Option<Uuid>) -> Vec<[String; 3]> {
+    let space = NewSpace::named("x");
+    let space = owner.map_or(space.clone(), |owner| space.owned_by(owner));
+    wait(caller.spaces().create_space(space)).expect("created");
+    let administrator = administrator(db);
+    let rows = administrator.rows(
+        "SELECT statement, generic_plans, custom_plans FROM public.prepared
+         WHERE statement LIKE '%users.email, spaces.created_at IS NULL%' AND generic_plans + custom_plans > 1",
+    );
+    administrator.run("TRUNCATE public.prepared");
+    rows.into_iter().map(|row| [0, 1, 2].map(|column| row[column].clone().expect("no NULL"))).collect()
+}
+
+on_engine! { Postgres in postgres;
+    fn a_page_is_planned_once(db: &TestDatabase) {
+        let after = fill(db, 5_000);
+        let client = open(db);
+        record_prepared_statements(db);
+        let (ann, id) = user(&client, "ann");
+        for (caller, owner) in [(client.as_service(), None), (ann, Some(id))] {
+            for _ in 0..20 {
+                for (limit, offset) in [(20, 0), (1, 40), (1_000, DEPTH)] {
+                    wait(caller.spaces().get_public_spaces(limit, offset)).expect("a page");
+                }
+                wait(caller.spaces().get_public_spaces_after(20, &after)).expect("a page");
+            }
+            let statements = page_statements(db, &caller, owner);
+            assert_eq!(statements.len(), 2, "{statements:#?}");
+            for [sql, generic, custom] in statements {
+                // The server plans the first five calls of each statement anew.
+                assert!(custom == "5" && generic.parse::<u32>().expect("a number") >= 15, "{generic} {custom} {sql}");
+            }
+        }
+        wait(client.close());
+    }
+
+    /// The policy of users runs for the rows of the page, and the place is found in the index.
+    fn a_deep_page_reads_the_owners_of_its_own_rows_only(db: &TestDatabase) {
+        let after = fill(db, 5_000);
+        let client = open(db);
+        record_prepared_statements(db);
+        let (ann, id) = user(&client, "ann");
+        for _ in 0..2 {
+            wait(ann.spaces().get_public_spaces(20, DEPTH)).expect("a page");
+            wait(ann.spaces().get_public_spaces(20, DEPTH * 3)).expect("a far page");
+            wait(ann.spaces().get_public_spaces_after(20, &after)).expect("a page");
+        }
+        let session = db.raw.value(&format!("SELECT access_hash FROM townsquare.sessions WHERE user_id = '{id}'"));
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        raw.run(&format!(
+            "SET ROLE {}; SELECT set_config('townsquare.session', '{session}', false),
+                set_config('townsquare.caller', 'user', false); SET plan_cache_mode = force_generic_plan",
+            callers_role(&db.raw)
+        ));
+        let statements = page_statements(db, &ann, Some(id));
+        assert_eq!(statements.len(), 3, "{statements:#?}");
+        for (number, [sql, ..]) in statements.iter().enumerate() {
+            let (types, values, skipped) = if sql.contains("coalesce") {
+                ("timestamptz, uuid, bigint, uuid", format!("now(), '{}', 20, '{id}'", after.id), 0)
+            } else {
+                let depth = if sql.contains("10000") { DEPTH } else { DEPTH * 3 };
+                ("bigint, bigint, uuid", format!("20, {depth}, '{id}'"), depth)
+            };
+            raw.run(&format!("PREPARE page_{number} ({types}) AS {sql}"));
+            let explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)";
+            let plan = raw.rows(&format!("{explain} EXECUTE page_{number} ({values})"));
+            let plan: Vec<String> = plan.into_iter().map(|row| row[0].clone().expect("a line")).collect();
+            let plan = plan.join("\n");
+            let owners = plan.lines().find(|line| line.contains(" on users")).expect("a join");
+            assert!(owners.contains("Index Scan using users_pkey") && owners.ends_with("loops=20)"), "{plan}");
+            let list = plan.lines().find(|line| line.contains("townsquare_public_spaces_order on spaces"));
+            let read: u64 = list
+                .and_then(|line| line.split_once("rows=")?.1.split(' ').next()?.parse().ok())
+                .unwrap_or_else(|| panic!("not in the order of the index: {plan}"));
+            assert_eq!(read, skipped + 20, "{plan}");
+        }
+        wait(client.close());
+    }
+
+    /// With few owners the server expects to meet a public space of the owner soon, wherever it starts. Those of a new owner
+    /// come last.
+    fn the_policy_of_users_looks_owners_up_in_the_index(db: &TestDatabase) {
+        fill(db, 50);
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        raw.run(&format!("SET ROLE {}", callers_role(&db.raw)));
+        let plan = raw.rows("EXPLAIN SELECT users.email FROM users WHERE users.id = gen_random_uuid()");
+        let plan = plan.into_iter().map(|row| row[0].clone().expect("a line")).collect::<Vec<_>>().join("\n");
+        assert!(plan.contains("townsquare_public_spaces_owner") && !plan.contains("Scan on spaces"), "{plan}");
+    }
+
+    fn callers_that_take_turns_use_a_connection_each(db: &TestDatabase) {
+        let client = open(db);
+        let space = db.public_space(db.user(), "Plaza").id;
+        let users: Vec<_> = ["ann", "bob", "cid", "dan", "eve"].map(|name| user(&client, name).0).into();
+        let read = |user: &Client| drop(wait(user.spaces().get_space(space)).expect("public"));
+        // More principals than connections: each connection was set to several.
+        for _ in 0..2 {
+            users.iter().for_each(read);
+        }
+        for _ in 0..2 {
+            users[..3].iter().for_each(read);
+        }
+        let administrator = administrator(db);
+        let connections = || {
+            administrator.rows(
+                "SELECT pid, query_start FROM pg_stat_activity
+                 WHERE datname = current_database() AND pid <> pg_backend_pid()
+                    AND query LIKE '%FROM public.spaces WHERE spaces.id%' ORDER BY 1",
+            )
+        };
+        let before = connections();
+        users[..3].iter().for_each(read);
+        let after = connections();
+        let used = after.iter().filter(|connection| !before.contains(connection)).count();
+        assert_eq!(used, 3, "{before:?} {after:?}");
+        wait(client.close());
+    }
+}
