@@ -315,18 +315,18 @@ impl Auth {
             Ok(patch)
         };
         let (auth, password) = (self.clone(), current_password.to_owned());
-        let work = |permit, patch| async move {
+        let work = |permit: HashPermit, patch| async move {
             let _lock = auth.principal().lock_session().await;
             let session = auth.state.require_session().await?;
             if patch == UserPatch::new() {
                 return auth.accounts.confirm_user(permit, &session, &password).await;
             }
-            let change = auth.accounts.confirm_change(permit, &session, &password, patch).await?;
+            let change = auth.accounts.confirm_change(&permit, &session, &password, patch).await?;
             let replaces_tokens = change.replaces_tokens();
             let _file_lock = if replaces_tokens { auth.state.lock_file().await? } else { None };
             let _guard = replaces_tokens.then(|| auth.principal().start_refresh());
             let tokens = replaces_tokens.then(|| auth.state.prepare_tokens(&session.refresh_token)).transpose()?;
-            let session = auth.accounts.update_user(&session, change, tokens).await?;
+            let session = auth.accounts.update_user(permit, &session, &password, change, tokens).await?;
             auth.state.update_user(&session);
             Ok(session.user)
         };

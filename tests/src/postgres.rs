@@ -5,6 +5,7 @@
 
 use std::{
     env, fs,
+    io::Write as _,
     net::TcpListener,
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
@@ -99,7 +100,16 @@ impl Server {
     /// # Panics
     /// When it does not start.
     pub fn durable() -> Option<Server> {
-        Some(start(&binaries_or_skip()?, &[], |_| Vec::new()))
+        Server::with_settings(&[])
+    }
+
+    /// Starts a server with PostgreSQL's default settings but for these (`name=value`). Returns `None` and reports a skip
+    /// if PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn with_settings(settings: &[&str]) -> Option<Server> {
+        Some(start(&binaries_or_skip()?, settings, |_| Vec::new()))
     }
 
     /// Returns the URL of a database for a role.
@@ -129,6 +139,44 @@ impl Server {
     pub fn restart(&self) {
         let log = self.sockets.join("log.restarted").display().to_string();
         self.control(&["restart", "-w", "-m", "fast", "-l", &log]);
+    }
+
+    /// Restarts a server that this process has started in the state of a server that starts: it refuses connections with
+    /// SQLSTATE 57P03 until [`Server::finish_start`]. It is a standby that no client may read.
+    ///
+    /// # Panics
+    /// When it does not restart, and for a server of another process.
+    pub fn restart_unfinished(&self) {
+        let data = self.folder.as_ref().expect("a server of this process").path().join("data");
+        fs::write(data.join("standby.signal"), "").expect("a file");
+        let settings = fs::OpenOptions::new().append(true).open(data.join("postgresql.conf"));
+        settings.and_then(|mut file| file.write_all(b"\nhot_standby = off\n")).expect("a setting");
+        self.restart();
+    }
+
+    /// Lets a server accept connections after [`Server::restart_unfinished`].
+    ///
+    /// # Panics
+    /// When it goes on to refuse them.
+    pub fn finish_start(&self) {
+        self.control(&["promote", "-w"]);
+    }
+
+    /// Begins the shutdown of a server that this process has started. Until the sessions that are open have ended, it refuses
+    /// new ones with SQLSTATE 57P03.
+    ///
+    /// # Panics
+    /// For a server of another process.
+    pub fn begin_shutdown(&self) {
+        self.control(&["stop", "-W", "-m", "smart"]);
+    }
+
+    /// Kills a server process, after which the server ends all others and starts again.
+    ///
+    /// # Panics
+    /// When the process does not run.
+    pub fn crash(&self, process: &str) {
+        run(Command::new("sh").args(["-c", "kill -KILL \"$1\"", "sh", process]));
     }
 
     /// Stops a server that this process has started, as a crash would.

@@ -22,6 +22,7 @@ use crate::{
     raw_sql::{RawConnection, quoted},
     subprocess::child,
     temp_dir,
+    wait::wait_until,
 };
 
 /// The environment variable that passes the database's URL to child processes.
@@ -235,6 +236,15 @@ impl TestDatabase {
         ] {
             self.raw.run(&format!("UPDATE townsquare.{change}"));
         }
+    }
+
+    /// Ends the server processes of this PostgreSQL database except the one of `raw`: later connections have the database's
+    /// current settings, and the ended processes have reported their statistics. A pooler keeps processes without clients.
+    pub fn end_server_processes(&self) {
+        let others = "pg_stat_activity WHERE datname = current_database() AND usename = current_user
+            AND pid <> pg_backend_pid()";
+        self.raw.run(&format!("SELECT pg_terminate_backend(pid) FROM {others}"));
+        wait_until("the server processes have ended", || self.raw.count(others) == 0);
     }
 
     /// Opens a further client with the same clock.

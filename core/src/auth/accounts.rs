@@ -23,8 +23,9 @@ use crate::{
     validate::Limits,
 };
 
-/// How often a sign-in checks the password when the stored hash changes meanwhile.
-const SIGN_IN_TRIES: u32 = 3;
+/// How often an operation checks the password when the stored hash changes meanwhile: a sign-in replaces an outdated hash
+/// by a new one of the same password.
+const PASSWORD_CHECKS: u32 = 3;
 
 /// Creates, checks, changes and deletes accounts.
 pub(crate) struct Accounts {
@@ -49,6 +50,7 @@ pub(crate) struct AccountOptions {
 }
 
 /// A checked change of the account of a session, to be stored.
+#[derive(Clone)]
 pub(super) struct AccountChange {
     account: Account,
     email: Option<String>,
@@ -161,7 +163,7 @@ impl Accounts {
             permit.check(password, None).await?;
             return Err(self.refusal(&permit, None).await);
         };
-        for _ in 0..SIGN_IN_TRIES {
+        for _ in 0..PASSWORD_CHECKS {
             let count_key = CountKey::address(&email);
             let key = [email.as_str().into()];
             let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
@@ -205,12 +207,12 @@ impl Accounts {
     /// Checks the password of the account of `session` and hashes the new one. `patch` is one that [`validated`] returned.
     pub(super) async fn confirm_change(
         &self,
-        permit: HashPermit,
+        permit: &HashPermit,
         session: &Session,
         password: &str,
         patch: UserPatch,
     ) -> Result<AccountChange> {
-        let account = self.confirm_account(&permit, session, password).await?;
+        let account = self.confirm_account(permit, session, password).await?;
         let password_hash = match &patch.password {
             Some(password) => Some(permit.hash(password).await?),
             None => None,
@@ -221,18 +223,43 @@ impl Accounts {
 
     /// Stores a change of the account of `session` and ends the user's other sessions. A new password also replaces the
     /// tokens of `session`; a new address voids mailed tokens and the verification of the old one. Returns the session.
+    ///
+    /// Checks `password` again if the stored hash changed since [`confirm_change`](Accounts::confirm_change). `permit` is the
+    /// one of that check: callers who wait for the session of this handle hold permits, so this one must not wait for another.
     pub(super) async fn update_user(
         &self,
+        permit: HashPermit,
         session: &Session,
-        change: AccountChange,
+        password: &str,
+        mut change: AccountChange,
         tokens: Option<TokenPair>,
     ) -> Result<Session> {
+        for _ in 0..PASSWORD_CHECKS {
+            if let Some(session) = self.store_change(session, &change, tokens.clone()).await? {
+                return Ok(session);
+            }
+            change.account = self.confirm_account(&permit, session, password).await?;
+        }
+        Err(invalid_credentials())
+    }
+
+    /// Stores a change of the account of `session`. Returns `None`, and stores nothing, when the password's hash was
+    /// replaced, or the user deleted, since the check.
+    async fn store_change(
+        &self,
+        session: &Session,
+        change: &AccountChange,
+        tokens: Option<TokenPair>,
+    ) -> Result<Option<Session>> {
         let access_hash = token::hash(&session.access_token);
         let (id, now) = (change.account.user.id, self.clock.now());
+        let AccountChange { account: Account { password_hash: checked_hash, .. }, email, password_hash } =
+            change.clone();
         let update = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let AccountChange { account, email, password_hash } = change;
-                confirm_password(transaction, id, &account.password_hash).await?;
+                if !confirm_password(transaction, id, &checked_hash).await? {
+                    return Ok(None);
+                }
                 require_session(transaction, &access_hash).await?;
                 transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.as_str().into()]).await?;
                 if let Some(hash) = password_hash {
@@ -254,14 +281,13 @@ impl Accounts {
                 }
                 rate_limit::clear(transaction, &CountKey::user(id)).await?;
                 let user = get_user(transaction, id).await?.ok_or_else(session_ended)?;
-                Ok((user, tokens))
+                Ok(Some((user, tokens)))
             })
         });
-        let (user, tokens) = update.await?;
-        Ok(match tokens {
+        Ok(update.await?.map(|(user, tokens)| match tokens {
             Some(tokens) => tokens.into_session(session.id, user),
             None => Session { user, ..session.clone() },
-        })
+        }))
     }
 
     /// Checks the password of the account of `session` and changes nothing. Returns the user.
@@ -276,20 +302,27 @@ impl Accounts {
         Ok(account.user)
     }
 
-    /// Deletes the account of `session`.
+    /// Deletes the account of `session`. Keeps `permit` as [`update_user`](Accounts::update_user) does.
     pub(super) async fn delete_own_user(&self, permit: HashPermit, session: &Session, password: &str) -> Result<()> {
-        let account = self.confirm_account(&permit, session, password).await?;
-        drop(permit);
-        let access_hash = token::hash(&session.access_token);
-        let delete = self.scope.write(move |transaction| {
-            Box::pin(async move {
-                let id = account.user.id;
-                confirm_password(transaction, id, &account.password_hash).await?;
-                require_session(transaction, &access_hash).await?;
-                transaction.execute(&sql::DELETE_USER, &[id.into()]).await.map(drop)
-            })
-        });
-        delete.await
+        for _ in 0..PASSWORD_CHECKS {
+            let account = self.confirm_account(&permit, session, password).await?;
+            let access_hash = token::hash(&session.access_token);
+            let delete = self.scope.write(move |transaction| {
+                Box::pin(async move {
+                    let id = account.user.id;
+                    if !confirm_password(transaction, id, &account.password_hash).await? {
+                        return Ok(false);
+                    }
+                    require_session(transaction, &access_hash).await?;
+                    transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
+                    Ok(true)
+                })
+            });
+            if delete.await? {
+                return Ok(());
+            }
+        }
+        Err(invalid_credentials())
     }
 
     /// Finds the user with an address; `None` for text that is no address.

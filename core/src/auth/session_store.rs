@@ -186,19 +186,13 @@ pub(super) async fn require_session(transaction: &mut Transaction<'_>, access_ha
 }
 
 /// Checks inside a transaction that the hash a password was checked against is still stored. Locks the account until the
-/// transaction ends.
-///
-/// # Errors
-/// `Unauthorized` when the password was changed or the user deleted since the check.
+/// transaction ends. Returns false when the hash was replaced, or the user deleted, since the check.
 pub(super) async fn confirm_password(
     transaction: &mut Transaction<'_>,
     user_id: Uuid,
     password_hash: &str,
-) -> Result<()> {
-    match replace_hash(transaction, user_id, password_hash, password_hash).await? {
-        true => Ok(()),
-        false => Err(invalid_credentials()),
-    }
+) -> Result<bool> {
+    replace_hash(transaction, user_id, password_hash, password_hash).await
 }
 
 /// Replaces a user's hash if it is still `password_hash`, and locks the account until the transaction ends. Returns whether

@@ -124,8 +124,9 @@ impl Postgres {
         let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
         let run = async {
             loop {
-                let mut connection = match self.begin(principal).await {
+                let mut connection = match self.begin(principal, &retries).await {
                     Ok(connection) => connection,
+                    Err(error) if retries.allow_reconnect(&error) => continue,
                     Err(error) => return Err(FailedWrite { error, work: Some(work) }),
                 };
                 let lifetime = self.pool.lifetime();
@@ -179,8 +180,10 @@ impl Postgres {
             loop {
                 is_sent.store(false, Ordering::Relaxed);
                 let attempt = match self.pool.lifetime() {
-                    Lifetime::Session => self.run_alone(principal, statement, values, &is_sent).await,
-                    Lifetime::Transaction => self.run_in_transaction(principal, statement, values, &is_sent).await,
+                    Lifetime::Session => self.run_alone(principal, statement, values, &is_sent, &retries).await,
+                    Lifetime::Transaction => {
+                        self.run_in_transaction(principal, statement, values, &is_sent, &retries).await
+                    }
                 };
                 let failure = match attempt {
                     Ok(rows) => return Ok(rows),
@@ -208,8 +211,9 @@ impl Postgres {
         statement: &'static Statement,
         values: &[Value<'_>],
         is_sent: &AtomicBool,
+        retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
-        let mut connection = self.pool.acquire(principal).await?;
+        let mut connection = self.acquire(principal, retries).await?;
         is_sent.store(true, Ordering::Relaxed);
         let result = query::fetch(&mut connection, Lifetime::Session, principal.caller(), statement, values).await;
         let was_idle = connection.was_idle();
@@ -226,8 +230,9 @@ impl Postgres {
         statement: &'static Statement,
         values: &[Value<'_>],
         is_sent: &AtomicBool,
+        retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
-        let mut connection = self.begin(principal).await?;
+        let mut connection = self.begin(principal, retries).await?;
         let was_idle = connection.was_idle();
         let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
         let was_sent = result.is_ok();
@@ -235,12 +240,20 @@ impl Postgres {
         end(connection, result).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
-    /// Acquires a connection and begins a transaction on it.
+    /// Acquires a connection for the next attempt: a new one if the last attempt lost its connection.
+    async fn acquire(&self, principal: &Principal, retries: &Retries) -> Result<PooledConnection> {
+        match retries.has_lost_connection() {
+            true => self.pool.acquire_new(principal).await,
+            false => self.pool.acquire(principal).await,
+        }
+    }
+
+    /// Acquires a connection for the next attempt and begins a transaction on it.
     ///
     /// # Errors
     /// `Unauthorized` if the principal's session has ended.
-    async fn begin(&self, principal: &Principal) -> Result<PooledConnection> {
-        let connection = self.pool.acquire(principal).await?;
+    async fn begin(&self, principal: &Principal, retries: &Retries) -> Result<PooledConnection> {
+        let connection = self.acquire(principal, retries).await?;
         let was_idle = connection.was_idle();
         match self.begin_on(connection, principal).await {
             // The server may have closed the connection while it was idle.

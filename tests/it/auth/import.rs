@@ -5,7 +5,7 @@ use std::thread;
 use argon2::{Argon2, Params, PasswordHasher as _};
 use townsquare::{
     Config, Error, ErrorKind, Uuid,
-    auth::{ImportReport, NewCredential},
+    auth::{ImportReport, NewCredential, UserPatch},
     blocking::wait,
 };
 use townsquare_tests::{
@@ -61,6 +61,31 @@ fn can_sign_in(db: &TestDatabase, email: &str, password: &str) -> bool {
             false
         }
     }
+}
+
+/// Gives a user an imported hash of this password.
+fn set_imported_hash(db: &TestDatabase, id: Uuid, password: &str) {
+    let (table, hash) = (table(db), bcrypt_hash(password));
+    db.raw.run(&format!("UPDATE {table} SET password_hash = '{hash}' WHERE user_id = '{id}'"));
+}
+
+/// Replaces imported hashes by `hash` when a transaction confirms them, as another program does that commits just before.
+fn replace_when_confirmed(db: &TestDatabase, hash: &str) {
+    let table = table(db);
+    let replace = format!("UPDATE {table} SET password_hash = '{hash}' WHERE user_id = OLD.user_id");
+    db.raw.run(&match db.engine {
+        Engine::Sqlite => format!(
+            "CREATE TRIGGER replace_hash BEFORE UPDATE ON {table} WHEN OLD.password_hash LIKE '$2%'
+             BEGIN {replace}; SELECT RAISE(IGNORE); END"
+        ),
+        Engine::Postgres => format!(
+            "CREATE FUNCTION replace_hash() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+                 IF pg_trigger_depth() > 1 THEN RETURN NEW; END IF;
+                 {replace}; RETURN NULL; END $$;
+             CREATE TRIGGER replace_hash BEFORE UPDATE ON {table} FOR EACH ROW
+                 WHEN (OLD.password_hash LIKE '$2%') EXECUTE FUNCTION replace_hash()"
+        ),
+    });
 }
 
 on_both_engines! {
@@ -187,6 +212,68 @@ on_both_engines! {
             });
             assert!(stored_hash(db, id).starts_with("$argon2id$"));
             assert!(can_sign_in(db, &email, PASSWORD));
+        }
+    }
+
+    fn a_hash_that_a_sign_in_replaces_meanwhile_is_checked_again(db: &TestDatabase) {
+        let (ann, client) = sign_up(db, ANN);
+        let auth = client.auth();
+        replace_when_confirmed(db, &argon2_hash(PASSWORD, 19_456, 2, 1));
+        set_imported_hash(db, ann.user.id, PASSWORD);
+        let changed = wait(auth.update_user(PASSWORD, UserPatch::new().email(BOB))).expect("changed");
+        assert_eq!(changed.email, BOB);
+        assert!(stored_hash(db, ann.user.id).starts_with("$argon2id$"), "the trigger replaced it");
+        set_imported_hash(db, ann.user.id, PASSWORD);
+        wait(auth.update_user(PASSWORD, UserPatch::new().password("another horse"))).expect("changed");
+        assert!(!can_sign_in(db, BOB, PASSWORD) && can_sign_in(db, BOB, "another horse"));
+        assert!(wait(auth.get_session()).expect("asked").is_some(), "with the new tokens");
+        set_imported_hash(db, ann.user.id, PASSWORD);
+        wait(auth.delete_own_user(PASSWORD)).expect("deleted");
+        assert_eq!(db.raw.count("users"), 0);
+    }
+
+    fn a_password_that_is_changed_meanwhile_fails_a_change_and_a_deletion(db: &TestDatabase) {
+        let (ann, client) = sign_up(db, ANN);
+        let auth = client.auth();
+        let other = argon2_hash("another horse", 19_456, 2, 1);
+        replace_when_confirmed(db, &other);
+        for patch in [UserPatch::new().email(BOB), UserPatch::new().password("a third horse")] {
+            set_imported_hash(db, ann.user.id, PASSWORD);
+            assert_fails(wait(auth.update_user(PASSWORD, patch)), ErrorKind::Unauthorized, None,
+                "Update user failed: Invalid login credentials");
+            assert_eq!(stored_hash(db, ann.user.id), other);
+        }
+        set_imported_hash(db, ann.user.id, PASSWORD);
+        assert_fails(wait(auth.delete_own_user(PASSWORD)), ErrorKind::Unauthorized, None,
+            "Delete user failed: Invalid login credentials");
+        assert!(!can_sign_in(db, ANN, PASSWORD) && can_sign_in(db, ANN, "another horse"), "nothing else has changed");
+    }
+
+    /// The callers of one handle wait for its session while they may hash, and none of them for another who waits.
+    fn sign_ins_at_once_fail_no_change_and_no_deletion(db: &TestDatabase) {
+        for round in 0..3 {
+            let email = format!("{round}@town.example");
+            let (session, client) = sign_up(db, &email);
+            let id = session.user.id;
+            for _ in 0..2 {
+                set_imported_hash(db, id, PASSWORD);
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        scope.spawn(|| assert!(can_sign_in(db, &email, PASSWORD)));
+                        scope.spawn(|| {
+                            wait(client.auth().update_user(PASSWORD, UserPatch::new().email(&email))).expect("changed")
+                        });
+                    }
+                });
+            }
+            set_imported_hash(db, id, PASSWORD);
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| can_sign_in(db, &email, PASSWORD));
+                }
+                scope.spawn(|| wait(client.auth().delete_own_user(PASSWORD)).expect("deleted"));
+            });
+            assert_eq!(db.raw.count(&format!("users WHERE id = '{id}'")), 0);
         }
     }
 

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     future::poll_fn,
     pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
     task::Poll,
     thread,
     time::{Duration, Instant},
@@ -64,6 +65,39 @@ on_engine! { Postgres in postgres;
             }
         });
         assert_eq!(db.raw.count("spaces"), 320);
+        wait(client.close());
+    }
+
+    /// The row is locked, so that all calls of the threads take place at once.
+    fn thirty_two_threads_open_sixteen_connections_by_default(db: &TestDatabase) {
+        let client = open(db, |config| config);
+        let (service, space) = (client.as_service(), db.space());
+        let (administrator, open) = (administrator(db), processes(db));
+        db.raw.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
+        let calling = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..32 {
+                scope.spawn(|| {
+                    calling.fetch_add(1, Ordering::Relaxed);
+                    wait(service.spaces().update_space(space.id, SpacePatch::new().name("renamed"))).expect("renamed");
+                    for _ in 0..5 {
+                        wait(service.spaces().create_space(NewSpace::named("x"))).expect("created");
+                    }
+                });
+            }
+            wait_until("every thread calls", || calling.load(Ordering::Relaxed) == 32);
+            wait_until("sixteen calls wait for the row", || {
+                administrator.count(&format!("{open} AND wait_event_type = 'Lock'")) == 16
+            });
+            for _ in 0..20 {
+                assert_eq!(administrator.count(&open), 16);
+            }
+            db.raw.run("COMMIT");
+            for _ in 0..20 {
+                assert!(administrator.count(&open) <= 16);
+            }
+        });
+        assert_eq!(db.raw.count("spaces"), 1 + 32 * 5);
         wait(client.close());
     }
 
@@ -245,7 +279,7 @@ on_engine! { Postgres in postgres;
         assert!(error.is_retryable());
         wait(client.close());
         db.raw.run("DROP POLICY townsquare_select ON spaces");
-        let refused = wait(Client::open(db.config()));
+        let refused = wait(Client::open(db.config().database_url(db.url())));
         let error = assert_kind(ErrorKind::Unavailable, refused);
         assert_eq!(error.code(), Some("25006"), "an outdated one cannot be repaired: {error}");
     }

@@ -187,6 +187,7 @@ on_engine! { Postgres in postgres;
     fn writing_to_a_read_only_database_is_reported(db: &TestDatabase) {
         let (_, database) = db.database();
         db.raw.run(&format!("ALTER DATABASE {database} SET default_transaction_read_only = on"));
+        db.end_server_processes();
         let client = db.another().as_service();
         let refused = wait(client.spaces().create_space(NewSpace::named("x")));
         let sentence = "Create space failed: Database error: cannot execute INSERT in a read-only transaction";

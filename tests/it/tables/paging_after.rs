@@ -16,7 +16,6 @@ use townsquare::{
 use townsquare_tests::{
     Rng, on_both_engines,
     test_database::{Engine, TestDatabase},
-    wait::wait_until,
 };
 
 fn ids(spaces: &[PublicSpace]) -> Vec<Uuid> {
@@ -253,21 +252,18 @@ fn postgres_seeks_to_the_position_in_the_index() {
     let after = wait(db.client.spaces().get_public_spaces(1, 18_000)).expect("a page").pop().expect("a space");
     wait(db.client.close());
     let number = |sql: &str| db.raw.value(sql).parse::<i64>().expect("a number");
-    // A server process reports its statistics at the latest when it ends.
-    let connections = "SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = 'townsquare'";
-    let settle = || wait_until("the connections have ended", || number(connections) == 0);
     // Entries that a condition of the index leaves out count as blocks only.
     let read = "SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_indexes
         WHERE indexrelname = 'spaces_is_public_created_at_idx'";
     let scans = "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'spaces'";
-    settle();
+    // A server process reports its statistics at the latest when it ends.
+    db.end_server_processes();
     let before = (number(read), number(scans));
     let client = db.another();
     let page = wait(client.spaces().get_public_spaces_after(20, &after)).expect("a page");
     assert_eq!(page.len(), 20);
     wait(client.close());
-    settle();
+    db.end_server_processes();
     let after = (number(read), number(scans));
     // The whole index has about 80 blocks. The planner reads a few as well.
     assert!((1..12).contains(&(after.0 - before.0)), "{} blocks of the index read", after.0 - before.0);

@@ -5,7 +5,9 @@
 use std::{
     error::Error as _,
     fmt,
-    io::ErrorKind::{BrokenPipe, InvalidData, InvalidInput, PermissionDenied},
+    io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, InvalidInput, PermissionDenied, UnexpectedEof,
+    },
 };
 
 use sqlx::postgres::PgDatabaseError;
@@ -20,6 +22,10 @@ const SESSION_ENDED: &str = "TQ401";
 
 /// The SQLSTATE that the function `townsquare.changes_after` raises for a position after which entries are missing.
 const PRUNED: &str = "TQ410";
+
+/// The SQLSTATE of a server process that ends because another one crashed. It ends at once, perhaps after its commit and
+/// before the answer to it, so this error does not say whether a write happened.
+const CRASH_SHUTDOWN: &str = "57P02";
 
 pub(super) fn translate(error: sqlx::Error) -> Error {
     let sqlx::Error::Database(failure) = &error else {
@@ -79,8 +85,7 @@ fn is_temporary(error: &Error) -> bool {
     if error.code().is_some() {
         return error.kind() == ErrorKind::Unavailable;
     }
-    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
-    matches!(cause, Some(sqlx::Error::Io(io)) if !matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied))
+    io_kind(error).is_some_and(|kind| !matches!(kind, InvalidData | InvalidInput | PermissionDenied))
 }
 
 /// The error of `open` if the server refuses a migration or a policy. The server's message names the missing grant or
@@ -122,15 +127,27 @@ pub(super) fn past_deadline(limit: std::time::Duration) -> Error {
     Error::database(Some("57014"), ErrorKind::Unavailable, message)
 }
 
-/// True if the server closed the connection before it read the statement: SQLSTATE 57P01 to 57P05 (shutdown, idle
-/// time-out), or a broken pipe.
+/// True if the server closed the connection and did not run the statement, or rolled it back: SQLSTATE 57P01 to 57P05
+/// (shutdown, idle time-out) without [`CRASH_SHUTDOWN`], or a broken pipe.
 pub(super) fn was_disconnected(error: &Error) -> bool {
-    error.code().is_some_and(|code| code.starts_with("57P")) || is_broken_pipe(error)
+    error.code().is_some_and(|code| code.starts_with("57P") && code != CRASH_SHUTDOWN) || is_broken_pipe(error)
+}
+
+/// True if the server ended a connection that it had accepted, with or without a word.
+pub(super) fn was_cut_off(error: &Error) -> bool {
+    let cut = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+    matches!(error.code(), Some("57P01" | CRASH_SHUTDOWN)) || io_kind(error).is_some_and(|kind| cut.contains(&kind))
 }
 
 fn is_broken_pipe(error: &Error) -> bool {
-    let cause = error.source().and_then(|source| source.downcast_ref::<sqlx::Error>());
-    matches!(cause, Some(sqlx::Error::Io(io)) if io.kind() == BrokenPipe)
+    io_kind(error) == Some(BrokenPipe)
+}
+
+fn io_kind(error: &Error) -> Option<std::io::ErrorKind> {
+    match error.source().and_then(|source| source.downcast_ref::<sqlx::Error>())? {
+        sqlx::Error::Io(io) => Some(io.kind()),
+        _ => None,
+    }
 }
 
 /// True if the connection may be used after this error: the server answered and did not close the connection.
@@ -142,11 +159,11 @@ pub(super) fn leaves_connection_usable(error: &Error) -> bool {
 /// The error of a write that was sent and failed with `error`. It is [`Error::outcome_unknown`] if the connection was lost
 /// before the server answered.
 ///
-/// An answer says that the write failed: a server that ends the connection by an error (57P01) has rolled it back.
-/// Class 08 is what a proxy answers that lost its server. A broken pipe means that the statement did not leave this
-/// process whole.
+/// An answer says that the write failed: a server that ends the connection by an error (57P01) has rolled it back. Two
+/// answers do not: [`CRASH_SHUTDOWN`], and class 08, which is what a proxy answers that lost its server. A broken pipe means
+/// that the statement did not leave this process whole.
 pub(super) fn of_write(error: Error) -> Error {
-    let is_answered = error.code().is_some_and(|code| !code.starts_with("08"));
+    let is_answered = error.code().is_some_and(|code| !code.starts_with("08") && code != CRASH_SHUTDOWN);
     if error.kind() != ErrorKind::Unavailable || is_answered || is_broken_pipe(&error) {
         return error;
     }

@@ -217,6 +217,7 @@ impl Pool {
     /// Connects. Waits while the server is full and the pool has other connections, or while it starts after a crash.
     async fn connect(&self, permit: OwnedSemaphorePermit) -> Result<PooledConnection> {
         self.close_surplus();
+        let mut last_error = None;
         let connecting = async {
             let mut tries_after_close = 0;
             loop {
@@ -241,22 +242,24 @@ impl Pool {
                 if !is_worth_waiting {
                     return Err(error);
                 }
+                last_error = Some(error);
                 let _ = self.shared.timeout(CONNECT_PAUSE, self.shared.freed.notified()).await;
             }
         };
-        match self.shared.with_timeout(connecting).await {
+        let connected = self.shared.with_timeout(connecting).await;
+        match connected {
             Ok(connection) => {
                 let (connection, runtime, now) = (connection?, Handle::current().id(), Instant::now());
                 let principal = ConnectionPrincipal::Unset;
                 let open = OpenConnection { connection, runtime, principal, process: None, opened: now, released: now };
                 Ok(self.pooled(open, false, permit))
             }
-            // 08001: unable to establish a connection.
-            Err(_) => Err(Error::database(
-                Some("08001"),
-                ErrorKind::Unavailable,
-                format!("the server did not accept a connection within {:?}", self.shared.options.operation_timeout),
-            )),
+            // What the server said, or 08001 (unable to establish a connection) if it said nothing.
+            Err(_) => Err(last_error.unwrap_or_else(|| {
+                let limit = self.shared.options.operation_timeout;
+                let message = format!("the server did not accept a connection within {limit:?}");
+                Error::database(Some("08001"), ErrorKind::Unavailable, message)
+            })),
         }
     }
 

@@ -140,6 +140,7 @@ on_engine! { Postgres in postgres;
     fn session_hashes_are_in_the_text_of_no_statement(db: &TestDatabase) {
         let (server, database) = db.database();
         server.administrator(database).run(&format!("ALTER DATABASE {database} SET log_statement = 'all'"));
+        db.end_server_processes();
         let client = db.another();
         let (handle, space) = user_with_space(&client, "ann");
         wait(handle.spaces().get_space(space.id)).expect("hers");
