@@ -2,7 +2,8 @@
 //!
 //! The floor has open connections and prepared statements, and reads the same columns into the same types. Each is called
 //! in three ways: by a task of a multi-threaded runtime, by that runtime's `block_on`, and by a blocking call with a
-//! current-thread runtime, which needs no wake-up between threads.
+//! current-thread runtime, which needs no wake-up between threads. Pages of public spaces and callers that take turns are
+//! blocking calls.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +24,7 @@ use townsquare::{Client, Timestamp, Uuid, spaces::NewSpace};
 use townsquare_benches::{
     raw::RawSpace,
     sized,
-    spaces::{fill, open, owners},
+    spaces::{fill, fill_whale, insert_whale, open, owners},
 };
 use townsquare_tests::postgres::{APP_ROLE, Server};
 
@@ -41,10 +42,16 @@ fn main() {
     alone.block_on(connection.execute(AssertSqlSafe(insert))).expect("users");
     let ids = fill(&client, &owners, sized(100_000, 100));
     alone.block_on(connection.execute("ANALYZE")).expect("statistics");
-    client.auth().sign_up("ann@town.example", "correct horse battery").expect("an account");
-    let session = client.auth().sign_in("ann@town.example", "correct horse battery").expect("a session");
-    let user = client.as_user(&session.access_token).expect("a handle");
-    reading(&mut criterion, &url, [&client.as_service(), &user], &ids, &alone, connection);
+    let users = ["ann", "bob", "cid"].map(|name| {
+        let (address, password) = (format!("{name}@town.example"), "correct horse battery");
+        client.auth().sign_up(&address, password).expect("an account");
+        let session = client.auth().sign_in(&address, password).expect("a session");
+        client.as_user(&session.access_token).expect("a handle")
+    });
+    let service = client.as_service();
+    reading(&mut criterion, &url, [&service, &users[0]], &ids, &alone, connection);
+    turns(&mut criterion, &users, &ids);
+    pages(&mut criterion, &url, [&service, &users[0]], &alone);
     writing(&mut criterion, &url, client.as_service().inner());
     client.close();
     criterion.final_summary();
@@ -121,6 +128,54 @@ fn reading(
     group.finish();
 }
 
+/// One user, and three who take turns on one thread.
+fn turns(criterion: &mut Criterion, users: &[townsquare::blocking::Client], ids: &[Uuid]) {
+    let mut group = criterion.benchmark_group("postgres/get_space, users in turns");
+    for (name, users) in [("one", &users[..1]), ("three", users)] {
+        let mut turn = ids.iter().step_by(7).zip(users.iter().cycle()).cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let (id, user) = turn.next().expect("endless");
+                user.spaces().get_space(*id).expect("a space")
+            });
+        });
+    }
+    group.finish();
+}
+
+/// The first page, deep pages, and the first page beside an owner of very many private spaces and of the newest public ones.
+fn pages(criterion: &mut Criterion, url: &str, [service, user]: [&townsquare::blocking::Client; 2], alone: &Runtime) {
+    let mut connection = alone.block_on(connect(url));
+    let mut group = criterion.benchmark_group("postgres/get_public_spaces(20)");
+    let mut measure = |place: &str, offset: u64, connection: &mut PgConnection| {
+        for (name, caller) in [("townsquare", service), ("townsquare, as a user", user)] {
+            group.bench_function(format!("{name}, {place}"), |bencher| {
+                bencher.iter(|| caller.spaces().get_public_spaces(20, offset).expect("a page"));
+            });
+        }
+        group.bench_function(format!("floor: sqlx, {place}"), |bencher| {
+            bencher.iter(|| alone.block_on(get_public_spaces(connection, offset)));
+        });
+    };
+    measure("first", 0, &mut connection);
+    measure("offset 5,000", sized(5_000, 50), &mut connection);
+    alone.block_on(connection.execute(AssertSqlSafe(insert_whale()))).expect("a user");
+    fill_whale(service, sized(100_000, 100));
+    alone.block_on(connection.execute("ANALYZE")).expect("statistics");
+    measure("first, an owner of very many", 0, &mut connection);
+    group.finish();
+    let mut group = criterion.benchmark_group("postgres/get_public_spaces_after(20)");
+    for (place, before) in [("one tenth", sized(10_000, 10)), ("nine tenths", sized(90_000, 90))] {
+        let after = service.spaces().get_public_spaces(1, before).expect("a deep page").pop().expect("a space");
+        for (name, caller) in [("townsquare", service), ("townsquare, as a user", user)] {
+            group.bench_function(format!("{name}, after {place}"), |bencher| {
+                bencher.iter(|| caller.spaces().get_public_spaces_after(20, &after).expect("a page"));
+            });
+        }
+    }
+    group.finish();
+}
+
 fn writing(criterion: &mut Criterion, url: &str, service: &Client) {
     let tasks = threads();
     let mut group = criterion.benchmark_group("postgres/32 writers, each insert");
@@ -179,6 +234,17 @@ fn timed(runtime: &Runtime, task: impl Future<Output = ()> + Send + 'static) -> 
 async fn get_space(connection: &mut PgConnection, id: Uuid) -> RawSpace {
     let sql = "SELECT id, name, description, owner_id, is_public, created_at, updated_at FROM spaces WHERE id = $1";
     space(&sqlx::query(sql).bind(id).fetch_one(connection).await.expect("a row"))
+}
+
+/// A page as a plain program reads it: LIMIT and OFFSET are bound.
+async fn get_public_spaces(connection: &mut PgConnection, offset: u64) -> Vec<RawSpace> {
+    let sql = "SELECT spaces.id, spaces.name, spaces.description, spaces.owner_id, spaces.is_public, spaces.created_at,
+            spaces.updated_at, users.id, users.email
+        FROM spaces LEFT JOIN users ON users.id = spaces.owner_id WHERE spaces.is_public = true
+        ORDER BY spaces.created_at DESC, spaces.id LIMIT $1 OFFSET $2";
+    let rows = sqlx::query(sql).bind(20_i64).bind(i64::try_from(offset).expect("small")).fetch_all(connection).await;
+    let owner = |row: &PgRow| row.get::<Option<Uuid>, _>(7).map(|id| (id, row.get(8)));
+    rows.expect("a page").iter().map(|row| RawSpace { owner: owner(row), ..space(row) }).collect()
 }
 
 async fn create_space(connection: &mut PgConnection) -> RawSpace {

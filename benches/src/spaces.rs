@@ -5,7 +5,11 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use townsquare::{Config, Uuid, blocking::Client, spaces::NewSpace};
+use townsquare::{
+    Config, Uuid,
+    blocking::Client,
+    spaces::{DEFAULT_PAGE, NewSpace},
+};
 
 /// Opens a client without a catalog.
 ///
@@ -42,6 +46,29 @@ pub fn fill(client: &Client, owners: &[Uuid], size: usize) -> Vec<Uuid> {
         ids.extend(created.iter().map(|space| space.id));
     }
     ids
+}
+
+/// The user of [`fill_whale`].
+const WHALE: Uuid = Uuid::from_u128(1 << 64);
+
+/// An `INSERT` of the user of [`fill_whale`], for both engines.
+pub fn insert_whale() -> String {
+    format!("INSERT INTO users (id, email) VALUES ('{WHALE}', 'whale@town.example')")
+}
+
+/// Creates `size` private spaces of one owner, and then the newest public ones, which fill the first page.
+///
+/// # Panics
+/// When the disk is full or the library fails.
+pub fn fill_whale(client: &Client, size: usize) {
+    let service = client.as_service();
+    for first in (0..size).step_by(10_000) {
+        let spaces =
+            (first..size.min(first + 10_000)).map(|number| NewSpace::named(format!("Own {number}")).owned_by(WHALE));
+        service.spaces().create_spaces(spaces.collect()).expect("spaces");
+    }
+    let public = (0..DEFAULT_PAGE).map(|number| NewSpace::named(format!("Shown {number}")).owned_by(WHALE).public());
+    service.spaces().create_spaces(public.collect()).expect("spaces");
 }
 
 /// Creates a SQLite database with `size` public spaces of a thousand owners; returns a client on it and the ids.

@@ -1,7 +1,7 @@
 //! Cost of the tables on SQLite, compared with rusqlite on the same file with the same durability.
 //!
 //! Reads: one space by id, the first page of public spaces, and a page after nine tenths of them, at three sizes, in
-//! Rust and C. Writes: one durable insert at a time, then 32 concurrent threads, then one durable update. rusqlite
+//! Rust and C; the first page beside an owner with very many spaces. Writes: one durable insert at a time, then 32 concurrent threads, then one durable update. rusqlite
 //! writes to a second database, which the library created with the same schema.
 
 #![deny(unsafe_code)]
@@ -24,13 +24,14 @@ use townsquare::{
 };
 use townsquare_benches::{
     raw, sized,
-    spaces::{database_of, open, sqlite_url},
+    spaces::{database_of, fill_whale, insert_whale, open, sqlite_url},
 };
 use townsquare_tests::temp_dir;
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     reading(&mut criterion);
+    whale(&mut criterion);
     writing(&mut criterion);
     criterion.final_summary();
 }
@@ -63,6 +64,30 @@ fn reading(criterion: &mut Criterion) {
         drop(c);
         client.close();
     }
+}
+
+/// The first page of everybody, without and with one owner of very many private spaces and of the newest public ones.
+fn whale(criterion: &mut Criterion) {
+    let folder = temp_dir();
+    let file = folder.path().join("town.db");
+    let size = sized(100_000, 100);
+    let (client, _) = database_of(&file, size);
+    let raw = raw::writer(&file);
+    let mut group = criterion.benchmark_group("sqlite/get_public_spaces(20), one owner");
+    let mut measure = |name: &str| {
+        let (spaces, reader) = (client.spaces(), raw::reader(&file));
+        group.bench_function(name, |bencher| bencher.iter(|| spaces.get_public_spaces(20, 0).expect("a page")));
+        group.bench_function(format!("floor: rusqlite, {name}"), |bencher| {
+            bencher.iter(|| raw::get_public_spaces(&reader));
+        });
+    };
+    measure("without many spaces");
+    raw.execute_batch(&insert_whale()).expect("a user");
+    fill_whale(&client, size);
+    measure("with many private spaces");
+    group.finish();
+    drop(raw);
+    client.close();
 }
 
 /// Measures `read` on every seventh space in turn, so that consecutive reads use different database pages.

@@ -276,10 +276,12 @@ on_engine! { Sqlite in sqlite;
         // The condition of core/src/spaces/statements.rs.
         let source =
             std::fs::read_to_string(workspace().join("core/src/spaces/statements.rs")).expect("the statements");
+        let text_after = |marker: &str| {
+            let rest = source.split(marker).nth(1).unwrap_or_else(|| panic!("{marker} in the statements"));
+            rest.split('"').next().expect("the end of a text").to_owned()
+        };
         let condition =
-            source.split("GET_PUBLIC_SPACES").nth(1).and_then(|rest| rest.split("WHERE ").nth(1)).expect("a condition");
-        let condition =
-            condition.split(" LIMIT").next().expect("a limit").split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{} ORDER BY {}", text_after("condition: concat!(\""), text_after("public_spaces!(\"\", order: \""));
         // The conditions of the service and of other callers.
         for policy in ["TRUE", "(spaces.owner_id = 'x' OR spaces.is_public IS TRUE)"] {
             let condition = condition.replace("{spaces.select}", policy);
