@@ -65,7 +65,11 @@ fn drop_triggers(url: &str) {
         }
     } else {
         let raw = RawConnection::postgres(url).expect("the server runs");
-        raw.run("DROP TRIGGER townsquare_capture ON spaces");
+        let triggers =
+            "SELECT tgname FROM pg_trigger WHERE tgrelid = 'spaces'::regclass AND tgname LIKE 'townsquare_capture%'";
+        for name in raw.rows(triggers).into_iter().flatten().flatten() {
+            raw.run(&format!("DROP TRIGGER {name} ON spaces"));
+        }
     }
 }
 

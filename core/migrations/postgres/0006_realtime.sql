@@ -23,16 +23,23 @@ CREATE TABLE townsquare.changes (
     -- effect that those after it need; the last one is false. (One expression: each statement of a trigger costs as much as
     -- the rest of it.)
     id          BIGINT PRIMARY KEY DEFAULT CASE
-        WHEN -- The transaction gets an id before the entry has one. Its number marks it, until a savepoint that is rolled
-            -- back undoes the mark together with the lock.
-            current_setting('townsquare.writer', true) IS DISTINCT FROM pg_current_xact_id()::text
-            -- The lock is always free to share.
-            AND pg_try_advisory_xact_lock_shared(
-                (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
-            AND set_config('townsquare.writer', pg_current_xact_id()::text, true) <> ''
+        WHEN CASE
+                -- A young transaction takes a lock for each entry. That is cheaper than the mark: the end of a transaction
+                -- that has one looks at every setting of the server.
+                WHEN clock_timestamp() BETWEEN now() AND now() + INTERVAL '1 ms'
+                -- The lock is always free to share.
+                THEN pg_try_advisory_xact_lock_shared(
+                    (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
+                -- A transaction that may write many entries marks itself with its number, until a savepoint that is rolled
+                -- back undoes the mark together with the lock.
+                ELSE current_setting('townsquare.writer', true) IS DISTINCT FROM pg_current_xact_id()::text
+                    AND pg_try_advisory_xact_lock_shared(
+                        (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
+                    AND set_config('townsquare.writer', pg_current_xact_id()::text, true) <> ''
+            END
             -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then
             -- looks again until the others have ended.
-            AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > extract(epoch FROM clock_timestamp())
+            AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > date_part('epoch', clock_timestamp())
             AND pg_try_advisory_xact_lock(29810::bigint << 48)
             AND pg_notify('townsquare_changes', '') IS NULL
         THEN NULL
@@ -170,15 +177,69 @@ BEGIN
 END
 $$;
 
--- The trigger functions that read tables with policies act for the service, whoever changes the row: they set
--- townsquare.caller to '' (see townsquare.is_service) until they return.
+-- Most trigger functions pin the search path. That costs as much as writing the entry: when such a function returns,
+-- PostgreSQL 15 looks at every setting of the server. capture_row and capture_updated_space do not: they name the schema of
+-- each function and operator, so that the path of the program that changes the row has no effect. (So they contain no
+-- expression that cannot name it, such as IS DISTINCT FROM.)
 
-CREATE FUNCTION townsquare.capture_row() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION townsquare.capture_row() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     INSERT INTO townsquare.changes (table_name, kind, old_row, new_row)
-        VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW));
+        VALUES (TG_TABLE_NAME, pg_catalog.lower(TG_OP COLLATE pg_catalog."C"),
+            pg_catalog.row_to_json(OLD), pg_catalog.row_to_json(NEW));
     RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION townsquare.capture_updated_space() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF (OLD.is_public IS TRUE) OPERATOR(pg_catalog.<>) (NEW.is_public IS TRUE)
+        OR (OLD.owner_id IS NULL) OPERATOR(pg_catalog.<>) (NEW.owner_id IS NULL)
+        OR OLD.owner_id OPERATOR(pg_catalog.<>) NEW.owner_id
+    THEN
+        PERFORM townsquare.capture_visibility(NEW.id,
+            pg_catalog.json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
+            pg_catalog.json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
+    END IF;
+    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row)
+        VALUES (TG_TABLE_NAME, 'update', pg_catalog.row_to_json(OLD), pg_catalog.row_to_json(NEW));
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION townsquare.keep_deleted_space() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO townsquare.deleted_spaces (id, owner_id, is_public) VALUES (OLD.id, OLD.owner_id, OLD.is_public)
+        ON CONFLICT (transaction, id) DO UPDATE
+        SET owner_id = excluded.owner_id, is_public = excluded.is_public;
+    RETURN NULL;
+END
+$$;
+
+-- The functions that read tables with policies act for the service, whoever changes the row: they set townsquare.caller to
+-- '' (see townsquare.is_service) until they return.
+
+-- Writes a change of who may see a space, once for each of its fidgets.
+CREATE FUNCTION townsquare.capture_visibility(p_space UUID, p_old_context JSON, p_new_context JSON) RETURNS VOID
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    fidget JSON;
+BEGIN
+    -- Waits for the transactions that write fidgets of the space, and keeps others out until this one ends: each of them
+    -- saw the space either as it was or as it will be.
+    PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(p_space::text, 0) & 255));
+    PERFORM set_config('townsquare.caller', '', true);
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        -- Fails if one of the fidgets has changed since the snapshot of this transaction.
+        PERFORM FROM public.fidgets WHERE space_id = p_space FOR SHARE;
+    END IF;
+    FOR fidget IN SELECT row_to_json(fidgets) FROM public.fidgets WHERE space_id = p_space ORDER BY created_at, id LOOP
+        INSERT INTO townsquare.changes (table_name, kind, new_row, old_context, new_context)
+            VALUES ('fidgets', 'visibility', fidget, p_old_context, p_new_context);
+    END LOOP;
+    PERFORM set_config('townsquare.caller', caller, true);
 END
 $$;
 
@@ -186,10 +247,12 @@ CREATE FUNCTION townsquare.capture_fidget() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
-    ignored TEXT := set_config('townsquare.caller', '', true);
     old_context JSON;
     new_context JSON;
 BEGIN
+    IF caller <> '' THEN
+        PERFORM set_config('townsquare.caller', '', true);
+    END IF;
     IF TG_OP <> 'INSERT' THEN
         old_context := townsquare.space_context(OLD.space_id);
     END IF;
@@ -200,44 +263,9 @@ BEGIN
     END IF;
     INSERT INTO townsquare.changes (table_name, kind, old_row, new_row, old_context, new_context)
         VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW), old_context, new_context);
-    ignored := set_config('townsquare.caller', caller, true);
-    RETURN NULL;
-END
-$$;
-
--- A change of who may see a space is written once for each of its fidgets.
-CREATE FUNCTION townsquare.capture_space() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    caller TEXT;
-    fidget JSON;
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        INSERT INTO townsquare.deleted_spaces (id, owner_id, is_public) VALUES (OLD.id, OLD.owner_id, OLD.is_public)
-            ON CONFLICT (transaction, id) DO UPDATE
-            SET owner_id = excluded.owner_id, is_public = excluded.is_public;
-    ELSIF TG_OP = 'UPDATE'
-        AND (NEW.owner_id IS DISTINCT FROM OLD.owner_id OR (NEW.is_public IS TRUE) <> (OLD.is_public IS TRUE))
-    THEN
-        -- Waits for the transactions that write fidgets of the space, and keeps others out until this one ends: each of
-        -- them saw the space either as it was or as it will be.
-        PERFORM pg_advisory_xact_lock((29811::bigint << 48) | (hashtextextended(NEW.id::text, 0) & 255));
-        caller := COALESCE(current_setting('townsquare.caller', true), '');
-        PERFORM set_config('townsquare.caller', '', true);
-        IF current_setting('transaction_isolation') <> 'read committed' THEN
-            -- Fails if one of the fidgets has changed since the snapshot of this transaction.
-            PERFORM FROM public.fidgets WHERE space_id = NEW.id FOR SHARE;
-        END IF;
-        FOR fidget IN SELECT row_to_json(fidgets) FROM public.fidgets WHERE space_id = NEW.id ORDER BY created_at, id LOOP
-            INSERT INTO townsquare.changes (table_name, kind, new_row, old_context, new_context)
-                VALUES ('fidgets', 'visibility', fidget,
-                    json_build_object('owner_id', OLD.owner_id, 'is_public', OLD.is_public),
-                    json_build_object('owner_id', NEW.owner_id, 'is_public', NEW.is_public));
-        END LOOP;
+    IF caller <> '' THEN
         PERFORM set_config('townsquare.caller', caller, true);
     END IF;
-    INSERT INTO townsquare.changes (table_name, kind, old_row, new_row)
-        VALUES (TG_TABLE_NAME, lower(TG_OP), row_to_json(OLD), row_to_json(NEW));
     RETURN NULL;
 END
 $$;
@@ -360,8 +388,12 @@ CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public."sp
     FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
 CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.users
     FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
-CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.spaces
-    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_space();
+CREATE TRIGGER townsquare_capture AFTER INSERT OR DELETE ON public.spaces
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_row();
+CREATE TRIGGER townsquare_capture_update AFTER UPDATE ON public.spaces
+    FOR EACH ROW EXECUTE FUNCTION townsquare.capture_updated_space();
+CREATE TRIGGER townsquare_capture_delete AFTER DELETE ON public.spaces
+    FOR EACH ROW EXECUTE FUNCTION townsquare.keep_deleted_space();
 CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON public.fidgets
     FOR EACH ROW EXECUTE FUNCTION townsquare.capture_fidget();
 CREATE TRIGGER townsquare_capture AFTER INSERT OR UPDATE OR DELETE ON townsquare.files
@@ -402,11 +434,10 @@ BEGIN
     IF p_is_on = (SELECT is_on FROM townsquare.feed) THEN
         RETURN;
     END IF;
-    FOR captured IN SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'townsquare_capture' LOOP
-        EXECUTE format('ALTER TABLE %s %s TRIGGER townsquare_capture', captured, change);
-    END LOOP;
-    FOR captured IN SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'townsquare_capture_truncate' LOOP
-        EXECUTE format('ALTER TABLE %s %s TRIGGER townsquare_capture_truncate', captured, change);
+    FOR captured IN SELECT format('%s %s TRIGGER %I', tgrelid::regclass, change, tgname) FROM pg_trigger
+        WHERE tgname LIKE 'townsquare\_capture%'
+    LOOP
+        EXECUTE 'ALTER TABLE ' || captured;
     END LOOP;
     UPDATE townsquare.feed SET is_on = p_is_on;
 END
