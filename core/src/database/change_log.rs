@@ -243,6 +243,17 @@ impl Database {
         on_engine!(self, engine => engine.read_changes(after, limit).await)
     }
 
+    /// How long a reader is to wait between two reads while several transactions write.
+    pub(crate) fn pause_between_reads(&self) -> Duration {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => Duration::ZERO,
+            // A read looks at the locks of all writers, which holds them up.
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => Duration::from_millis(4),
+        }
+    }
+
     /// Reads the rows of a table, or those whose column equals a value, and the position of the snapshot in which they were
     /// read. No policy applies.
     pub(crate) async fn rows_and_position(

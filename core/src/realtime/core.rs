@@ -76,6 +76,7 @@ impl RealtimeCore {
     ) -> Arc<RealtimeCore> {
         let core = Arc::new_cyclic(|this| RealtimeCore {
             this: Weak::clone(this),
+            pump: Pump::new(database.pause_between_reads()),
             database,
             runtime,
             delivery: Delivery::new(callbacks.clone()),
@@ -85,7 +86,6 @@ impl RealtimeCore {
             watch: Mutex::default(),
             starting: sync::Mutex::default(),
             is_lingering: AtomicBool::new(false),
-            pump: Pump::default(),
             incarnation: OnceLock::new(),
             is_closed: AtomicBool::new(false),
             process: std::process::id(),

@@ -13,14 +13,11 @@ use crate::clock::{Clock, Moment};
 /// A page with as many entries comes from several writers at once, or from one that does not wait for its changes.
 const MANY: usize = 8;
 
-/// How long the log is not read after such a page: a read of PostgreSQL's log looks at the locks of all writers, which holds
-/// them up.
-const PAUSE: Duration = Duration::from_millis(2);
-
 /// Whether a thread pumps.
-#[derive(Default)]
 pub(super) struct Pump {
     state: AtomicU8,
+    /// How long the log is not read after a page with many entries.
+    pause: Duration,
     /// The end of a pause.
     next_read: Mutex<Option<Moment>>,
     clock: Clock,
@@ -31,6 +28,11 @@ impl Pump {
     const RUNNING: u8 = 1;
     /// A commit was signalled since the thread last began to read.
     const SIGNALLED: u8 = 2;
+
+    /// `pause` is that of [`Database::pause_between_reads`](crate::database::Database::pause_between_reads).
+    pub(super) fn new(pause: Duration) -> Pump {
+        Pump { state: AtomicU8::new(Pump::IDLE), pause, next_read: Mutex::default(), clock: Clock::default() }
+    }
 
     /// Notes a signal. Returns true if the caller is to start the pump.
     pub(super) fn signal(&self) -> bool {
@@ -48,8 +50,8 @@ impl Pump {
 
     /// The thread has read the last page of the log, which has as many entries.
     pub(super) fn has_read(&self, entries: usize) {
-        if entries >= MANY {
-            *self.next_read.lock() = Some(self.clock.moment().after(PAUSE));
+        if entries >= MANY && !self.pause.is_zero() {
+            *self.next_read.lock() = Some(self.clock.moment().after(self.pause));
         }
     }
 
