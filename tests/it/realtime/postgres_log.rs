@@ -274,6 +274,49 @@ on_engine! { Postgres in postgres;
         assert!(entries(db).is_empty());
     }
 
+    fn the_search_path_of_a_writer_has_no_effect_on_the_triggers(db: &TestDatabase) {
+        start(db);
+        let writer = connect(db);
+        writer.run(
+            "CREATE SCHEMA hostile;
+             CREATE FUNCTION hostile.lower(TEXT) RETURNS TEXT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE FUNCTION hostile.row_to_json(RECORD) RETURNS JSON LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE FUNCTION hostile.compare(BOOLEAN, BOOLEAN) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE FUNCTION hostile.compare(UUID, UUID) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE OPERATOR hostile.<> (LEFTARG = BOOLEAN, RIGHTARG = BOOLEAN, FUNCTION = hostile.compare);
+             CREATE OPERATOR hostile.= (LEFTARG = BOOLEAN, RIGHTARG = BOOLEAN, FUNCTION = hostile.compare);
+             CREATE OPERATOR hostile.<> (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
+             CREATE OPERATOR hostile.= (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
+             CREATE TEMP TABLE changes (id INT);
+             SET search_path = hostile, pg_catalog, public",
+        );
+        writer.run(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', 'clock')"));
+        writer.run("UPDATE public.spaces SET name = '1', is_public = true");
+        writer.run("UPDATE public.spaces SET owner_id = NULL");
+        writer.run("DELETE FROM public.spaces");
+        assert_eq!(entries(db), [
+            "insert of fidgets:  -> clock",
+            "visibility of fidgets:  -> clock",
+            "update of spaces: 0 -> 1",
+            "visibility of fidgets:  -> clock",
+            "update of spaces: 1 -> 1",
+            "delete of spaces: 1 -> ",
+            "delete of fidgets: clock -> ",
+        ]);
+    }
+
+    fn a_transaction_with_many_entries_takes_few_locks(db: &TestDatabase) {
+        start(db);
+        let open = connect(db);
+        // In one message, so that the transaction is young when the first row is written.
+        open.run("BEGIN; INSERT INTO spaces (name) SELECT 'x' FROM generate_series(1, 20000)");
+        let locks = db.raw.count("pg_locks WHERE locktype = 'advisory' AND classid::bigint >> 16 = 29809");
+        assert!((1..2_000).contains(&locks), "{locks} locks");
+        assert!(entries(db).is_empty(), "no entry is committed");
+        open.run("COMMIT");
+        assert_eq!(entries(db).len(), 1_000, "the limit of a page");
+    }
+
     fn entries_of_sessions_have_no_hash_of_a_token(db: &TestDatabase) {
         start(db);
         db.raw.run(&format!(
