@@ -40,4 +40,11 @@ impl Dialect for Postgresql {
     fn any_of(list: &str) -> String {
         format!("= ANY ({list})")
     }
+
+    fn has_path(table: &str, bucket: &str, paths: &str) -> String {
+        format!(
+            "EXISTS (SELECT 1 FROM {table} AS found WHERE found.bucket = {bucket} AND found.path {})",
+            Postgresql::any_of(paths)
+        )
+    }
 }
