@@ -11,6 +11,8 @@
 //!   than it;
 //! - `{users.has_address $3}`: the condition that the user has the address `$3`, which is in lower case;
 //! - `{any $3}`: after a column, the condition that it equals one of the texts of the list `$3`;
+//! - `{has_path townsquare.files $1 $3}`: the condition that the table has a row with the bucket `$1` and one of the paths
+//!   of the list `$3`;
 //! - the columns of a record of `model`:
 //!
 //! | template | SQL |
@@ -65,6 +67,8 @@ pub(super) trait Dialect {
     fn has_address(column: &str, address: &str) -> String;
     /// What follows a column to say that it equals one of the texts of a list.
     fn any_of(list: &str) -> String;
+    /// The condition that a table has a row with the bucket and one of the paths of a list.
+    fn has_path(table: &str, bucket: &str, paths: &str) -> String;
     /// The template of a page.
     fn page(page: &Page) -> String {
         page.in_one_select()
@@ -225,6 +229,9 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     if let Some(list) = inside.strip_prefix("any ") {
         return D::any_of(list);
     }
+    if let ["has_path", table, bucket, paths] = inside.split(' ').collect::<Vec<_>>()[..] {
+        return D::has_path(table, bucket, paths);
+    }
     if let Some(address) = inside.strip_prefix("users.has_address ") {
         return D::has_address("users.email", address);
     }
@@ -299,6 +306,9 @@ mod tests {
         }
         fn any_of(list: &str) -> String {
             format!("in({list})")
+        }
+        fn has_path(table: &str, bucket: &str, paths: &str) -> String {
+            format!("has({table}, {bucket}, {paths})")
         }
     }
 

@@ -27,10 +27,15 @@ use crate::{
 /// How often a move begins again because its source changed meanwhile.
 const TRIES: usize = 8;
 
-/// The moved file, and whether it replaced an object.
-struct Moved {
-    info: FileInfo,
-    replaced_object: bool,
+/// What a move of an inline file did.
+enum InlineMove {
+    Moved {
+        info: FileInfo,
+        /// Whether the file replaced an object.
+        replaced_object: bool,
+    },
+    /// Nothing: the source has another version by now.
+    SourceChanged,
 }
 
 impl Storage {
@@ -91,15 +96,19 @@ impl Storage {
             let (this, work) = (this.clone(), Arc::clone(&work));
             async move { this.try_move_inline(work).await }
         };
-        let moved = self.write_between_intents(&target, Some(source), write).await?;
-        if moved.as_ref().is_some_and(|moved| moved.replaced_object) {
-            self.core.clean_up(target.key()).await;
+        match self.write_between_intents(&target, Some(source), write).await? {
+            InlineMove::Moved { info, replaced_object } => {
+                if replaced_object {
+                    self.core.clean_up(target.key()).await;
+                }
+                Ok(Some(info))
+            }
+            InlineMove::SourceChanged => Ok(None),
         }
-        Ok(moved.map(|moved| moved.info))
     }
 
-    /// Moves an inline file of a version. `None` if an intent is in the way, `Some(None)` if the file changed meanwhile.
-    async fn try_move_inline(&self, work: Arc<(Target, NewFile, String)>) -> Result<Option<Option<Moved>>> {
+    /// Moves an inline file of a version; `None` if an intent is in the way.
+    async fn try_move_inline(&self, work: Arc<(Target, NewFile, String)>) -> Result<Option<InlineMove>> {
         let (caller, now) = (self.scope.caller(), self.core.clock.now());
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
@@ -118,7 +127,7 @@ impl Storage {
                     let found = transaction.fetch_optional(&sql::STAT, &version[..2], rows::file_info).await?;
                     return match found {
                         Some(info) if info.etag == *etag => Err(Refusal::Denied.into_error(caller, from)),
-                        Some(_) => Ok(Some(None)),
+                        Some(_) => Ok(Some(InlineMove::SourceChanged)),
                         None => Err(missing()),
                     };
                 }
@@ -149,7 +158,8 @@ impl Storage {
                 ];
                 let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
                 let info = info.ok_or_else(|| Refusal::Busy.into_error(caller, &new.target))?;
-                Ok(Some(Some(Moved { info, replaced_object: replaced.is_some_and(|(is_inline, _)| !is_inline) })))
+                let replaced_object = replaced.is_some_and(|(is_inline, _)| !is_inline);
+                Ok(Some(InlineMove::Moved { info, replaced_object }))
             })
         });
         work.await

@@ -24,10 +24,10 @@ macro_rules! new_row {
 /// The condition that no file has the path of a folder of the new file, and none is inside its path.
 macro_rules! name_is_free {
     () => {
-        "NOT EXISTS (SELECT 1 FROM townsquare.files AS above WHERE above.bucket = $1 AND above.path {any $13})
+        "NOT {has_path townsquare.files $1 $13}
+         AND NOT {has_path townsquare.file_intents $1 $13}
          AND NOT EXISTS (SELECT 1 FROM townsquare.files AS inside
             WHERE inside.bucket = $1 AND inside.path >= $14 AND inside.path < $15)
-         AND NOT EXISTS (SELECT 1 FROM townsquare.file_intents AS above WHERE above.bucket = $1 AND above.path {any $13})
          AND NOT EXISTS (SELECT 1 FROM townsquare.file_intents AS inside
             WHERE inside.bucket = $1 AND inside.path >= $14 AND inside.path < $15)"
     };
@@ -109,10 +109,10 @@ pub(super) static EXISTING: Statement = Statement::new(
 
 /// Whether a file has the path of a folder (`$2`), or lies inside the path (from `$3` to before `$4`).
 pub(super) static NAME_IS_TAKEN: Statement = Statement::new(
-    "SELECT 1 WHERE EXISTS (SELECT 1 FROM townsquare.files AS above WHERE above.bucket = $1 AND above.path {any $2})
+    "SELECT 1 WHERE {has_path townsquare.files $1 $2}
         OR EXISTS (SELECT 1 FROM townsquare.files AS inside
             WHERE inside.bucket = $1 AND inside.path >= $3 AND inside.path < $4)
-        OR EXISTS (SELECT 1 FROM townsquare.file_intents AS above WHERE above.bucket = $1 AND above.path {any $2})
+        OR {has_path townsquare.file_intents $1 $2}
         OR EXISTS (SELECT 1 FROM townsquare.file_intents AS inside
             WHERE inside.bucket = $1 AND inside.path >= $3 AND inside.path < $4)",
 );

@@ -41,6 +41,13 @@ impl Dialect for Postgresql {
         format!("= ANY ({list})")
     }
 
+    fn has_path(table: &str, bucket: &str, paths: &str) -> String {
+        format!(
+            "EXISTS (SELECT 1 FROM {table} AS found WHERE found.bucket = {bucket} AND found.path {})",
+            Postgresql::any_of(paths)
+        )
+    }
+
     fn page(page: &Page) -> String {
         page.before_the_join()
     }

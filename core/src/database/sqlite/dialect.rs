@@ -53,6 +53,14 @@ impl Dialect for SqliteDialect {
     fn any_of(list: &str) -> String {
         format!("IN (SELECT value FROM json_each({list}))")
     }
+
+    fn has_path(table: &str, bucket: &str, paths: &str) -> String {
+        // A join, because for IN (SELECT …) SQLite builds a temporary table, which costs as much as an insert.
+        format!(
+            "EXISTS (SELECT 1 FROM json_each({paths}) AS one CROSS JOIN {table} AS found \
+             WHERE found.bucket = {bucket} AND found.path = one.value)"
+        )
+    }
 }
 
 #[cfg(test)]
