@@ -133,7 +133,7 @@ impl Postgres {
                 let mut transaction = Transaction::postgres(&mut connection, lifetime, principal.caller());
                 let result = work.clone()(&mut transaction).await;
                 is_committing.store(result.is_ok(), Ordering::Relaxed);
-                let error = match end(connection, result).await {
+                let error = match end(connection, result, effect).await {
                     Ok(result) => return Ok(result),
                     Err(error) => error,
                 };
@@ -182,7 +182,7 @@ impl Postgres {
                 let attempt = match self.pool.lifetime() {
                     Lifetime::Session => self.run_alone(principal, statement, values, &is_sent, &retries).await,
                     Lifetime::Transaction => {
-                        self.run_in_transaction(principal, statement, values, &is_sent, &retries).await
+                        self.run_in_transaction(principal, statement, values, effect, &is_sent, &retries).await
                     }
                 };
                 let failure = match attempt {
@@ -229,6 +229,7 @@ impl Postgres {
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
+        effect: Effect,
         is_sent: &AtomicBool,
         retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
@@ -237,7 +238,7 @@ impl Postgres {
         let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
         let was_sent = result.is_ok();
         is_sent.store(was_sent, Ordering::Relaxed);
-        end(connection, result).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
+        end(connection, result, effect).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
     /// Acquires a connection for the next attempt: a new one if the last attempt lost its connection.
@@ -316,13 +317,14 @@ impl Postgres {
 }
 
 /// Commits the transaction of `connection` if `result` is `Ok`, else rolls it back.
-async fn end<T>(mut connection: PooledConnection, result: Result<T>) -> Result<T> {
+async fn end<T>(mut connection: PooledConnection, result: Result<T>, effect: Effect) -> Result<T> {
     let ended = execute_batch(&mut connection, if result.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
     if ended.is_ok() {
         connection.release();
     }
     match (result, ended) {
-        (Ok(_), Err(error)) => Err(of_write(error)),
+        (Ok(_), Err(error)) if effect != Effect::Reads => Err(of_write(error)),
+        (Ok(_), Err(error)) => Err(error),
         (result, _) => result,
     }
 }

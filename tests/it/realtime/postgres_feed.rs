@@ -128,9 +128,11 @@ on_engine! { Postgres in postgres;
         subscription.unsubscribe();
     }
 
+    /// Without a pooler: behind one in transaction mode no connection listens.
     fn the_feed_goes_on_when_the_connection_that_listens_is_cut(db: &TestDatabase) {
         let names = Names::default();
-        let subscription = names.subscribe(&db.service, spaces());
+        let client = wait(Client::open(db.config().database_url(db.url()))).expect("opens");
+        let subscription = names.subscribe(&client.as_service(), spaces());
         let (shell, mut due) = (connect(db), Vec::new());
         for round in 0..5 {
             for number in 0..20 {
@@ -146,6 +148,7 @@ on_engine! { Postgres in postgres;
         }
         subscription.unsubscribe();
         wait_until("no connection listens", || shell.count(LISTENERS) == 0);
+        wait(client.close());
     }
 
     fn no_connection_listens_without_a_subscription(db: &TestDatabase) {

@@ -5,8 +5,9 @@ use std::{process::Command, thread};
 
 use townsquare::{
     Client, Config, ErrorKind, Uuid,
-    blocking::wait,
+    blocking::{self, wait},
     config::DatabasePooler,
+    realtime::LiveRequest,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -153,6 +154,34 @@ fn open_detects_a_pooler_in_transaction_mode() {
     wait(ann.spaces().create_space(NewSpace::named("hers"))).expect("created");
     assert_nothing_is_left(&url);
     wait(client.close());
+}
+
+/// A statement that is prepared in one transaction and run in the next would run what another client has prepared.
+#[test]
+fn live_queries_in_transaction_mode_run_their_own_statements() {
+    let Some((db, _pooler, url)) = behind(Mode::Transaction) else { return };
+    let client = wait(Client::open(config(&url))).expect("opens");
+    let service = client.as_service();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..30 {
+                    wait(service.spaces().create_space(NewSpace::named("mine"))).expect("created");
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let client = blocking::Client::from(service.clone());
+                for _ in 0..20 {
+                    client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
+                }
+            });
+        }
+    });
+    wait(client.close());
+    assert_nothing_is_left(&url);
+    assert_eq!(db.raw.count("spaces WHERE name = 'mine'"), 120);
 }
 
 /// In session mode a statement is prepared once: with a name, on the client's own server connection.

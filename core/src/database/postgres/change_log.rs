@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Effect, Postgres, commit_watch, errors::translate, query::execute_batch};
+use super::{Effect, Postgres, attempt::Retries, commit_watch, end, errors::translate, query::execute_batch};
 use crate::{
     database::{
         change_log::{
@@ -236,15 +236,16 @@ impl Postgres {
             table.schema(),
             quoted(table.name()),
         );
-        let mut connection = self.pool.acquire(&Principal::Service).await?;
+        // In a transaction, because a pooler may give a statement that is prepared outside of one to another server process,
+        // which would run what another client has prepared there.
+        let mut connection = self.begin(&Principal::Service, &Retries::new()).await?;
         let mut arguments = sqlx::postgres::PgArguments::default();
         if let Some((_, value)) = &equality {
             super::types::bind(&mut arguments, value)?;
         }
         let query = sqlx::query_with(AssertSqlSafe(sql), arguments).persistent(false);
-        let rows = query.fetch_all(&mut *connection).await.map_err(translate)?;
-        connection.release();
-        Ok(rows)
+        let rows = query.fetch_all(&mut *connection).await.map_err(translate);
+        end(connection, rows, Effect::Reads).await
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {

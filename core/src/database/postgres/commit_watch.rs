@@ -9,7 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sqlx::{
-    PgConnection, Row as _,
+    Executor as _, PgConnection, Row as _,
     postgres::{PgListener, PgPoolOptions},
 };
 use tokio::{
@@ -181,11 +181,13 @@ impl Connection {
         if self.announced.elapsed() >= ANNOUNCE {
             self.announce().await?;
         }
-        let query = sqlx::query("SELECT last, settled FROM townsquare.feed_head()").persistent(false);
+        let sql = "SELECT last, settled FROM townsquare.feed_head()";
         answered(async {
             let row = match &mut self.inner {
-                Inner::Listening(listener) => query.fetch_one(listener).await?,
-                Inner::Polling(connection) => query.fetch_one(connection).await?,
+                Inner::Listening(listener) => sqlx::query(sql).persistent(false).fetch_one(listener).await?,
+                // In one message: a pooler may give a statement that is prepared first to another server process, which would
+                // run what another client has prepared there.
+                Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(sql)).await?,
             };
             Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)? })
         })

@@ -114,11 +114,13 @@ pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock, adopt: b
             types::bind(&mut arguments, &value)?;
         }
         let insert = "INSERT INTO townsquare.migrations (version, name, applied_at) VALUES ($1, $2, $3)";
-        sqlx::query_with(insert, arguments).execute(&mut *connection).await.map_err(translate)?;
+        // Without a name, which would stay on a server process that a pooler shares between clients.
+        let insert = sqlx::query_with(insert, arguments).persistent(false);
+        insert.execute(&mut *connection).await.map_err(translate)?;
         if version >= FIRST_WITH_MINIMUM {
             let update = "UPDATE townsquare.migrations SET minimum_version = $2 WHERE version = $1";
             let update = sqlx::query(update).bind(version as i64).bind(migration.minimum_version.min(version) as i64);
-            update.execute(&mut *connection).await.map_err(translate)?;
+            update.persistent(false).execute(&mut *connection).await.map_err(translate)?;
         }
     }
     Ok(if applied > MIGRATIONS.len() { SchemaState::NewerCompatible } else { SchemaState::Current })
