@@ -14,7 +14,7 @@ use townsquare_tests::{
     Rng,
     fixture::assert_kind,
     pgbouncer::{Mode, PgBouncer},
-    postgres::APP_ROLE,
+    postgres::{APP_ROLE, server},
     raw_sql::RawConnection,
     setting::{seed, setting},
     subprocess::{assert_passed, name_of, role},
@@ -154,6 +154,17 @@ fn open_detects_a_pooler_in_transaction_mode() {
     wait(ann.spaces().create_space(NewSpace::named("hers"))).expect("created");
     assert_nothing_is_left(&url);
     wait(client.close());
+}
+
+#[test]
+fn migrations_in_transaction_mode_leave_nothing_on_shared_connections() {
+    let Some(server) = server() else { return };
+    let Some(pooler) = PgBouncer::before(server, Mode::Transaction, POOL) else { return };
+    let database = server.new_database();
+    let url = pooler.url(APP_ROLE, &database);
+    wait(wait(Client::open(config(&url))).expect("opens").close());
+    assert_nothing_is_left(&url);
+    server.drop_database(&database);
 }
 
 /// A statement that is prepared in one transaction and run in the next would run what another client has prepared.
