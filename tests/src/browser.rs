@@ -23,6 +23,29 @@ pub struct Browser {
     _profile: TempDir,
 }
 
+/// How often chromedriver is started. It takes a free port of IPv4, and ends if another program has that port of IPv6.
+const DRIVER_STARTS: usize = 5;
+
+/// Starts chromedriver on a free port. Returns `None` if it ends without taking one.
+fn start_driver(program: &Path) -> Option<(Child, u16)> {
+    let mut driver = Command::new(program)
+        .arg("--port=0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver is a program");
+    let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let port = lines.find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
+    let Some(port) = port else {
+        let _ = driver.wait();
+        return None;
+    };
+    // The driver must not block on a full pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some((driver, port))
+}
+
 impl Browser {
     /// Starts a browser. Returns `None` and reports a skip if Chromium or chromedriver is not installed.
     ///
@@ -40,20 +63,9 @@ impl Browser {
             skip("the page in a browser: there is no chromium with chromedriver");
             return None;
         };
-        let mut driver = Command::new(driver)
-            .arg("--port=0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver starts");
-        let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
-        let port =
-            lines.find_map(|line| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok());
-        // The driver must not block on a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
+        let (driver, port) = (0..DRIVER_STARTS).find_map(|_| start_driver(&driver)).expect("chromedriver starts");
         let profile = temp_dir();
-        let address = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver prints its port")));
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
         let mut browser = Browser { driver, address, session: String::new(), _profile: profile };
         let profile = format!("--user-data-dir={}", browser._profile.path().display());
         let arguments = [

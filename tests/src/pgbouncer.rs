@@ -19,11 +19,12 @@ use crate::{
     wait::wait_until,
 };
 
-/// Runs pgbouncer and stops it when standard input ends. pgbouncer refuses to run as root.
+/// Runs pgbouncer and stops it when standard input ends. It keeps nothing, and its older versions ignore SIGQUIT here. It
+/// refuses to run as root.
 const SUPERVISOR: &str = r#"folder=$1; shift
 "$@" >/dev/null 2>&1 &
 cat >/dev/null
-kill -QUIT "$(cat "$folder/pid")" 2>/dev/null
+kill -KILL "$(cat "$folder/pid")" 2>/dev/null
 wait
 rm -rf "$folder""#;
 
@@ -39,7 +40,7 @@ pub enum Mode {
 /// A running pgbouncer.
 pub struct PgBouncer {
     port: u16,
-    _supervisor: Child,
+    supervisor: Child,
     _folder: TempDir,
 }
 
@@ -78,7 +79,7 @@ impl PgBouncer {
         // A process group of its own: an interrupt at the terminal ends this process, which ends the supervisor.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let supervisor = command.spawn().expect("sh starts");
-        let pooler = PgBouncer { port, _supervisor: supervisor, _folder: folder };
+        let pooler = PgBouncer { port, supervisor, _folder: folder };
         let url = pooler.url("postgres", "postgres");
         wait_until("pgbouncer accepts connections", || RawConnection::postgres(&url).is_ok());
         Some(pooler)
@@ -87,5 +88,13 @@ impl PgBouncer {
     /// Returns the URL of a database for a role, through pgbouncer.
     pub fn url(&self, role: &str, database: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
+    }
+}
+
+impl Drop for PgBouncer {
+    fn drop(&mut self) {
+        drop(self.supervisor.stdin.take());
+        // Until then the supervisor needs the folder, which has the number of pgbouncer's process.
+        let _ = self.supervisor.wait();
     }
 }
