@@ -71,19 +71,14 @@ impl Predicate {
             Predicate::Related { column, table, key, predicate } => {
                 // The alias keeps this table apart from the same table in the outer statement.
                 let alias = format!("policy_{depth}");
-                let _ = write!(
-                    sql,
-                    "EXISTS (SELECT 1 FROM {} AS {alias} WHERE {alias}.{} = {row}.{} AND ",
-                    quoted(table.name()),
-                    quoted(key),
-                    quoted(column)
-                );
-                if *key != "id" {
+                let (table, is_unique) = (quoted(table.name()), *key == "id");
+                let (key, column) = (format!("{alias}.{}", quoted(key)), format!("{row}.{}", quoted(column)));
+                let _ = write!(sql, "EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {key} = {column} AND ");
+                if !is_unique {
                     // PostgreSQL expects a row of a user with many rows soon, whoever the user is, and reads the table from
                     // its start: all of it for a new owner among few. The redundant conditions make the row look rare, so
                     // that the server looks it up in an index.
-                    let (key, column) = (quoted(key), quoted(column));
-                    let _ = write!(sql, "{alias}.{key} >= {row}.{column} AND {alias}.{key} <= {row}.{column} AND ");
+                    let _ = write!(sql, "{key} >= {column} AND {key} <= {column} AND ");
                 }
                 predicate.write(sql, &alias, context, depth + 1);
                 write!(sql, ")")

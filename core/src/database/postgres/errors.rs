@@ -133,7 +133,7 @@ pub(super) fn was_disconnected(error: &Error) -> bool {
     error.code().is_some_and(|code| code.starts_with("57P") && code != CRASH_SHUTDOWN) || is_broken_pipe(error)
 }
 
-/// True if the server ended a connection that it had accepted, with or without a word.
+/// True if the server ended a connection that it had accepted, with or without an error message.
 pub(super) fn was_cut_off(error: &Error) -> bool {
     let cut = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
     matches!(error.code(), Some("57P01" | CRASH_SHUTDOWN)) || io_kind(error).is_some_and(|kind| cut.contains(&kind))
