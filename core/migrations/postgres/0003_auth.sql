@@ -59,7 +59,7 @@ CREATE FUNCTION townsquare.caller_id() RETURNS UUID LANGUAGE sql STABLE PARALLEL
 $$;
 
 CREATE FUNCTION townsquare.is_service() RETURNS BOOLEAN LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT COALESCE(current_setting('townsquare.caller', true), '') = ''
+    SELECT COALESCE(pg_catalog.current_setting('townsquare.caller', true), '') OPERATOR(pg_catalog.=) ''
 $$;
 
 -- Returns true if the connection's caller is not a user, or is the user of the session in townsquare.session. Otherwise

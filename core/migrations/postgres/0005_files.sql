@@ -110,17 +110,7 @@ CREATE TRIGGER townsquare_file_deleted AFTER DELETE ON townsquare.files
 CREATE TRIGGER townsquare_file_became_inline AFTER UPDATE OF is_inline ON townsquare.files
     FOR EACH ROW WHEN (NEW.is_inline AND NOT OLD.is_inline) EXECUTE FUNCTION townsquare.file_left_store();
 
--- Waits for the transactions that write files of the space, and keeps others out until the space is deleted.
-CREATE FUNCTION townsquare.lock_space_files() RETURNS TRIGGER
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock(townsquare.path_lock('spaces', OLD.id::text));
-    RETURN OLD;
-END
-$$;
-CREATE TRIGGER townsquare_lock_space_files BEFORE DELETE ON public.spaces
-    FOR EACH ROW EXECUTE FUNCTION townsquare.lock_space_files();
-
+-- The transactions that write files of a space lock its row, so its deletion waits for them.
 -- '0' is the character after '/'.
 CREATE FUNCTION townsquare.delete_space_files() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

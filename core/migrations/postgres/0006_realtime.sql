@@ -18,25 +18,35 @@ CREATE SEQUENCE townsquare.listening_until;
 -- 29810: held by the transaction that will notify the readers.
 -- 29811: the visibility of the spaces, and of the private files of the identity keys, with a hash.
 
+-- Takes the lock 29809 for a transaction that may write many entries, if it has not done so, and marks the transaction with
+-- its number. A savepoint that is rolled back undoes the mark together with the lock. Returns true if it took the lock.
+-- It names the schema of each function and operator; see capture_row.
+CREATE FUNCTION townsquare.mark_writer() RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN COALESCE(pg_catalog.current_setting('townsquare.writer', true), '')
+            OPERATOR(pg_catalog.<>) pg_catalog.pg_current_xact_id()::pg_catalog.text
+        AND pg_catalog.pg_try_advisory_xact_lock_shared((29809::bigint OPERATOR(pg_catalog.<<) 48)
+            OPERATOR(pg_catalog.|) COALESCE(pg_catalog.pg_sequence_last_value('townsquare.changes_id'), 0))
+        AND pg_catalog.set_config('townsquare.writer', pg_catalog.pg_current_xact_id()::pg_catalog.text, true)
+            OPERATOR(pg_catalog.<>) '';
+END
+$$;
+
 CREATE TABLE townsquare.changes (
     -- The first entry of a transaction takes the lock 29809 before its id, and notifies the readers. Each condition has an
     -- effect that those after it need; the last one is false. (One expression: each statement of a trigger costs as much as
-    -- the rest of it.)
+    -- the rest of it. A short one: PostgreSQL prepares all of it for each entry, also what it does not evaluate.)
     id          BIGINT PRIMARY KEY DEFAULT CASE
         WHEN CASE
                 -- A young transaction takes a lock for each entry. That is cheaper than the mark: the end of a transaction
                 -- that has one looks at every setting of the server.
-                WHEN clock_timestamp() BETWEEN now() AND now() + INTERVAL '1 ms'
+                WHEN clock_timestamp() < now() + INTERVAL '1 ms'
                 -- The lock is always free to share.
                 THEN pg_try_advisory_xact_lock_shared(
                     (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
-                -- A transaction that may write many entries marks itself with its number, until a savepoint that is rolled
-                -- back undoes the mark together with the lock.
-                ELSE current_setting('townsquare.writer', true) IS DISTINCT FROM pg_current_xact_id()::text
-                    AND pg_try_advisory_xact_lock_shared(
-                        (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
-                    AND set_config('townsquare.writer', pg_current_xact_id()::text, true) <> ''
+                ELSE townsquare.mark_writer()
             END
+            AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > date_part('epoch', clock_timestamp())
             -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then
             -- looks again until the others have ended.
             AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > date_part('epoch', clock_timestamp())
@@ -77,12 +87,12 @@ CREATE UNLOGGED TABLE townsquare.deleted_spaces (
     PRIMARY KEY (transaction, id)
 );
 
--- The largest id up to which every entry has been committed or will never exist. Entries up to it are visible to the
--- statements after this call.
+-- The largest id up to which every entry has been committed or will never exist, and whether a transaction writes entries.
+-- Entries up to the id are visible to the statements after this call.
 --
 -- An entry up to `last` was written by a transaction that held its lock (the default of `id`) before `last` was read.
 -- It still holds the lock, with a smaller id, or it has ended.
-CREATE FUNCTION townsquare.settled_id() RETURNS BIGINT LANGUAGE plpgsql AS $$
+CREATE FUNCTION townsquare.log_state(OUT settled BIGINT, OUT is_written BOOLEAN) LANGUAGE plpgsql AS $$
 DECLARE
     last BIGINT := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
     -- The smallest id in the keys of the locks.
@@ -92,7 +102,14 @@ DECLARE
             AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
     );
 BEGIN
-    RETURN LEAST(last, running);
+    settled := LEAST(last, running);
+    is_written := running IS NOT NULL;
+END
+$$;
+
+CREATE FUNCTION townsquare.settled_id() RETURNS BIGINT LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT settled FROM townsquare.log_state());
 END
 $$;
 
@@ -116,10 +133,11 @@ END
 $$;
 
 -- The position after the last commit: the settled entries, and of the later ones those of the transactions that the
--- snapshot sees, none of which has an id above the last.
-CREATE FUNCTION townsquare.feed_head(OUT settled BIGINT, OUT snapshot TEXT, OUT last BIGINT) LANGUAGE plpgsql AS $$
+-- snapshot sees, none of which has an id above the last. And whether a transaction writes entries.
+CREATE FUNCTION townsquare.feed_head(OUT settled BIGINT, OUT snapshot TEXT, OUT last BIGINT, OUT is_written BOOLEAN)
+LANGUAGE plpgsql AS $$
 BEGIN
-    settled := townsquare.settled_id();
+    SELECT state.settled, state.is_written INTO settled, is_written FROM townsquare.log_state() AS state;
     snapshot := pg_current_snapshot()::text;
     last := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
 END

@@ -243,6 +243,22 @@ impl Database {
         on_engine!(self, engine => engine.read_changes(after, limit).await)
     }
 
+    /// Reads at most `limit` entries after `after`, for a reader that has no use for those after `end`: a key that
+    /// [`read_changes`](Database::read_changes) has reached or [`head`](Database::head) returned. `is_last` of the page means
+    /// that no more come up to `end`. The page may have entries after it.
+    ///
+    /// # Errors
+    /// `CursorExpired` if entries after `after` have been pruned.
+    pub(crate) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey, limit: usize) -> Result<LogPage> {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(engine) => engine.read_changes(after, limit).await,
+            // Looks at no locks: no transaction that runs will write an entry before `end`.
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.read_changes_up_to(after, end, limit).await,
+        }
+    }
+
     /// How long a reader is to wait between two reads while several transactions write.
     pub(crate) fn pause_between_reads(&self) -> Duration {
         match &self.engine {

@@ -2,6 +2,8 @@
 
 use std::pin::Pin;
 
+use uuid::Uuid;
+
 #[cfg(feature = "postgres")]
 use super::postgres::{connection_principal::Lifetime, query};
 #[cfg(feature = "sqlite")]
@@ -109,16 +111,23 @@ impl<'a> Transaction<'a> {
     }
 
     /// Locks a path of a bucket until the transaction ends: exclusively, and the folders that contain it shared. So a
-    /// transaction that locked a path sees every file with its name, inside it or in its way. SQLite needs no such lock,
-    /// because its write transactions run one after another.
+    /// transaction that locked a path sees every file with its name, inside it or in its way. The space that the file belongs
+    /// to is not deleted until the transaction ends, if the caller may change the space. SQLite needs no such lock, because
+    /// its write transactions run one after another.
     #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "only PostgreSQL locks"))]
-    pub(crate) async fn lock_path(&mut self, bucket: &str, folders: &[String], path: &str) -> Result<()> {
+    pub(crate) async fn lock_path(
+        &mut self,
+        bucket: &str,
+        folders: &[String],
+        path: &str,
+        space_id: Option<Uuid>,
+    ) -> Result<()> {
         match &mut self.inner {
             #[cfg(feature = "sqlite")]
             TransactionInner::Sqlite(_) => Ok(()),
             #[cfg(feature = "postgres")]
             TransactionInner::Postgres(connection, lifetime) => {
-                query::lock_path(connection, *lifetime, bucket, folders, path).await
+                query::lock_path(connection, *lifetime, bucket, folders, path, space_id).await
             }
         }
     }

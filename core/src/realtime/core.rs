@@ -349,7 +349,7 @@ impl RealtimeCore {
     pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
         let Some(head) = self.registry.lock().head else { return Err(Error::closed()) };
         if position.after < head {
-            let page = self.database.read_changes(position.after, PAGE).await?;
+            let page = self.database.read_changes_up_to(position.after, head, PAGE).await?;
             let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
             feed.absorb(&page, incarnation, head);
         }

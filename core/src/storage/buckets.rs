@@ -132,6 +132,12 @@ pub(super) struct Target {
     pub(super) space_id: Option<Uuid>,
 }
 
+/// The space that a checked path is a file of. The policy compares the space's id; only its canonical form is one.
+pub(super) fn space_of(bucket: &str, path: &str) -> Option<Uuid> {
+    let first_segment = path.split('/').next().filter(|_| bucket == SPACES)?;
+    Uuid::try_parse(first_segment).ok().filter(|id| id.hyphenated().to_string() == first_segment)
+}
+
 impl Target {
     /// Checks a path in a bucket with this access.
     ///
@@ -139,10 +145,7 @@ impl Target {
     /// `InvalidInput` (400) for a malformed path.
     pub(super) fn new(bucket: &str, path: &str, access: BucketAccess) -> Result<Target> {
         let path = FilePath::parse(path)?;
-        // The policy compares the space's id. Only its canonical form is one.
-        let space_id = Uuid::try_parse(path.first_segment())
-            .ok()
-            .filter(|id| access == BucketAccess::Spaces && id.hyphenated().to_string() == path.first_segment());
+        let space_id = space_of(bucket, path.as_str());
         Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
     }
 

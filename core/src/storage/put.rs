@@ -321,7 +321,7 @@ async fn write_inline(
     data: Bytes,
 ) -> Result<Result<InlineWrite, Refusal>> {
     let target = &new.target;
-    transaction.lock_path(&target.bucket, &target.folders(), target.path.as_str()).await?;
+    lock_paths(transaction, &target.bucket, [target.path.as_str()]).await?;
     let read = |row: &Row<'_>| Ok(InlineWrite { updated_at: row.get(0)?, replaced_object: row.get(1)? });
     let Some(written) = transaction.fetch_optional(&sql::PUT_INLINE, values, read).await? else {
         return Ok(Err(refusal(transaction, new).await?));

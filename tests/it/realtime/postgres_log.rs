@@ -287,12 +287,20 @@ on_engine! { Postgres in postgres;
              CREATE OPERATOR hostile.= (LEFTARG = BOOLEAN, RIGHTARG = BOOLEAN, FUNCTION = hostile.compare);
              CREATE OPERATOR hostile.<> (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
              CREATE OPERATOR hostile.= (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
+             CREATE FUNCTION hostile.compare(TEXT, TEXT) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE FUNCTION hostile.combine(BIGINT, BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE FUNCTION hostile.shift(BIGINT, INT) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
+             CREATE OPERATOR hostile.<> (LEFTARG = TEXT, RIGHTARG = TEXT, FUNCTION = hostile.compare);
+             CREATE OPERATOR hostile.= (LEFTARG = TEXT, RIGHTARG = TEXT, FUNCTION = hostile.compare);
+             CREATE OPERATOR hostile.| (LEFTARG = BIGINT, RIGHTARG = BIGINT, FUNCTION = hostile.combine);
+             CREATE OPERATOR hostile.<< (LEFTARG = BIGINT, RIGHTARG = INT, FUNCTION = hostile.shift);
              CREATE TEMP TABLE changes (id INT);
              SET search_path = hostile, pg_catalog, public",
         );
         writer.run(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', 'clock')"));
         writer.run("UPDATE public.spaces SET name = '1', is_public = true");
-        writer.run("UPDATE public.spaces SET owner_id = NULL");
+        // A transaction that is older than a millisecond marks itself.
+        writer.run("BEGIN; SELECT pg_sleep(0.01); UPDATE public.spaces SET owner_id = NULL; COMMIT");
         writer.run("DELETE FROM public.spaces");
         assert_eq!(entries(db), [
             "insert of fidgets:  -> clock",

@@ -1,9 +1,17 @@
 //! What a deleted space or user leaves (DESIGN 7), also by plain SQL: nothing of a space, no private file of a user, and
 //! public files without owner.
 
-use townsquare::{blocking::wait, spaces::NewSpace, storage::Overwrite};
+use std::thread;
 
-use super::fixture::{bytes, on_every_store, paths, put};
+use townsquare::{ErrorKind, blocking::wait, spaces::NewSpace, storage::Overwrite};
+use townsquare_tests::{
+    postgres::{APP_ROLE, Server},
+    raw_sql::RawConnection,
+    test_database::Engine,
+    wait::wait_until,
+};
+
+use super::fixture::{Fixture, SMALL, Store, bytes, on_every_store, paths, put};
 
 on_every_store! {
     fn a_deleted_space_takes_its_files_along(fixture: &Fixture) {
@@ -84,4 +92,49 @@ on_every_store! {
         assert!(fixture.get("assets", "a/b") == bytes(100_000, 5));
         assert_files(&["a/b"]);
     }
+}
+
+#[test]
+fn an_upload_waits_for_the_transaction_that_deletes_its_space() {
+    let Some(fixture) = Fixture::on(Engine::Postgres, Store::Folder(SMALL)) else { return };
+    let ann = fixture.signed_in_user("ann");
+    let deletes = RawConnection::postgres(&fixture.db.url()).expect("the server runs");
+    for size in [10, 100_000] {
+        let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space").id;
+        let path = format!("{space}/tabs/Home");
+        let upload_during = |end: &str| {
+            deletes.run(&format!("BEGIN; DELETE FROM spaces WHERE id = '{space}'"));
+            thread::scope(|scope| {
+                let upload = scope.spawn(|| put(&ann.client, "spaces", &path, bytes(size, 1)));
+                let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                wait_until("the upload waits", || fixture.db.raw.count(waiting) > 0);
+                deletes.run(end);
+                upload.join().expect("no panic")
+            })
+        };
+        upload_during("ROLLBACK").expect("uploaded, as the space is there");
+        assert_eq!(paths(&fixture.db.service, "spaces"), [path.as_str()]);
+        let refused = upload_during("COMMIT").expect_err("the space is gone");
+        assert_eq!(refused.kind(), ErrorKind::Forbidden, "{refused:?}");
+        assert!(paths(&fixture.db.service, "spaces").is_empty());
+        assert_eq!(fixture.db.raw.count("townsquare.file_intents"), 0);
+    }
+}
+
+#[test]
+fn a_user_with_many_spaces_is_deleted_on_a_server_with_room_for_few_locks() {
+    let Some(server) = Server::with_settings(&["max_locks_per_transaction=10"]) else { return };
+    let database = server.new_database();
+    let client =
+        wait(townsquare::Client::open(townsquare::Config::new().database_url(server.url(APP_ROLE, &database))))
+            .expect("open");
+    let service = client.as_service();
+    let ann = wait(client.auth().sign_up("ann@town.example", "correct horse battery")).expect("signed up").id;
+    let administrator = server.administrator(&database);
+    administrator.run(&format!(
+        "INSERT INTO spaces (name, owner_id) SELECT 'space ' || number, '{ann}' FROM generate_series(1, 20000) AS number"
+    ));
+    wait(service.auth().delete_user(ann)).expect("deleted");
+    assert_eq!(administrator.count("spaces"), 0);
+    wait(client.close());
 }

@@ -15,7 +15,7 @@ use crate::{
     database::{
         change_log::{
             CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, SessionEntries, Snapshot, read_context, read_entry, read_image,
+            RetentionLimits, SessionEntries, Snapshot, pruned, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::{Read, Row},
@@ -38,6 +38,14 @@ static SETTLED: Statement = Statement::new("SELECT townsquare.settled_id()");
 static READ_PAGE: Statement = Statement::new(
     "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at
      FROM townsquare.changes_after($1, $2)",
+);
+// One snapshot sees a deletion of entries together with the position up to which entries were deleted.
+static READ_SETTLED_PAGE: Statement = Statement::new(
+    "SELECT entry.id, entry.transaction::text, entry.table_name, entry.kind, entry.old_row::text, entry.new_row::text,
+        entry.old_context::text, entry.new_context::text, entry.at, feed.pruned_to
+     FROM townsquare.feed AS feed LEFT JOIN LATERAL (
+        SELECT * FROM townsquare.changes WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3
+     ) AS entry ON true ORDER BY entry.id",
 );
 static SESSION_ENTRIES: Statement = Statement::new(
     "SELECT started.id, started.transaction::text, ended.id, ended.transaction::text,
@@ -138,6 +146,26 @@ fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
     Ok((key, read_entry(key, names, &texts, row.get(8)?)))
 }
 
+/// Reads a row of [`READ_SETTLED_PAGE`]: the position up to which entries were deleted, and an entry if there is one.
+fn settled_entry(row: &Row<'_>) -> Result<(i64, Option<(EntryKey, Option<LogEntry>)>)> {
+    let id: Option<i64> = row.get_optional(0)?;
+    Ok((row.get(9)?, id.map(|_| entry(row)).transpose()?))
+}
+
+/// The page of at most `limit` entries after `after` that was read.
+fn page(read: Vec<(EntryKey, Option<LogEntry>)>, after: EntryKey, limit: usize) -> LogPage {
+    let is_last = read.len() < limit;
+    let end = read.last().map_or(after, |(key, _)| *key);
+    let mut entries = Vec::with_capacity(read.len());
+    for (key, entry) in read {
+        match entry {
+            Some(entry) => entries.push(entry),
+            None => tracing::warn!(id = key.id, "an entry of the change log cannot be read"),
+        }
+    }
+    LogPage { entries, end, is_last }
+}
+
 impl Postgres {
     pub(in crate::database) async fn start_capture(&self) -> Result<Arc<str>> {
         let began = Instant::now();
@@ -179,16 +207,21 @@ impl Postgres {
     pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
         let values = [after.id.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
         let read = self.fetch(&Principal::Service, &READ_PAGE, &values, entry).await?;
-        let is_last = read.len() < limit;
-        let end = read.last().map_or(after, |(key, _)| *key);
-        let mut entries = Vec::with_capacity(read.len());
-        for (key, entry) in read {
-            match entry {
-                Some(entry) => entries.push(entry),
-                None => tracing::warn!(id = key.id, "an entry of the change log cannot be read"),
-            }
+        Ok(page(read, after, limit))
+    }
+
+    pub(in crate::database) async fn read_changes_up_to(
+        &self,
+        after: EntryKey,
+        end: EntryKey,
+        limit: usize,
+    ) -> Result<LogPage> {
+        let values = [after.id.into(), end.id.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
+        let read = self.fetch(&Principal::Service, &READ_SETTLED_PAGE, &values, settled_entry).await?;
+        if read.iter().any(|(pruned_to, _)| after.id < *pruned_to) {
+            return Err(pruned());
         }
-        Ok(LogPage { entries, end, is_last })
+        Ok(page(read.into_iter().filter_map(|(_, entry)| entry).collect(), after, limit))
     }
 
     pub(in crate::database) async fn rows_and_position(

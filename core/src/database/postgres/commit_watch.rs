@@ -55,11 +55,13 @@ impl Drop for Guard {
     }
 }
 
-/// What the log looks like: the last id, and the last settled one.
+/// What the log looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LogState {
     last: i64,
     settled: i64,
+    /// Whether a transaction writes entries. One that has no entry yet leaves the last id settled.
+    is_written: bool,
 }
 
 /// Where the connections of a watch go to.
@@ -169,7 +171,7 @@ impl Connection {
                 on_commit();
             }
             pause = match () {
-                () if state.settled == state.last => IDLE,
+                () if !state.is_written => IDLE,
                 () if has_changed => BUSY,
                 () => (pause * 2).min(IDLE),
             };
@@ -181,7 +183,7 @@ impl Connection {
         if self.announced.elapsed() >= ANNOUNCE {
             self.announce().await?;
         }
-        let sql = "SELECT last, settled FROM townsquare.feed_head()";
+        let sql = "SELECT last, settled, is_written FROM townsquare.feed_head()";
         answered(async {
             let row = match &mut self.inner {
                 Inner::Listening(listener) => sqlx::query(sql).persistent(false).fetch_one(listener).await?,
@@ -189,7 +191,7 @@ impl Connection {
                 // run what another client has prepared there.
                 Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(sql)).await?,
             };
-            Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)? })
+            Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)?, is_written: row.try_get(2)? })
         })
         .await
     }

@@ -10,9 +10,10 @@ END
 $$;
 
 -- Returns true unless the setting townsquare.caller says that the connection works for a caller. Only the policies of
--- the service role call it, so it grants nothing to the role of the callers.
+-- the service role call it, so it grants nothing to the role of the callers. It names the schema of each function and
+-- operator, so that the search path of the connection has no effect. (A pinned path would cost more than the function.)
 CREATE OR REPLACE FUNCTION townsquare.is_service() RETURNS BOOLEAN LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT COALESCE(current_setting('townsquare.caller', true), '') = ''
+    SELECT COALESCE(pg_catalog.current_setting('townsquare.caller', true), '') OPERATOR(pg_catalog.=) ''
 $$;
 
 -- Returns true if the connection's session is one of the user, or if the user is NULL. Otherwise raises TQ401. Every

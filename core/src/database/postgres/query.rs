@@ -4,6 +4,7 @@ use sqlx::{
     AssertSqlSafe, Executor as _, PgConnection,
     postgres::{PgArguments, PgRow},
 };
+use uuid::Uuid;
 
 use super::{connection_principal::Lifetime, dialect::Postgresql, errors::translate, types};
 use crate::{
@@ -59,12 +60,15 @@ pub(in crate::database) async fn lock_path(
     bucket: &str,
     folders: &[String],
     path: &str,
+    space_id: Option<Uuid>,
 ) -> Result<()> {
-    // Outermost first, as every other transaction: so there is no deadlock.
-    let sql = "SELECT count(pg_advisory_xact_lock_shared(townsquare.path_lock($1, folder)))
+    // Outermost first, as every other transaction: so there is no deadlock. A space is locked by its row and not by an
+    // advisory lock, so that a deletion of many spaces takes no memory for locks.
+    let sql = "SELECT count(*) FROM (SELECT FROM public.spaces WHERE id = $4 FOR KEY SHARE) AS space
+         UNION ALL SELECT count(pg_advisory_xact_lock_shared(townsquare.path_lock($1, folder)))
          FROM unnest($2::text[]) AS folder
          UNION ALL SELECT count(pg_advisory_xact_lock(townsquare.path_lock($1, $3)))";
-    let query = sqlx::query(sql).bind(bucket).bind(folders).bind(path);
+    let query = sqlx::query(sql).bind(bucket).bind(folders).bind(path).bind(space_id);
     query.persistent(lifetime == Lifetime::Session).fetch_all(connection).await.map(drop).map_err(translate)
 }
 
