@@ -24,6 +24,9 @@ use crate::{
     policy::{RowImage, Table},
 };
 
+/// The most entries that a reader takes at once.
+pub(crate) const PAGE: usize = 256;
+
 /// The place of an entry in the log. The order of keys is the order of the feed.
 ///
 /// PostgreSQL takes an entry's id while its transaction holds the lock of the changed row. So the ids of one row's changes
@@ -243,19 +246,19 @@ impl Database {
         on_engine!(self, engine => engine.read_changes(after, limit).await)
     }
 
-    /// Reads at most `limit` entries after `after`, for a reader that has no use for those after `end`: a key that
+    /// Reads at most [`PAGE`] entries after `after`, for a reader that has no use for those after `end`: a key that
     /// [`read_changes`](Database::read_changes) has reached or [`head`](Database::head) returned. `is_last` of the page means
     /// that no more come up to `end`. The page may have entries after it.
     ///
     /// # Errors
     /// `CursorExpired` if entries after `after` have been pruned.
-    pub(crate) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey, limit: usize) -> Result<LogPage> {
+    pub(crate) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey) -> Result<LogPage> {
         match &self.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(engine) => engine.read_changes(after, limit).await,
+            Engine::Sqlite(engine) => engine.read_changes(after, PAGE).await,
             // Looks at no locks: no transaction that runs will write an entry before `end`.
             #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.read_changes_up_to(after, end, limit).await,
+            Engine::Postgres(engine) => engine.read_changes_up_to(after, end).await,
         }
     }
 

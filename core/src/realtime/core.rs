@@ -27,16 +27,13 @@ use crate::{
     clock::Clock,
     database::{
         CurrentPrincipal, Database,
-        change_log::{CommitWatch, CurrentRow, Position, RetentionLimits},
+        change_log::{CommitWatch, CurrentRow, PAGE, Position, RetentionLimits},
         session_ended,
     },
     error::{Error, ErrorKind, Result},
     model::RealtimeStats,
     threads::{BlockingPool, RuntimeHandle, wait},
 };
-
-/// The most entries that are read at once.
-const PAGE: usize = 256;
 
 /// How long after a failure the log is read again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -349,7 +346,7 @@ impl RealtimeCore {
     pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
         let Some(head) = self.registry.lock().head else { return Err(Error::closed()) };
         if position.after < head {
-            let page = self.database.read_changes_up_to(position.after, head, PAGE).await?;
+            let page = self.database.read_changes_up_to(position.after, head).await?;
             let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
             feed.absorb(&page, incarnation, head);
         }

@@ -14,8 +14,8 @@ use super::{Effect, Postgres, attempt::Retries, commit_watch, end, errors::trans
 use crate::{
     database::{
         change_log::{
-            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, SessionEntries, Snapshot, pruned, read_context, read_entry, read_image,
+            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, PAGE,
+            Position, RetentionLimits, SessionEntries, Snapshot, pruned, read_context, read_entry, read_image,
         },
         principal::Principal,
         row::{Read, Row},
@@ -39,14 +39,14 @@ static READ_PAGE: Statement = Statement::new(
     "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at
      FROM townsquare.changes_after($1, $2)",
 );
-// One snapshot sees a deletion of entries together with the position up to which entries were deleted.
+// One snapshot sees a deletion of entries together with the position up to which entries were deleted. The limit is a
+// constant, because a bound one lets PostgreSQL read the whole range and sort it.
 static READ_SETTLED_PAGE: Statement = Statement::new(
-    "SELECT entry.id, entry.transaction::text, entry.table_name, entry.kind, entry.old_row::text, entry.new_row::text,
-        entry.old_context::text, entry.new_context::text, entry.at, feed.pruned_to
-     FROM townsquare.feed AS feed LEFT JOIN LATERAL (
-        SELECT * FROM townsquare.changes WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3
-     ) AS entry ON true ORDER BY entry.id",
+    "SELECT id, transaction::text, table_name, kind, old_row::text, new_row::text, old_context::text, new_context::text, at,
+        (SELECT pruned_to FROM townsquare.feed)
+     FROM townsquare.changes WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 256",
 );
+const _: () = assert!(PAGE == 256, "the limit of READ_SETTLED_PAGE");
 static SESSION_ENTRIES: Statement = Statement::new(
     "SELECT started.id, started.transaction::text, ended.id, ended.transaction::text,
         EXISTS (SELECT FROM townsquare.sessions WHERE sessions.id = $2)
@@ -146,10 +146,9 @@ fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
     Ok((key, read_entry(key, names, &texts, row.get(8)?)))
 }
 
-/// Reads a row of [`READ_SETTLED_PAGE`]: the position up to which entries were deleted, and an entry if there is one.
-fn settled_entry(row: &Row<'_>) -> Result<(i64, Option<(EntryKey, Option<LogEntry>)>)> {
-    let id: Option<i64> = row.get_optional(0)?;
-    Ok((row.get(9)?, id.map(|_| entry(row)).transpose()?))
+/// Reads a row of [`READ_SETTLED_PAGE`]: the position up to which entries were deleted, and an entry.
+fn settled_entry(row: &Row<'_>) -> Result<(i64, (EntryKey, Option<LogEntry>))> {
+    Ok((row.get(9)?, entry(row)?))
 }
 
 /// The page of at most `limit` entries after `after` that was read.
@@ -210,18 +209,15 @@ impl Postgres {
         Ok(page(read, after, limit))
     }
 
-    pub(in crate::database) async fn read_changes_up_to(
-        &self,
-        after: EntryKey,
-        end: EntryKey,
-        limit: usize,
-    ) -> Result<LogPage> {
-        let values = [after.id.into(), end.id.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
+    pub(in crate::database) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey) -> Result<LogPage> {
+        let values = [after.id.into(), end.id.into()];
         let read = self.fetch(&Principal::Service, &READ_SETTLED_PAGE, &values, settled_entry).await?;
-        if read.iter().any(|(pruned_to, _)| after.id < *pruned_to) {
-            return Err(pruned());
+        match read.first() {
+            Some((pruned_to, _)) if after.id < *pruned_to => Err(pruned()),
+            Some(_) => Ok(page(read.into_iter().map(|(_, entry)| entry).collect(), after, PAGE)),
+            // Rare: the writers of the entries rolled back, or the entries were deleted.
+            None => self.read_changes(after, PAGE).await,
         }
-        Ok(page(read.into_iter().filter_map(|(_, entry)| entry).collect(), after, limit))
     }
 
     pub(in crate::database) async fn rows_and_position(

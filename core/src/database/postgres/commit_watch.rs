@@ -31,7 +31,7 @@ const CHANNEL: &str = "townsquare_changes";
 /// How often the watch looks at the log while nothing is written.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// How often the watch looks at the log where it gets no notifications.
+/// How often the watch looks at the log where it gets no notifications, and while a transaction is about to write.
 const POLL: Duration = Duration::from_millis(10);
 
 /// How soon after a notification the watch looks at the log. It doubles, up to [`IDLE`], while the same transaction runs.
@@ -56,7 +56,7 @@ impl Drop for Guard {
 }
 
 /// What the log looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 struct LogState {
     last: i64,
     settled: i64,
@@ -166,14 +166,16 @@ impl Connection {
                 Ok(state) => state,
                 Err(error) => return error,
             };
-            let has_changed = before.replace(state) != Some(state);
+            let ids = (state.last, state.settled);
+            let has_changed = before.replace(ids) != Some(ids);
             if has_changed {
                 on_commit();
             }
             pause = match () {
-                () if !state.is_written => IDLE,
-                () if has_changed => BUSY,
-                () => (pause * 2).min(IDLE),
+                () if state.settled < state.last && has_changed => BUSY,
+                () if state.settled < state.last => (pause * 2).min(IDLE),
+                () if state.is_written => POLL,
+                () => IDLE,
             };
         }
     }
