@@ -49,7 +49,10 @@ fn read_log(url: &str) -> usize {
         if url.starts_with("sqlite:") { ("townsquare_changes", "new") } else { ("townsquare.changes", "new_row") };
     let (mut after, mut read) = ("0".to_owned(), 0);
     loop {
-        let sql = format!("SELECT CAST(id AS TEXT), {new} FROM {table} WHERE id > {after} ORDER BY id LIMIT 1000");
+        // Without `log.` the order would be that of the column of the result, a text.
+        let sql = format!(
+            "SELECT CAST(log.id AS TEXT), {new} FROM {table} AS log WHERE log.id > {after} ORDER BY log.id LIMIT 1000"
+        );
         let page = raw.rows(&sql);
         for row in &page {
             let image = row[1].as_deref().expect("an image");

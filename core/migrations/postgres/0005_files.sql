@@ -110,7 +110,26 @@ CREATE TRIGGER townsquare_file_deleted AFTER DELETE ON townsquare.files
 CREATE TRIGGER townsquare_file_became_inline AFTER UPDATE OF is_inline ON townsquare.files
     FOR EACH ROW WHEN (NEW.is_inline AND NOT OLD.is_inline) EXECUTE FUNCTION townsquare.file_left_store();
 
--- The transactions that write files of a space lock its row, so its deletion waits for them.
+-- The key of the advisory lock of the files of a space. A hash with few values, because a deletion of many spaces holds the
+-- locks of all of them, and the server has memory for a limited number. (A lock of the row would be without limit, but a
+-- deletion that waits for one does not keep later writers out, so it could wait for ever.)
+CREATE FUNCTION townsquare.space_lock(p_space UUID) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT (29812::bigint << 48) | (hashtextextended(p_space::text, 0) & 1023)
+$$;
+
+-- Waits for the transactions that write files of the space, and keeps others out until the space is deleted. A deletion at
+-- READ COMMITTED, the default, then sees their files.
+CREATE FUNCTION townsquare.lock_space_files() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(townsquare.space_lock(OLD.id));
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER townsquare_lock_space_files BEFORE DELETE ON public.spaces
+    FOR EACH ROW EXECUTE FUNCTION townsquare.lock_space_files();
+
 -- '0' is the character after '/'.
 CREATE FUNCTION townsquare.delete_space_files() RETURNS TRIGGER
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -17,6 +17,7 @@ CREATE SEQUENCE townsquare.listening_until;
 -- 29809: shared by each transaction that writes entries; the other bits are an id smaller than all of its entries' ids.
 -- 29810: held by the transaction that will notify the readers.
 -- 29811: the visibility of the spaces, and of the private files of the identity keys, with a hash.
+-- 29812: the files of the spaces, with a hash (0005_files).
 
 -- Takes the lock 29809 for a transaction that may write many entries, if it has not done so, and marks the transaction with
 -- its number. A savepoint that is rolled back undoes the mark together with the lock. Returns true if it took the lock.
@@ -39,14 +40,14 @@ CREATE TABLE townsquare.changes (
     id          BIGINT PRIMARY KEY DEFAULT CASE
         WHEN CASE
                 -- A young transaction takes a lock for each entry. That is cheaper than the mark: the end of a transaction
-                -- that has one looks at every setting of the server.
+                -- that has one looks at every setting of the server. (A clock that is set back makes it young again. A lower
+                -- bound would cost each entry as much as the lock.)
                 WHEN clock_timestamp() < now() + INTERVAL '1 ms'
                 -- The lock is always free to share.
                 THEN pg_try_advisory_xact_lock_shared(
                     (29809::bigint << 48) | COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0))
                 ELSE townsquare.mark_writer()
             END
-            AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > date_part('epoch', clock_timestamp())
             -- Commits that notify wait for each other. So only one of the running transactions notifies: the reader then
             -- looks again until the others have ended.
             AND COALESCE(pg_sequence_last_value('townsquare.listening_until'), 0) > date_part('epoch', clock_timestamp())
@@ -87,12 +88,12 @@ CREATE UNLOGGED TABLE townsquare.deleted_spaces (
     PRIMARY KEY (transaction, id)
 );
 
--- The largest id up to which every entry has been committed or will never exist, and whether a transaction writes entries.
--- Entries up to the id are visible to the statements after this call.
+-- The largest id up to which every entry has been committed or will never exist, and whether a transaction
+-- holds the lock 29809. Entries up to the id are visible to the statements after this call.
 --
 -- An entry up to `last` was written by a transaction that held its lock (the default of `id`) before `last` was read.
 -- It still holds the lock, with a smaller id, or it has ended.
-CREATE FUNCTION townsquare.log_state(OUT settled BIGINT, OUT is_written BOOLEAN) LANGUAGE plpgsql AS $$
+CREATE FUNCTION townsquare.log_state(OUT settled BIGINT, OUT has_writer BOOLEAN) LANGUAGE plpgsql AS $$
 DECLARE
     last BIGINT := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
     -- The smallest id in the keys of the locks.
@@ -103,7 +104,7 @@ DECLARE
     );
 BEGIN
     settled := LEAST(last, running);
-    is_written := running IS NOT NULL;
+    has_writer := running IS NOT NULL;
 END
 $$;
 
@@ -133,11 +134,11 @@ END
 $$;
 
 -- The position after the last commit: the settled entries, and of the later ones those of the transactions that the
--- snapshot sees, none of which has an id above the last. And whether a transaction writes entries.
-CREATE FUNCTION townsquare.feed_head(OUT settled BIGINT, OUT snapshot TEXT, OUT last BIGINT, OUT is_written BOOLEAN)
+-- snapshot sees, none of which has an id above the last. `has_writer` is that of log_state.
+CREATE FUNCTION townsquare.feed_head(OUT settled BIGINT, OUT snapshot TEXT, OUT last BIGINT, OUT has_writer BOOLEAN)
 LANGUAGE plpgsql AS $$
 BEGIN
-    SELECT state.settled, state.is_written INTO settled, is_written FROM townsquare.log_state() AS state;
+    SELECT state.settled, state.has_writer INTO settled, has_writer FROM townsquare.log_state() AS state;
     snapshot := pg_current_snapshot()::text;
     last := COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0);
 END

@@ -112,8 +112,8 @@ impl<'a> Transaction<'a> {
 
     /// Locks a path of a bucket until the transaction ends: exclusively, and the folders that contain it shared. So a
     /// transaction that locked a path sees every file with its name, inside it or in its way. The space that the file belongs
-    /// to is not deleted until the transaction ends, if the caller may change the space. SQLite needs no such lock, because
-    /// its write transactions run one after another.
+    /// to is not deleted until the transaction ends. SQLite needs no such lock, because its write transactions run one after
+    /// another.
     #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "only PostgreSQL locks"))]
     pub(crate) async fn lock_path(
         &mut self,

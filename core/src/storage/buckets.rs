@@ -132,8 +132,9 @@ pub(super) struct Target {
     pub(super) space_id: Option<Uuid>,
 }
 
-/// The space that a checked path is a file of. The policy compares the space's id; only its canonical form is one.
-pub(super) fn space_of(bucket: &str, path: &str) -> Option<Uuid> {
+/// The id of the space whose folder contains the path. A first segment in another spelling than the canonical one names no
+/// space, because the policy compares texts.
+pub(super) fn space_id_of(bucket: &str, path: &str) -> Option<Uuid> {
     let first_segment = path.split('/').next().filter(|_| bucket == SPACES)?;
     Uuid::try_parse(first_segment).ok().filter(|id| id.hyphenated().to_string() == first_segment)
 }
@@ -145,7 +146,7 @@ impl Target {
     /// `InvalidInput` (400) for a malformed path.
     pub(super) fn new(bucket: &str, path: &str, access: BucketAccess) -> Result<Target> {
         let path = FilePath::parse(path)?;
-        let space_id = space_of(bucket, path.as_str());
+        let space_id = space_id_of(bucket, path.as_str());
         Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
     }
 

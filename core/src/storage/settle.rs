@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    buckets::{Target, space_of},
+    buckets::{Target, space_id_of},
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
     rows::{self, Intent},
     statements as sql,
@@ -149,7 +149,7 @@ pub(super) async fn lock_paths(
     paths.sort_unstable();
     for path in paths {
         let folders: Vec<String> = folders(path).map(str::to_owned).collect();
-        transaction.lock_path(bucket, &folders, path, space_of(bucket, path)).await?;
+        transaction.lock_path(bucket, &folders, path, space_id_of(bucket, path)).await?;
     }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! What a deleted space or user leaves (DESIGN 7), also by plain SQL: nothing of a space, no private file of a user, and
 //! public files without owner.
 
-use std::thread;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 use townsquare::{ErrorKind, blocking::wait, spaces::NewSpace, storage::Overwrite};
 use townsquare_tests::{
@@ -119,6 +122,30 @@ fn an_upload_waits_for_the_transaction_that_deletes_its_space() {
         assert!(paths(&fixture.db.service, "spaces").is_empty());
         assert_eq!(fixture.db.raw.count("townsquare.file_intents"), 0);
     }
+}
+
+#[test]
+fn a_space_is_deleted_beside_uploads_that_never_pause() {
+    let Some(fixture) = Fixture::on(Engine::Postgres, Store::Folder(SMALL)) else { return };
+    let ann = fixture.signed_in_user("ann");
+    let space = wait(ann.client.spaces().create_space(NewSpace::named("Plaza"))).expect("a space").id;
+    let is_deleted = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let (client, is_deleted) = (&ann.client, &is_deleted);
+            scope.spawn(move || {
+                while !is_deleted.load(Ordering::Relaxed) {
+                    // Refused once the space is gone.
+                    drop(put(client, "spaces", &format!("{space}/{writer}"), "x"));
+                }
+            });
+        }
+        wait_until("files are written", || paths(&fixture.db.service, "spaces").len() == 8);
+        let deleted = wait(ann.client.spaces().delete_space(space));
+        is_deleted.store(true, Ordering::Relaxed);
+        deleted.expect("deleted");
+    });
+    assert!(paths(&fixture.db.service, "spaces").is_empty());
 }
 
 #[test]

@@ -215,7 +215,7 @@ impl Postgres {
         match read.first() {
             Some((pruned_to, _)) if after.id < *pruned_to => Err(pruned()),
             Some(_) => Ok(page(read.into_iter().map(|(_, entry)| entry).collect(), after, PAGE)),
-            // Rare: the writers of the entries rolled back, or the entries were deleted.
+            // Rare: the writers of the entries rolled back, the entries were deleted, or the ids are equal.
             None => self.read_changes(after, PAGE).await,
         }
     }

@@ -2,8 +2,8 @@
 //! triggers. Behind a pooler in transaction mode, which passes no notifications on, the connection looks at the log instead.
 //!
 //! Invariant: a notification only says when to read the log, so a lost one delays the feed and loses nothing. The watch looks
-//! at the log by itself, often while a transaction that has written entries runs, and rarely otherwise: a transaction that
-//! was rolled back may have notified in place of others. A connection that is lost is replaced, and what was committed
+//! at the log by itself, often while a transaction writes entries, and rarely otherwise: a transaction that was rolled back
+//! may have notified in place of others. A connection that is lost is replaced, and what was committed
 //! in between is told of.
 
 use std::{sync::Arc, time::Duration};
@@ -60,8 +60,8 @@ impl Drop for Guard {
 struct LogState {
     last: i64,
     settled: i64,
-    /// Whether a transaction writes entries. One that has no entry yet leaves the last id settled.
-    is_written: bool,
+    /// Whether a transaction holds the lock of writers. One that has no entry yet leaves the last id settled.
+    has_writer: bool,
 }
 
 /// Where the connections of a watch go to.
@@ -174,7 +174,7 @@ impl Connection {
             pause = match () {
                 () if state.settled < state.last && has_changed => BUSY,
                 () if state.settled < state.last => (pause * 2).min(IDLE),
-                () if state.is_written => POLL,
+                () if state.has_writer => POLL,
                 () => IDLE,
             };
         }
@@ -185,7 +185,7 @@ impl Connection {
         if self.announced.elapsed() >= ANNOUNCE {
             self.announce().await?;
         }
-        let sql = "SELECT last, settled, is_written FROM townsquare.feed_head()";
+        let sql = "SELECT last, settled, has_writer FROM townsquare.feed_head()";
         answered(async {
             let row = match &mut self.inner {
                 Inner::Listening(listener) => sqlx::query(sql).persistent(false).fetch_one(listener).await?,
@@ -193,7 +193,7 @@ impl Connection {
                 // run what another client has prepared there.
                 Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(sql)).await?,
             };
-            Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)?, is_written: row.try_get(2)? })
+            Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)?, has_writer: row.try_get(2)? })
         })
         .await
     }

@@ -62,9 +62,9 @@ pub(in crate::database) async fn lock_path(
     path: &str,
     space_id: Option<Uuid>,
 ) -> Result<()> {
-    // Outermost first, as every other transaction: so there is no deadlock. A space is locked by its row and not by an
-    // advisory lock, so that a deletion of many spaces takes no memory for locks.
-    let sql = "SELECT count(*) FROM (SELECT FROM public.spaces WHERE id = $4 FOR KEY SHARE) AS space
+    // Outermost first, so that two writers of files do not wait for each other. A writer and a deletion of its user, or of
+    // several spaces, may; then PostgreSQL ends one transaction, which runs again.
+    let sql = "SELECT count(pg_advisory_xact_lock_shared(townsquare.space_lock($4))) WHERE $4 IS NOT NULL
          UNION ALL SELECT count(pg_advisory_xact_lock_shared(townsquare.path_lock($1, folder)))
          FROM unnest($2::text[]) AS folder
          UNION ALL SELECT count(pg_advisory_xact_lock(townsquare.path_lock($1, $3)))";
