@@ -36,7 +36,7 @@ impl Runtime {
     const NEEDED_THREADS: usize = Runtime::WORKERS + 4;
 
     pub(crate) fn start() -> Result<Runtime> {
-        // tokio panics if it cannot start its first worker, and waits for ever if it can start no other thread.
+        // tokio panics if it cannot start its first worker, and waits forever if it can start no other thread.
         threads::require(Runtime::NEEDED_THREADS)?;
         let build = || {
             Builder::new_multi_thread()

@@ -79,7 +79,7 @@ impl FilePath {
 
     /// The first segment, which policies compare with the caller.
     pub(crate) fn first_segment(&self) -> &str {
-        self.0.split('/').next().unwrap_or_default()
+        first_segment(&self.0)
     }
 
     /// The last segment.
@@ -91,6 +91,11 @@ impl FilePath {
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         folders(&self.0)
     }
+}
+
+/// The first segment of a checked path. See [`FilePath::first_segment`].
+pub(crate) fn first_segment(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default()
 }
 
 /// The folders that contain the file with a checked path. See [`FilePath::folders`].

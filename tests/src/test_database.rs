@@ -247,6 +247,12 @@ impl TestDatabase {
         wait_until("the server processes have ended", || self.raw.count(others) == 0);
     }
 
+    /// Waits until a connection of this PostgreSQL database waits for a lock.
+    pub fn wait_for_a_waiting_connection(&self) {
+        let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        wait_until("a connection waits for a lock", || self.raw.count(waiting) > 0);
+    }
+
     /// Opens a further client with the same clock.
     ///
     /// # Panics

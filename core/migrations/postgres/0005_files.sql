@@ -112,7 +112,7 @@ CREATE TRIGGER townsquare_file_became_inline AFTER UPDATE OF is_inline ON townsq
 
 -- The key of the advisory lock of the files of a space. A hash with few values, because a deletion of many spaces holds the
 -- locks of all of them, and the server has memory for a limited number. (A lock of the row would be without limit, but a
--- deletion that waits for one does not keep later writers out, so it could wait for ever.)
+-- deletion that waits for one does not keep later writers out, so it could wait forever.)
 CREATE FUNCTION townsquare.space_lock(p_space UUID) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT (29812::bigint << 48) | (hashtextextended(p_space::text, 0) & 1023)

@@ -41,7 +41,7 @@ CREATE TABLE townsquare.changes (
         WHEN CASE
                 -- A young transaction takes a lock for each entry. That is cheaper than the mark: the end of a transaction
                 -- that has one looks at every setting of the server. (A clock that is set back makes it young again. A lower
-                -- bound would cost each entry as much as the lock.)
+                -- bound would cost each entry half as much as the lock.)
                 WHEN clock_timestamp() < now() + INTERVAL '1 ms'
                 -- The lock is always free to share.
                 THEN pg_try_advisory_xact_lock_shared(

@@ -52,7 +52,7 @@ struct QueueShared<E: Send + 'static> {
     /// Notified when the subscription has finished.
     finished: Condvar,
     pool: BlockingPool,
-    /// The process that made the queue. In a forked child, no thread delivers, and the locks may be held for ever.
+    /// The process that made the queue. In a forked child, no thread delivers, and the locks may be held forever.
     process: u32,
 }
 

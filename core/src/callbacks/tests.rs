@@ -370,7 +370,7 @@ fn a_slow_callback_keeps_a_bounded_number_of_events_and_the_last_one() {
     assert_eq!(starts.try_recv(), Err(TryRecvError::Disconnected));
 }
 
-/// Gives the same number for ever.
+/// Gives the same number forever.
 struct Endless(u32);
 
 impl EventSource<u32> for Endless {

@@ -157,7 +157,7 @@ impl Stream for ChangeStream {
 
 impl Drop for ChangeStream {
     fn drop(&mut self) {
-        // The locks of an inherited client may be held for ever.
+        // The locks of an inherited client may be held forever.
         if !self.is_inherited() {
             self.closer().close();
         }

@@ -11,7 +11,7 @@ use crate::{
     database::{Row, Scope},
     error::{Error, Result},
     objects::ObjectKey,
-    storage_path::{ASSETS, FilePath, PRIVATE, SPACES, is_bucket_name},
+    storage_path::{ASSETS, FilePath, PRIVATE, SPACES, first_segment, is_bucket_name},
 };
 
 /// The rule of a bucket.
@@ -133,10 +133,15 @@ pub(super) struct Target {
 }
 
 /// The id of the space whose folder contains the path. A first segment in another spelling than the canonical one names no
-/// space, because the policy compares texts.
+/// space: the deletion of a space looks for the files whose first segment is the text of its id.
 pub(super) fn space_id_of(bucket: &str, path: &str) -> Option<Uuid> {
-    let first_segment = path.split('/').next().filter(|_| bucket == SPACES)?;
-    Uuid::try_parse(first_segment).ok().filter(|id| id.hyphenated().to_string() == first_segment)
+    if bucket != SPACES {
+        return None;
+    }
+    let segment = first_segment(path);
+    let id = Uuid::try_parse(segment).ok()?;
+    let mut canonical = Uuid::encode_buffer();
+    (id.hyphenated().encode_lower(&mut canonical) == segment).then_some(id)
 }
 
 impl Target {

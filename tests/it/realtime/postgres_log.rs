@@ -38,12 +38,6 @@ fn add_fidget(connection: &RawConnection, kind: &str) {
     connection.run(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', '{kind}')"));
 }
 
-/// Waits until a connection of the database waits for a lock.
-fn wait_for_a_waiting_connection(db: &TestDatabase) {
-    let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    wait_until("a connection waits for a lock", || db.raw.count(waiting) > 0);
-}
-
 on_engine! { Postgres in postgres;
     fn nothing_is_written_to_the_log_before_the_feed_is_used(db: &TestDatabase) {
         db.space();
@@ -56,7 +50,7 @@ on_engine! { Postgres in postgres;
         early.run(&format!("BEGIN; INSERT INTO users (id, email) VALUES ('{OWNER}', 'early')"));
         thread::scope(|scope| {
             let switching = scope.spawn(|| switch.run("SELECT townsquare.set_capture(true)"));
-            wait_for_a_waiting_connection(db);
+            db.wait_for_a_waiting_connection();
             early.run("COMMIT");
             switching.join().expect("capture is on");
         });
@@ -155,7 +149,7 @@ on_engine! { Postgres in postgres;
         add_fidget(&writer, "clock");
         thread::scope(|scope| {
             let publishing = scope.spawn(|| publisher.run("UPDATE spaces SET is_public = true"));
-            wait_for_a_waiting_connection(db);
+            db.wait_for_a_waiting_connection();
             writer.run("COMMIT");
             publishing.join().expect("the space is published");
         });
@@ -174,7 +168,7 @@ on_engine! { Postgres in postgres;
         publisher.run("BEGIN; UPDATE spaces SET is_public = false");
         thread::scope(|scope| {
             let writing = scope.spawn(|| writer.run("UPDATE fidgets SET type = 'map'"));
-            wait_for_a_waiting_connection(db);
+            db.wait_for_a_waiting_connection();
             publisher.run("COMMIT");
             writing.join().expect("the fidget is written");
         });
@@ -201,7 +195,7 @@ on_engine! { Postgres in postgres;
             let linking = scope.spawn(|| {
                 linker.run(&format!("INSERT INTO townsquare.identities VALUES ('key', '{OWNER}', now())"));
             });
-            wait_for_a_waiting_connection(db);
+            db.wait_for_a_waiting_connection();
             writer.run("COMMIT");
             linking.join().expect("linked");
         });
@@ -277,30 +271,37 @@ on_engine! { Postgres in postgres;
     fn the_search_path_of_a_writer_has_no_effect_on_the_triggers(db: &TestDatabase) {
         start(db);
         let writer = connect(db);
-        writer.run(
-            "CREATE SCHEMA hostile;
-             CREATE FUNCTION hostile.lower(TEXT) RETURNS TEXT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.row_to_json(RECORD) RETURNS JSON LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.current_setting(TEXT, BOOLEAN) RETURNS TEXT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.set_config(TEXT, TEXT, BOOLEAN) RETURNS TEXT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.pg_current_xact_id() RETURNS XID8 LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.pg_sequence_last_value(REGCLASS) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.compare(BOOLEAN, BOOLEAN) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.compare(UUID, UUID) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE OPERATOR hostile.<> (LEFTARG = BOOLEAN, RIGHTARG = BOOLEAN, FUNCTION = hostile.compare);
-             CREATE OPERATOR hostile.= (LEFTARG = BOOLEAN, RIGHTARG = BOOLEAN, FUNCTION = hostile.compare);
-             CREATE OPERATOR hostile.<> (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
-             CREATE OPERATOR hostile.= (LEFTARG = UUID, RIGHTARG = UUID, FUNCTION = hostile.compare);
-             CREATE FUNCTION hostile.compare(TEXT, TEXT) RETURNS BOOLEAN LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.combine(BIGINT, BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE FUNCTION hostile.shift(BIGINT, INT) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END';
-             CREATE OPERATOR hostile.<> (LEFTARG = TEXT, RIGHTARG = TEXT, FUNCTION = hostile.compare);
-             CREATE OPERATOR hostile.= (LEFTARG = TEXT, RIGHTARG = TEXT, FUNCTION = hostile.compare);
-             CREATE OPERATOR hostile.| (LEFTARG = BIGINT, RIGHTARG = BIGINT, FUNCTION = hostile.combine);
-             CREATE OPERATOR hostile.<< (LEFTARG = BIGINT, RIGHTARG = INT, FUNCTION = hostile.shift);
-             CREATE TEMP TABLE changes (id INT);
-             SET search_path = hostile, pg_catalog, public",
-        );
+        writer.run("CREATE SCHEMA hostile; CREATE TEMP TABLE changes (id INT)");
+        for (function, result) in [
+            ("lower(TEXT)", "TEXT"),
+            ("row_to_json(RECORD)", "JSON"),
+            ("current_setting(TEXT, BOOLEAN)", "TEXT"),
+            ("set_config(TEXT, TEXT, BOOLEAN)", "TEXT"),
+            ("pg_current_xact_id()", "XID8"),
+            ("pg_sequence_last_value(REGCLASS)", "BIGINT"),
+            ("compare(BOOLEAN, BOOLEAN)", "BOOLEAN"),
+            ("compare(UUID, UUID)", "BOOLEAN"),
+            ("compare(TEXT, TEXT)", "BOOLEAN"),
+            ("combine(BIGINT, BIGINT)", "BIGINT"),
+            ("shift(BIGINT, INT)", "BIGINT"),
+        ] {
+            let body = "LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'";
+            writer.run(&format!("CREATE FUNCTION hostile.{function} RETURNS {result} {body}"));
+        }
+        for (operator, left, right, function) in [
+            ("=", "BOOLEAN", "BOOLEAN", "compare"),
+            ("<>", "BOOLEAN", "BOOLEAN", "compare"),
+            ("=", "UUID", "UUID", "compare"),
+            ("<>", "UUID", "UUID", "compare"),
+            ("=", "TEXT", "TEXT", "compare"),
+            ("<>", "TEXT", "TEXT", "compare"),
+            ("|", "BIGINT", "BIGINT", "combine"),
+            ("<<", "BIGINT", "INT", "shift"),
+        ] {
+            let operands = format!("LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = hostile.{function}");
+            writer.run(&format!("CREATE OPERATOR hostile.{operator} ({operands})"));
+        }
+        writer.run("SET search_path = hostile, pg_catalog, public");
         writer.run(&format!("INSERT INTO fidgets (space_id, type) VALUES ('{SPACE}', 'clock')"));
         writer.run("UPDATE public.spaces SET name = '1', is_public = true");
         // A transaction that is older than a millisecond marks itself.

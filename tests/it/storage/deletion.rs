@@ -109,8 +109,7 @@ fn an_upload_waits_for_the_transaction_that_deletes_its_space() {
             deletes.run(&format!("BEGIN; DELETE FROM spaces WHERE id = '{space}'"));
             thread::scope(|scope| {
                 let upload = scope.spawn(|| put(&ann.client, "spaces", &path, bytes(size, 1)));
-                let waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-                wait_until("the upload waits", || fixture.db.raw.count(waiting) > 0);
+                fixture.db.wait_for_a_waiting_connection();
                 deletes.run(end);
                 upload.join().expect("no panic")
             })

@@ -3,8 +3,8 @@
 //!
 //! Invariant: a notification only says when to read the log, so a lost one delays the feed and loses nothing. The watch looks
 //! at the log by itself, often while a transaction writes entries, and rarely otherwise: a transaction that was rolled back
-//! may have notified in place of others. A connection that is lost is replaced, and what was committed
-//! in between is told of.
+//! may have notified in place of others. A connection that is lost is replaced, and what was committed in between is told
+//! of.
 
 use std::{sync::Arc, time::Duration};
 
