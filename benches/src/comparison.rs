@@ -32,7 +32,7 @@ pub struct Effort {
     pub rounds: usize,
 }
 
-/// Runs all queries on every engine and prints a table; ratios are relative to the first engine.
+/// Runs all queries of the wanted kinds on every engine and prints a table; ratios are relative to the first engine.
 #[allow(clippy::print_stdout, reason = "a bench reports on the terminal")]
 pub fn run(title: &str, apps: &[App], effort: Effort, engines: &mut [&mut dyn Engine]) {
     println!("\nsearch: {title}, {} apps, {} queries x {} rounds, limit 20", apps.len(), effort.queries, effort.rounds);
@@ -40,7 +40,7 @@ pub fn run(title: &str, apps: &[App], effort: Effort, engines: &mut [&mut dyn En
         "{:<10} {:<12} {:>10} {:>10} {:>10} {:>9} {:>9}",
         "query", "engine", "p50 us", "p90 us", "p99 us", "answered", "x p50"
     );
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| is_wanted(kind.name())) {
         let queries = queries::queries(kind, apps, effort.queries);
         let mut timings = vec![Vec::with_capacity(effort.queries * effort.rounds); engines.len()];
         let mut answered = vec![0; engines.len()];

@@ -3,9 +3,7 @@
 
 use std::thread;
 
-use townsquare_tests::{
-    on_engine, postgres::callers_role, raw_sql::RawConnection, test_database::TestDatabase, wait::wait_until,
-};
+use townsquare_tests::{on_engine, postgres::callers_role, raw_sql::RawConnection, test_database::TestDatabase};
 
 const SPACE: &str = "00000000-0000-0000-0001-000000000001";
 const OWNER: &str = "00000000-0000-0000-0000-000000000001";
