@@ -18,6 +18,7 @@ mod postings;
 mod prefix_cache;
 mod query;
 mod related;
+mod similar_terms;
 mod term_dictionary;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,8 @@ use max_score::MaxScore;
 use postings::{DocumentId, Postings};
 use prefix_cache::{PrefixCache, scan_prefix};
 use query::{ParsedQuery, expand_words, inflected_terms};
-use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary};
+use similar_terms::SimilarTerms;
+use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use top_k::{ExpansionWeight, Rank, Tier, TopK};
 
 use crate::{error::Result, large_buffer::large_buffer};
@@ -69,6 +71,7 @@ pub(crate) struct SearchIndex {
     dictionary: TermDictionary,
     postings: Postings,
     prefix_cache: PrefixCache,
+    similar_terms: SimilarTerms,
     /// [`name_hash`] of each document's name: tells `Yoink!` from `Yoink`.
     name_hashes: Vec<u32>,
 }
@@ -98,7 +101,14 @@ impl SearchIndex {
         drop(ranks);
         let postings = Postings::build(row_starts, pairs, sorted.len())?;
         let prefix_cache = PrefixCache::build(&sorted, &postings);
-        Ok(SearchIndex { dictionary: TermDictionary::build(&sorted), postings, prefix_cache, name_hashes })
+        let similar_terms = SimilarTerms::build(&sorted)?;
+        Ok(SearchIndex {
+            dictionary: TermDictionary::build(&sorted),
+            postings,
+            prefix_cache,
+            similar_terms,
+            name_hashes,
+        })
     }
 
     /// Returns the documents that match a query, best first.
@@ -159,25 +169,32 @@ impl SearchIndex {
             // After good matches, only apps with the similar word in the name or a tag.
             top.raise_floor(Rank::new(Tier::FuzzyWords, STRONG_FUZZY_SCORE, DocumentId::MAX));
         }
-        self.add_misspelt(word, matched.is_some_and(|matched| matched.is_term), top);
+        let term = matched.filter(|matched| matched.is_term).map(|matched| matched.terms.start);
+        self.add_misspelt(word, term, top);
         top.clear_floor();
     }
 
-    /// Adds the documents with a term that is, or starts with, a misspelling of `word`. `is_term`: whether it is a term.
-    fn add_misspelt(&self, word: &str, is_term: bool, top: &mut TopK<'_>) {
+    /// Adds the documents with a term that is, or starts with, a misspelling of `word`. `term` is the word as a term, if it is one.
+    fn add_misspelt(&self, word: &str, term: Option<TermId>, top: &mut TopK<'_>) {
         let best = top.first();
+        if let Some(term) = term
+            && best.is_some()
+        {
+            for &similar in self.similar_terms.of(term) {
+                self.add_prefix_matches(&self.dictionary.terms_starting_with(similar), 1, top);
+            }
+            return;
+        }
         // Similar whole words are found faster than similar prefixes: only without them, the word is a prefix.
         // The search for two errors takes most of the time, and a word that matches as it is hardly has two.
         let similar = self.dictionary.fuzzy_matches(word, if best.is_some() { 1 } else { 2 });
         for (term, errors) in &similar {
-            if let Some(matched) = self.dictionary.terms_starting_with(*term) {
-                self.add_prefix_matches(&matched, *errors, top);
-            }
+            self.add_prefix_matches(&self.dictionary.terms_starting_with(*term), *errors, top);
         }
         let is_name = |rank: Rank| rank.is_at_least(Tier::FuzzyName);
         let has_similar = if best.is_some() { !similar.is_empty() } else { top.first().is_some_and(is_name) };
         // A term is a whole word, not the beginning of a longer one with an error.
-        if has_similar || is_term {
+        if has_similar || term.is_some() {
             return;
         }
         for (matched, errors) in self.dictionary.fuzzy_prefixes(word, 1) {

@@ -20,6 +20,8 @@ const MAX_FUZZY_MATCHES: usize = 32;
 pub(super) struct TermDictionary {
     forward: Map<Vec<u8>>,
     backward: Map<Vec<u8>>,
+    /// The end of the terms that start with each term.
+    prefix_ends: Box<[TermId]>,
 }
 
 /// The terms that start with a word.
@@ -52,6 +54,7 @@ impl TermDictionary {
         TermDictionary {
             forward: build_fst(sorted.iter().zip(0..).map(|(term, id)| (*term, id))),
             backward: build_fst(reversed.into_iter()),
+            prefix_ends: prefix_ends(sorted),
         }
     }
 
@@ -60,10 +63,8 @@ impl TermDictionary {
     }
 
     /// The terms that start with a term.
-    pub(super) fn terms_starting_with(&self, term: TermId) -> Option<PrefixMatch> {
-        // The ids grow with the terms, as `get_key` requires.
-        let text = self.forward.as_fst().get_key(term.into())?;
-        self.prefix_match(std::str::from_utf8(&text).ok()?)
+    pub(super) fn terms_starting_with(&self, term: TermId) -> PrefixMatch {
+        PrefixMatch { terms: term..self.prefix_ends[term as usize], is_term: true }
     }
 
     /// Follows `word` from the root; `None` if no term starts with it.
@@ -244,6 +245,20 @@ fn collect_matches<L: Iterator<Item = char>>(
             None => stack.extend((0..node.len()).filter_map(visit)),
         }
     }
+}
+
+/// The end of the terms that start with each of the terms in byte order.
+fn prefix_ends(sorted: &[&str]) -> Box<[TermId]> {
+    let mut ends = vec![sorted.len() as TermId; sorted.len()];
+    // Each one starts with the one before it.
+    let mut open: Vec<usize> = Vec::new();
+    for (id, term) in sorted.iter().enumerate() {
+        while let Some(before) = open.pop_if(|before| !term.starts_with(sorted[*before])) {
+            ends[before] = id as TermId;
+        }
+        open.push(id);
+    }
+    ends.into()
 }
 
 fn build_fst<'a>(entries: impl Iterator<Item = (&'a str, u64)>) -> Map<Vec<u8>> {
