@@ -133,7 +133,7 @@ impl SearchIndex {
         let concatenated = query.concatenated_match(&cursors, &self.dictionary);
         match query.words.as_slice() {
             // `GM GM` has one distinct word, but its concatenation differs from the word.
-            [word] if *word == query.concatenated => self.search_word(query, word, concatenated.as_ref(), top),
+            [word] if *word == query.concatenated => self.search_word(query, word, cursors[0].as_ref(), top),
             _ => self.search_words(query, &cursors, concatenated.as_ref(), top),
         }
         if let Some(PrefixMatch { terms, is_term: true }) = concatenated {
@@ -142,11 +142,12 @@ impl SearchIndex {
     }
 
     /// Adds the matches of a query of one word.
-    fn search_word(&self, query: &ParsedQuery, word: &str, matched: Option<&PrefixMatch>, top: &mut TopK<'_>) {
+    fn search_word(&self, query: &ParsedQuery, word: &str, cursor: Option<&PrefixCursor>, top: &mut TopK<'_>) {
+        let matched = cursor.map(|cursor| &cursor.matched);
         if let Some(matched) = matched {
             self.add_prefix_matches(matched, 0, top);
         }
-        for terms in inflected_terms(word, &self.dictionary) {
+        for terms in inflected_terms(word, cursor, &self.dictionary) {
             let (ids, impacts) = self.postings.lists(&terms);
             for (&id, &impact) in ids.iter().zip(impacts) {
                 let rank = Rank::of_word(ExpansionWeight::INFLECTED, impact, id);

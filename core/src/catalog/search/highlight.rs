@@ -94,7 +94,7 @@ fn ranges(query: &ParsedQuery, text: &str, max_errors: usize, part: Part) -> Vec
         let inflected = inflections(word);
         for place in &words {
             found.extend(place.prefix_range(word, is_last, part == Part::Word));
-            if inflected.contains(&place.letters) {
+            if inflected.iter().any(|form| form.is_of(word, &place.letters)) {
                 found.push((place.start, place.end));
             }
             if max_errors > 0 && is_misspelt(word, &place.letters, max_errors, is_last) {

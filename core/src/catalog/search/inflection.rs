@@ -16,28 +16,41 @@ const IRREGULAR: [(&str, &str); 6] = [
     ("life", "lives"),
 ];
 
+/// A singular or plural that begins with the first `stem` bytes of the word it belongs to, and continues with `ending`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inflection {
+    pub(super) stem: usize,
+    pub(super) ending: &'static str,
+}
+
+impl Inflection {
+    /// Whether `text` is this inflection of `word`.
+    pub(super) fn is_of(self, word: &str, text: &str) -> bool {
+        text.strip_prefix(&word[..self.stem]) == Some(self.ending)
+    }
+}
+
 /// The singulars and plurals that `word` may be the other number of.
-pub(super) fn inflections(word: &str) -> Vec<String> {
+pub(super) fn inflections(word: &str) -> Vec<Inflection> {
     let mut forms = Vec::new();
     if !word.is_ascii() || word.bytes().any(|byte| byte.is_ascii_digit()) || EXCEPTIONS.contains(&word) {
         return forms;
     }
-    for (singular, plural) in IRREGULAR {
-        if word == singular {
-            forms.push(plural.to_owned());
-        } else if word == plural {
-            forms.push(singular.to_owned());
-        }
-    }
+    let irregular = IRREGULAR.iter().find_map(|&(singular, plural)| match word {
+        _ if word == singular => Some(plural),
+        _ if word == plural => Some(singular),
+        _ => None,
+    });
+    forms.extend(irregular.map(|ending| Inflection { stem: 0, ending }));
     add_singulars(word, &mut forms);
     add_plurals(word, &mut forms);
     forms
 }
 
-fn add_singulars(word: &str, forms: &mut Vec<String>) {
-    let mut add = |stem: &str, ending: &str| {
+fn add_singulars(word: &str, forms: &mut Vec<Inflection>) {
+    let mut add = |stem: &str, ending: &'static str| {
         if stem.len() + ending.len() >= MIN_STEM && !stem.is_empty() {
-            forms.push(format!("{stem}{ending}"));
+            forms.push(Inflection { stem: stem.len(), ending });
         }
     };
     let Some(stem) = word.strip_suffix('s').filter(|stem| !stem.ends_with(['s', 'u', 'i'])) else { return };
@@ -57,24 +70,25 @@ fn add_singulars(word: &str, forms: &mut Vec<String>) {
     }
 }
 
-fn add_plurals(word: &str, forms: &mut Vec<String>) {
-    if word.len() < MIN_STEM || EXCEPTIONS.contains(&format!("{word}s").as_str()) {
+fn add_plurals(word: &str, forms: &mut Vec<Inflection>) {
+    if word.len() < MIN_STEM || EXCEPTIONS.iter().any(|exception| exception.strip_suffix('s') == Some(word)) {
         return;
     }
+    let mut add = |stem: &str, ending| forms.push(Inflection { stem: stem.len(), ending });
     if !word.ends_with('s') {
-        forms.push(format!("{word}s"));
+        add(word, "s");
     }
     if takes_es(word) || word.ends_with('o') {
-        forms.push(format!("{word}es"));
+        add(word, "es");
     }
     if word.ends_with('z') && !word.ends_with("zz") {
-        forms.push(format!("{word}zes"));
+        add(word, "zes");
     }
     if let Some(stem) = word.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u'])) {
-        forms.push(format!("{stem}ies"));
+        add(stem, "ies");
     }
     if let Some(stem) = word.strip_suffix("fe").or_else(|| word.strip_suffix('f')) {
-        forms.push(format!("{stem}ves"));
+        add(stem, "ves");
     }
 }
 
@@ -86,6 +100,10 @@ fn takes_es(noun: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn forms(word: &str) -> Vec<String> {
+        inflections(word).iter().map(|form| format!("{}{}", &word[..form.stem], form.ending)).collect()
+    }
 
     #[test]
     fn singulars_and_plurals_lead_to_each_other() {
@@ -104,15 +122,15 @@ mod tests {
             ("house", "houses"),
             ("child", "children"),
         ] {
-            assert!(inflections(singular).iter().any(|form| form == plural), "{singular}: {:?}", inflections(singular));
-            assert!(inflections(plural).iter().any(|form| form == singular), "{plural}: {:?}", inflections(plural));
+            assert!(forms(singular).iter().any(|form| form == plural), "{singular}: {:?}", forms(singular));
+            assert!(forms(plural).iter().any(|form| form == singular), "{plural}: {:?}", forms(plural));
         }
     }
 
     #[test]
     fn words_that_only_look_like_plurals_have_no_singular() {
         for word in ["chess", "bus", "tennis", "bonus", "gas", "news", "new", "ch4ins", "café"] {
-            let singular = inflections(word).into_iter().find(|form| form.len() < word.len() || form == "news");
+            let singular = forms(word).into_iter().find(|form| form.len() < word.len() || form == "news");
             assert_eq!(singular, None, "{word}");
         }
     }

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::host::is_web_word;
-use super::inflection::inflections;
+use super::inflection::{Inflection, inflections};
 use super::postings::Postings;
 use super::term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use super::tokenizer::{TokenKind, concatenate, tokenize};
@@ -117,9 +117,10 @@ pub(super) fn expand_words(
         .enumerate()
         .map(|(word, cursor)| exact_and_prefix_expansions(cursor.as_ref(), word == last))
         .collect();
-    for (expansions, word) in expansions.iter_mut().zip(&query.words) {
+    for ((expansions, word), cursor) in expansions.iter_mut().zip(&query.words).zip(cursors) {
         expansions.extend(
-            inflected_terms(word, dictionary).map(|terms| Expansion { terms, weight: ExpansionWeight::INFLECTED }),
+            inflected_terms(word, cursor.as_ref(), dictionary)
+                .map(|terms| Expansion { terms, weight: ExpansionWeight::INFLECTED }),
         );
     }
     // Two neighbouring words also match their compound: `reply guy` matches the term `replyguy`.
@@ -150,14 +151,20 @@ pub(super) fn expand_words(
         .collect()
 }
 
-/// The terms that are the singular or the plural of `word`.
+/// The terms that are the singular or the plural of `word`, which the cursor is at the end of.
 pub(super) fn inflected_terms<'a>(
-    word: &str,
+    word: &'a str,
+    cursor: Option<&'a PrefixCursor>,
     dictionary: &'a TermDictionary,
 ) -> impl Iterator<Item = Range<TermId>> + use<'a> {
-    inflections(word).into_iter().filter_map(|form| {
-        let matched = dictionary.prefix_match(&form).filter(|matched| matched.is_term)?;
-        Some(matched.terms.start..matched.terms.start + 1)
+    inflections(word).into_iter().filter_map(move |Inflection { stem, ending }| {
+        let form = if stem == word.len() {
+            dictionary.extend(cursor?, ending)
+        } else {
+            dictionary.extend(&dictionary.cursor(&word[..stem])?, ending)
+        };
+        let PrefixMatch { terms, is_term } = form?.matched;
+        is_term.then_some(terms.start..terms.start + 1)
     })
 }
 

@@ -40,7 +40,7 @@ impl Snapshot {
         let offset = selection.start();
         let end = offset.saturating_add(selection.limit as usize);
         let numbers = self.matches(query, &filter, selection.is_collapsed, end);
-        let apps: Vec<MiniApp> = numbers.iter().skip(offset).map(|&number| self.app(number)).collect();
+        let apps = numbers.get(offset..).unwrap_or_default().iter().map(|&number| self.app(number));
         if numbers.len() < end {
             return Ok(MiniApps::of_total(apps, numbers.len()));
         }
