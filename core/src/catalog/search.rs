@@ -101,7 +101,7 @@ impl SearchIndex {
         drop(ranks);
         let postings = Postings::build(row_starts, pairs, sorted.len())?;
         let prefix_cache = PrefixCache::build(&sorted, &postings);
-        let similar_terms = SimilarTerms::build(&sorted)?;
+        let similar_terms = SimilarTerms::build(&sorted, |term| postings.count(&(term..term + 1)))?;
         Ok(SearchIndex {
             dictionary: TermDictionary::build(&sorted),
             postings,
@@ -180,8 +180,9 @@ impl SearchIndex {
         let best = top.first();
         if let Some(term) = term
             && best.is_some()
+            && let Some(similar) = self.similar_terms.of(term)
         {
-            for &similar in self.similar_terms.of(term) {
+            for &similar in similar {
                 self.add_prefix_matches(&self.dictionary.terms_starting_with(similar), 1, top);
             }
             return;
