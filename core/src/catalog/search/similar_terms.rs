@@ -1,8 +1,9 @@
 //! The terms with one typing error against each term, found once when the index is built.
 //!
 //! Invariant: the similar terms that are kept for a term are those that [`TermDictionary::fuzzy_matches`] finds for it with
-//! one error, in the order of their ids; so keeping them changes no result. Two words with one error between them become
-//! equal when each loses at most one letter, so they share a hash (symmetric deletion, Garbe 2012).
+//! one error, in the order of their ids, up to the limits of both; so keeping them changes no result. Two words with one
+//! error between them become equal when each loses at most one letter, so they share a hash (symmetric deletion, Garbe
+//! 2012).
 //!
 //! [`TermDictionary::fuzzy_matches`]: super::term_dictionary::TermDictionary::fuzzy_matches
 
