@@ -320,6 +320,8 @@ try:
     files.upload_from("assets", "kept", sys.argv[2], progress=progress if sys.argv[3] == "callback" else None)
 except KeyboardInterrupt:
     names = [info.path for info in files.list("assets")]
+    # The signal may have ended a print in the middle of its line.
+    print()
     print("interrupted", names, files.download("assets", "kept"), client.closed, flush=True)
 client.close()
 """
