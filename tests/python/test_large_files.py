@@ -73,6 +73,8 @@ print("begins", flush=True)
 try:
     files.download_to("assets", "large", folder + "/out/target", progress=progress if how == "callback" else None)
 except KeyboardInterrupt:
+    # The signal may have ended a print in the middle of its line.
+    print()
     print("interrupted", client.closed, files.stat("assets", "large").size, flush=True)
 client.close()
 """
