@@ -175,7 +175,8 @@ impl SearchIndex {
         top.clear_floor();
     }
 
-    /// Adds the documents with a term that is, or starts with, a misspelling of `word`. `term` is the word as a term, if it is one.
+    /// Adds the documents with a term that is, or starts with, a misspelling of `word`. `term` is the id of `word` if it is a
+    /// term.
     fn add_misspelt(&self, word: &str, term: Option<TermId>, top: &mut TopK<'_>) {
         let best = top.first();
         if let Some(term) = term

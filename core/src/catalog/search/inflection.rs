@@ -17,7 +17,7 @@ const IRREGULAR: [(&str, &str); 6] = [
 ];
 
 /// A singular or plural that begins with the first `stem` bytes of the word it belongs to, and continues with `ending`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Inflection {
     pub(super) stem: usize,
     pub(super) ending: &'static str,

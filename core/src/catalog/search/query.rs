@@ -151,7 +151,7 @@ pub(super) fn expand_words(
         .collect()
 }
 
-/// The terms that are the singular or the plural of `word`, which the cursor is at the end of.
+/// The terms that are the singular or the plural of `word`. `cursor` is the node at the end of the word.
 pub(super) fn inflected_terms<'a>(
     word: &'a str,
     cursor: Option<&'a PrefixCursor>,

@@ -48,7 +48,7 @@ impl SimilarTerms {
                 each_hash(term, |hash| hashes.insert(hash));
             }
         }
-        // The hash of a term before its id.
+        // A key is a hash, and in its lower half the id of a term that has it.
         let mut keys = large_buffer(1 << 20)?;
         for (id, term, _) in terms().filter(|(.., length)| (LETTERS.start() - 1..=LETTERS.end() + 1).contains(length)) {
             each_hash(term, |hash| {
@@ -139,15 +139,9 @@ fn each_hash(term: &str, mut emit: impl FnMut(u32)) {
 
 /// Whether one insertion, deletion, substitution or transposition of letters turns one word into the other.
 fn have_one_error(one: &str, other: &str) -> bool {
-    let same = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>();
+    let same = common_bytes(one.chars(), other.chars());
     let (one, other) = (&one[same..], &other[same..]);
-    let same = one
-        .chars()
-        .rev()
-        .zip(other.chars().rev())
-        .take_while(|(a, b)| a == b)
-        .map(|(a, _)| a.len_utf8())
-        .sum::<usize>();
+    let same = common_bytes(one.chars().rev(), other.chars().rev());
     let (mut one, mut other) = (one[..one.len() - same].chars(), other[..other.len() - same].chars());
     match (one.next(), one.next(), other.next(), other.next()) {
         (None, _, None, _) => false,
@@ -156,12 +150,17 @@ fn have_one_error(one: &str, other: &str) -> bool {
     }
 }
 
+/// The length in bytes of the letters that both begin with.
+fn common_bytes(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
+    one.zip(other).take_while(|(letter, other)| letter == other).map(|(letter, _)| letter.len_utf8()).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::term_dictionary::TermDictionary, *};
 
     #[test]
-    fn words_with_one_error_are_told_from_others() {
+    fn one_typing_error_is_recognised() {
         for (one, other) in [
             ("chess", "chess1"),
             ("chess", "chss"),
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_similar_terms_are_those_that_a_search_finds() {
+    fn similar_terms_equal_the_fuzzy_matches_with_one_error() {
         let stems = ["chess", "wallet", "naïve", "한글하나둘셋", "abcde", "five5", "four", "tree"];
         let mut terms = std::collections::BTreeSet::new();
         for stem in stems {
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_dictionary_has_short_lists() {
+    fn the_lists_of_a_hostile_dictionary_are_bounded() {
         let terms: Vec<String> = ('一'..).take(20_000).map(|letter| format!("hostile{letter}")).collect();
         let sorted: Vec<&str> = terms.iter().map(String::as_str).collect();
         let similar = SimilarTerms::build(&sorted, |_| 1).expect("a small dictionary");
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_dictionary_keeps_the_similar_terms_of_words_of_several_apps() {
+    fn a_large_dictionary_keeps_lists_only_for_terms_of_several_apps() {
         let terms: Vec<String> = (100_000..200_000).map(|number| format!("{number}")).collect();
         let sorted: Vec<&str> = terms.iter().map(String::as_str).collect();
         let similar = SimilarTerms::build(&sorted, |id| if id == 23_456 { 2 } else { 1 }).expect("a dictionary");

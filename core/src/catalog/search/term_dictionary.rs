@@ -250,7 +250,7 @@ fn collect_matches<L: Iterator<Item = char>>(
 /// The end of the terms that start with each of the terms in byte order.
 fn prefix_ends(sorted: &[&str]) -> Box<[TermId]> {
     let mut ends = vec![sorted.len() as TermId; sorted.len()];
-    // Each one starts with the one before it.
+    // A stack: each of its terms starts with the one below it.
     let mut open: Vec<usize> = Vec::new();
     for (id, term) in sorted.iter().enumerate() {
         while let Some(before) = open.pop_if(|before| !term.starts_with(sorted[*before])) {
