@@ -30,14 +30,14 @@ use jiff::Timestamp;
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
-use self::transaction::{Effect, FailedWrite};
+use self::transaction::FailedWrite;
 pub(crate) use self::{
     options::{OpenOptions, PostgresOptions},
     page::{NEAR_ROWS, Page, PageStart},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::{Read, Row, readable_record, record},
     statement::Statement,
-    transaction::{Transaction, Work},
+    transaction::{Effect, Transaction, Work},
     value::Value,
 };
 use crate::{
@@ -156,6 +156,16 @@ impl Scope {
             Engine::Sqlite(_) => Ok(self.database.clock.now()),
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => self.fetch_one(&NOW, &[], |row| row.get(0)).await,
+        }
+    }
+
+    /// Whether the database runs in this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => true,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => false,
         }
     }
 
@@ -324,7 +334,8 @@ impl Scope {
         self.write_with(Effect::IdempotentWrites, work).await.map_err(Error::of_idempotent_call)
     }
 
-    async fn write_with<T: Send + 'static>(
+    /// Does what [`write`](Scope::write) does, for work with an effect.
+    pub(crate) async fn write_with<T: Send + 'static>(
         &self,
         effect: Effect,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
@@ -340,7 +351,6 @@ impl Scope {
         }
     }
 
-    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
     async fn write_for<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
@@ -352,7 +362,7 @@ impl Scope {
     {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
+            Engine::Sqlite(sqlite) => sqlite.write(principal, effect, work).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work, effect)).await,
         }

@@ -7,6 +7,7 @@
 
 pub(crate) mod blocking_caller;
 mod blocking_pool;
+mod completion;
 mod panics;
 mod wait;
 
@@ -19,7 +20,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::task;
 
-pub(crate) use self::blocking_pool::BlockingPool;
+pub(crate) use self::{blocking_pool::BlockingPool, completion::Work};
 pub use self::{
     panics::log_panics,
     wait::{wait, wait_while},

@@ -16,6 +16,7 @@ mod memory;
 mod overlaps;
 mod paths;
 mod policies;
+mod power_loss;
 mod repair;
 mod requests;
 mod router;

@@ -42,7 +42,7 @@ use super::{
     principal::Principal,
     row::Read,
     statement::Statement,
-    transaction::{FailedWrite, Transaction, Work},
+    transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
@@ -111,6 +111,7 @@ impl Sqlite {
     pub(super) async fn write<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
+        effect: Effect,
         work: W,
     ) -> Result<T, FailedWrite<W>>
     where
@@ -118,7 +119,7 @@ impl Sqlite {
     {
         self.refuse_inherited()?;
         let (sender, receiver) = oneshot::channel();
-        self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
+        self.writer.submit(Box::new(TransactionJob::new(principal, effect, work, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
         receiver.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }

@@ -20,12 +20,15 @@ pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a
 /// What a statement or a transaction does, which decides when it may run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
-pub(super) enum Effect {
+pub(crate) enum Effect {
     Reads,
     /// It must not run twice.
     Writes,
     /// Running it twice has the effect of running it once.
     IdempotentWrites,
+    /// It must not run twice. If a power loss undoes its commit, the next `open` does it again. So SQLite answers before the
+    /// commit is on the disk, unless changes are captured: then a subscriber may have seen them.
+    RedoneWrites,
 }
 
 /// A write that failed, and its work if the work has not run.

@@ -139,13 +139,14 @@ impl Folder {
             Some((file, size)) => FolderReader::new(folder.pool().clone(), file, size).map(Some).map_err(failed),
             None => Ok(None),
         };
-        // To wake another thread takes longer than to read a small file.
-        if blocking_caller::is_current() { open(self, key) } else { self.with_key(key, open).await }
+        self.with_key(key, open).await
     }
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        self.with_key(key, |folder, key| {
-            let Some((file, size)) = folder.open_file(key)? else { return Ok(None) };
+        let open = |folder: &Folder, key: &ObjectKey| folder.open_file(key);
+        let Some((file, size)) = self.with_key(key, open).await? else { return Ok(None) };
+        // On the pool, because a large file takes long.
+        let hash = move || {
             let mut hasher = blake3::Hasher::new();
             reader::for_each_chunk(&file, size, |chunk| {
                 hasher.update(chunk);
@@ -153,8 +154,8 @@ impl Folder {
             .map_err(failed)?;
             let digest = Some(hasher.finalize().to_hex().to_string());
             Ok(Some(ObjectDigest { size, digest, version: None }))
-        })
-        .await
+        };
+        self.pool().run(hash).await?
     }
 
     pub(super) async fn remove(&self, key: &ObjectKey) -> Result<()> {
@@ -266,8 +267,12 @@ impl Folder {
         &self.0.runtime.blocking
     }
 
-    /// Runs `work` on the blocking pool.
+    /// Runs `work`, on the blocking pool unless a thread waits for it: to wake another thread takes longer than to open a file,
+    /// and much longer while the processors are busy.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Folder) -> Result<T> + Send + 'static) -> Result<T> {
+        if blocking_caller::is_current() {
+            return work(self);
+        }
         let folder = self.clone();
         self.pool().run(move || work(&folder)).await?
     }

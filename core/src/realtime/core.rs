@@ -17,7 +17,7 @@ use tokio::{sync, task::JoinHandle};
 use super::{
     caller::{FeedCaller, HandleCaller},
     delivery::Delivery,
-    feed::{Consumer, Feed, FeedIdentity, Wake},
+    feed::{Consumer, Feed, FeedIdentity, ReadAhead, Wake},
     pruning::{self, Needs},
     pump::Pump,
     registry::Registry,
@@ -27,7 +27,7 @@ use crate::{
     clock::Clock,
     database::{
         CurrentPrincipal, Database,
-        change_log::{CommitWatch, CurrentRow, PAGE, Position, RetentionLimits},
+        change_log::{CommitWatch, CurrentRow, EntryKey, PAGE, Position, RetentionLimits},
         session_ended,
     },
     error::{Error, ErrorKind, Result},
@@ -40,6 +40,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// The most feeds that read ahead at a time: those that replay a long log. Each has one page more in memory.
+const MAX_READS_AHEAD: usize = 8;
 
 /// The change feed of a client.
 pub(crate) struct RealtimeCore {
@@ -59,6 +62,8 @@ pub(crate) struct RealtimeCore {
     /// Known once capture is on.
     incarnation: OnceLock<Arc<str>>,
     is_closed: AtomicBool,
+    /// The feeds that may read ahead.
+    reads_ahead: Arc<sync::Semaphore>,
     /// The process that opened the client.
     process: u32,
 }
@@ -85,6 +90,7 @@ impl RealtimeCore {
             is_lingering: AtomicBool::new(false),
             incarnation: OnceLock::new(),
             is_closed: AtomicBool::new(false),
+            reads_ahead: Arc::new(sync::Semaphore::new(MAX_READS_AHEAD)),
             process: std::process::id(),
         });
         let this = Weak::clone(&core.this);
@@ -346,7 +352,13 @@ impl RealtimeCore {
     pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
         let Some(head) = self.registry.lock().head else { return Err(Error::closed()) };
         if position.after < head {
-            let page = self.database.read_changes_up_to(position.after, head).await?;
+            let (page, head) = match feed.take_read_ahead(position.after) {
+                Some(reading) => reading.join().await?,
+                None => (self.database.read_changes_up_to(position.after, head).await?, head),
+            };
+            if !page.is_last && page.end < head {
+                self.read_ahead(feed, page.end, head);
+            }
             let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
             feed.absorb(&page, incarnation, head);
         }
@@ -355,6 +367,18 @@ impl RealtimeCore {
             feed.go_live(head);
         }
         Ok(())
+    }
+
+    /// Starts to read the page after `after`, while the feed's consumer uses the page before. Does nothing if many feeds read
+    /// ahead, so that their pages do not fill the memory.
+    fn read_ahead(&self, feed: &Feed, after: EntryKey, head: EntryKey) {
+        let Ok(permit) = Arc::clone(&self.reads_ahead).try_acquire_owned() else { return };
+        let this = Weak::clone(&self.this);
+        let page = self.runtime.spawn(async move {
+            let core = this.upgrade().ok_or_else(Error::closed)?;
+            core.database.read_changes_up_to(after, head).await
+        });
+        feed.set_read_ahead(ReadAhead { after, head, page, _permit: permit });
     }
 
     /// Reads a page for a stream that has fallen behind, on the client's runtime. Tries again after a failure.

@@ -7,6 +7,7 @@
 use std::{collections::VecDeque, sync::Arc, task::Waker};
 
 use parking_lot::Mutex;
+use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
 use uuid::Uuid;
 
 use super::{
@@ -19,7 +20,7 @@ use crate::{
         change_log::{EntryKey, EntryKind, LogEntry, LogPage, Position, session_of},
         session_ended,
     },
-    error::Error,
+    error::{Error, Result},
     model::RowChange,
     policy::Caller,
 };
@@ -49,8 +50,28 @@ struct FeedState {
     /// Why the feed ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     consumer: Consumer,
+    /// The next page, for a feed that reads a long log.
+    read_ahead: Option<ReadAhead>,
     /// True from a wake of the consumer until it found nothing.
     is_awake: bool,
+}
+
+/// A page that is read while the consumer uses the page before.
+pub(super) struct ReadAhead {
+    /// The key after which the page begins.
+    pub(super) after: EntryKey,
+    /// The key of the pump when the read began: the page says whether more comes up to this key.
+    pub(super) head: EntryKey,
+    pub(super) page: JoinHandle<Result<LogPage>>,
+    pub(super) _permit: OwnedSemaphorePermit,
+}
+
+impl ReadAhead {
+    /// Waits for the page. Returns it with `head`.
+    pub(super) async fn join(self) -> Result<(LogPage, EntryKey)> {
+        let page = self.page.await.map_err(|_| Error::closed())??;
+        Ok((page, self.head))
+    }
 }
 
 /// How far the feed is.
@@ -93,6 +114,7 @@ impl Feed {
             batch: VecDeque::new(),
             end: None,
             consumer: Consumer::Nobody,
+            read_ahead: None,
             is_awake: false,
         };
         Feed { view, caller, state: Mutex::new(state) }
@@ -175,6 +197,7 @@ impl Feed {
         let mut state = self.state.lock();
         state.end = Some(None);
         state.batch.clear();
+        state.read_ahead = None;
         let consumer = std::mem::replace(&mut state.consumer, Consumer::Nobody);
         drop(state);
         match consumer {
@@ -206,6 +229,16 @@ impl Feed {
     /// Wakes the consumer.
     pub(super) fn wake(&self) -> Option<Wake> {
         self.state.lock().wake()
+    }
+
+    pub(super) fn set_read_ahead(&self, reading: ReadAhead) {
+        let before = self.state.lock().read_ahead.replace(reading);
+        drop(before);
+    }
+
+    /// The page after `after`, if it is being read.
+    pub(super) fn take_read_ahead(&self, after: EntryKey) -> Option<ReadAhead> {
+        self.state.lock().read_ahead.take().filter(|reading| reading.after == after)
     }
 
     /// Lets the consumer be woken again, after a read that failed.

@@ -12,9 +12,9 @@ use super::{buckets::Buckets, statements as sql};
 use crate::{
     clock::{Clock, later},
     database::Scope,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     objects::{ObjectKey, Objects, ObjectsLocation, PathLock},
-    threads::RuntimeHandle,
+    threads::{RuntimeHandle, Work},
 };
 
 /// How long a writer waits for another writer of its path.
@@ -99,25 +99,24 @@ impl StorageCore {
     ///
     /// # Errors
     /// Those of `work`; `Closed` if the client is closed first; `Internal` if `work` panicked.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(super) fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
-        self.runtime.spawn(work).await.unwrap_or_else(|error| {
-            Err(match error.is_panic() {
-                true => Error::new(ErrorKind::Internal, "the operation panicked"),
-                false => Error::closed(),
-            })
-        })
+    ) -> impl Future<Output = Result<T>> + Send {
+        // In a box before any `async` block has it: each would keep a copy of it, which fills the stack.
+        let work: Work<T> = Box::pin(work);
+        // A call of PostgreSQL may not continue on another thread.
+        let is_movable = self.service.is_embedded();
+        async move { if is_movable { self.runtime.complete_here(work).await } else { self.runtime.complete(work).await } }
     }
 
     /// Waits. The caller needs no runtime.
     pub(super) async fn pause(&self, time: Duration) -> Result<()> {
-        self.run(async move {
+        let sleep = async move {
             tokio::time::sleep(time).await;
             Ok(())
-        })
-        .await
+        };
+        self.runtime.complete(Box::pin(sleep)).await
     }
 
     /// Runs `work` under the locks of `keys`, against every other writer of the store. Requires that the caller holds no

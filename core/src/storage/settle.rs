@@ -17,7 +17,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::Transaction,
+    database::{Effect, Transaction},
     error::{ErrorKind, Result},
     objects::ObjectKey,
     storage_path::folders,
@@ -113,12 +113,16 @@ impl StorageCore {
     }
 
     /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
-    /// row replaces any other version.
+    /// row replaces any other version, which plain SQL wrote after the intent.
+    ///
+    /// If a power loss undoes this, the intent is there again, and settling it does the same; except that the version that
+    /// plain SQL wrote stays then. A move is not answered before it is on the disk, because its source is removed after it.
     pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
         let key = key.clone();
-        let work = self
-            .service
-            .write(move |transaction| Box::pin(async move { finish(transaction, &key, &intent, is_forced).await }));
+        let effect = if intent.moved.is_some() { Effect::Writes } else { Effect::RedoneWrites };
+        let work = self.service.write_with(effect, move |transaction| {
+            Box::pin(async move { finish(transaction, &key, &intent, is_forced).await })
+        });
         work.await
     }
 

@@ -22,6 +22,7 @@ use crate::{
         principal::Principal,
         row::Row,
         statement::Statement,
+        transaction::Effect,
     },
     error::Result,
     model::ColumnType,
@@ -103,7 +104,7 @@ impl Sqlite {
         self.refuse_inherited()?;
         let (is_on, incarnation) = self.one(&CAPTURE_STATE, capture_state)?;
         if !is_on {
-            let start = self.write(Arc::new(Principal::Service), |transaction| {
+            let start = self.write(Arc::new(Principal::Service), Effect::Writes, |transaction| {
                 Box::pin(async move { transaction.execute(&START_CAPTURE, &[]).await })
             });
             start.await.map_err(|failed| failed.error)?;
@@ -220,7 +221,7 @@ impl Sqlite {
         if end < first {
             return Ok(false);
         }
-        let delete = self.write(Arc::new(Principal::Service), move |transaction| {
+        let delete = self.write(Arc::new(Principal::Service), Effect::Writes, move |transaction| {
             Box::pin(async move {
                 transaction.execute(&SET_PRUNED, &[end.into()]).await?;
                 transaction.execute(&DELETE_ENTRIES, &[end.into()]).await

@@ -8,24 +8,76 @@ use crate::error::Result;
 /// How long a checkpoint waits for the readers and writers of other processes.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 
+/// The lowest value of `PRAGMA synchronous` with which each commit is flushed.
+const FULL: i64 = 2;
+
+/// When a commit is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flush {
+    /// Before its jobs are answered.
+    BeforeAnswer,
+    /// With the next commit that is flushed before its answer, or when the operating system writes the file. A power loss
+    /// undoes it until then; the end of the process does not.
+    Later,
+}
+
 /// The one connection of a client that writes.
 pub(in crate::database) struct WriteConnection {
     connection: Connection,
+    /// Whether the options ask for commits that are flushed.
+    is_durable: bool,
+    /// How the connection commits now.
+    flush: Flush,
+    /// True once the change log was found to be on. It is never switched off.
+    captures_changes: bool,
     /// True if a transaction called `forget_pages` since the page cache was last released.
     forgets_pages: bool,
 }
 
 impl WriteConnection {
     pub(super) fn new(connection: Connection) -> WriteConnection {
-        WriteConnection { connection, forgets_pages: false }
+        let is_full = |level: i64| level >= FULL;
+        let level = connection.0.pragma_query_value(None, "synchronous", |row| row.get(0));
+        WriteConnection {
+            connection,
+            is_durable: level.is_ok_and(is_full),
+            flush: Flush::BeforeAnswer,
+            captures_changes: false,
+            forgets_pages: false,
+        }
     }
 
-    /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
-    pub(super) fn begin(&self, busy_timeout: Duration) -> Result<()> {
+    /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process. With [`Flush::Later`] its commit is
+    /// flushed later, unless changes are captured.
+    pub(super) fn begin(&mut self, busy_timeout: Duration, flush: Flush) -> Result<()> {
         // A leader that panicked may have left its transaction open.
         self.roll_back();
         self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
-        self.execute_cached("BEGIN IMMEDIATE")
+        self.set_flush(if self.captures_changes { Flush::BeforeAnswer } else { flush })?;
+        self.execute_cached("BEGIN IMMEDIATE")?;
+        if self.flush == Flush::Later && self.is_capture_on() {
+            self.captures_changes = true;
+            // SQLite does not change the level within a transaction.
+            self.roll_back();
+            self.set_flush(Flush::BeforeAnswer)?;
+            self.execute_cached("BEGIN IMMEDIATE")?;
+        }
+        Ok(())
+    }
+
+    fn set_flush(&mut self, flush: Flush) -> Result<()> {
+        if self.is_durable && self.flush != flush {
+            let level = if flush == Flush::BeforeAnswer { "FULL" } else { "NORMAL" };
+            // Not cached: SQLite sets the level when it prepares the statement.
+            self.connection.0.execute_batch(&format!("PRAGMA synchronous = {level}")).map_err(translate)?;
+            self.flush = flush;
+        }
+        Ok(())
+    }
+
+    fn is_capture_on(&self) -> bool {
+        let is_on = self.connection.0.prepare_cached("SELECT is_on FROM townsquare_feed");
+        is_on.and_then(|mut is_on| is_on.query_row([], |row| row.get(0))).unwrap_or(true)
     }
 
     pub(super) fn commit(&self) -> Result<()> {

@@ -22,11 +22,14 @@ use crate::{
     clock::Clock,
     error::Result,
     objects::hashing::{Digester, Job},
-    threads::BlockingPool,
+    threads::{BlockingPool, blocking_caller},
 };
 
-/// Bytes are written in pieces of this size.
+/// Bytes are written in pieces of at least this size.
 const PIECE: usize = 1 << 20;
+
+/// A thread that waits for its call writes the last bytes itself, up to this size.
+const MAX_OWN_WRITE: usize = 4 << 20;
 
 /// A file below `.townsquare/staging`, locked for as long as it is open.
 #[derive(Debug)]
@@ -162,16 +165,20 @@ impl FolderStage {
     }
 
     pub(in crate::objects) async fn write(&mut self, data: Bytes) -> Result<()> {
+        // The last bytes always wait for `finish`.
+        if self.pending_size >= PIECE {
+            self.flush(false).await?;
+        }
         self.size += data.len() as u64;
         self.pending_size += data.len();
         if !data.is_empty() {
             self.pending.push(data);
         }
-        if self.pending_size >= PIECE { self.flush().await } else { Ok(()) }
+        Ok(())
     }
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(FolderStaged, u64, String)> {
-        self.flush().await?;
+        self.flush(blocking_caller::is_current() && self.pending_size <= MAX_OWN_WRITE).await?;
         self.join_write().await?;
         let pool = self.folder.pool().clone();
         let file = self.file.as_ref().map(Arc::clone);
@@ -181,14 +188,15 @@ impl FolderStage {
         Ok((FolderStaged { pool, file: self.file.take(), syncing }, self.size, digest))
     }
 
-    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before.
-    async fn flush(&mut self) -> Result<()> {
+    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before. With `is_own` it writes them
+    /// on this thread.
+    async fn flush(&mut self, is_own: bool) -> Result<()> {
         self.join_write().await?;
         self.pending_size = 0;
         let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
         let (folder, file, id) = (self.folder.clone(), self.file.take(), self.id.clone());
         let to_write = Arc::clone(&data);
-        let work = move || {
+        let write = move || {
             let file = match file {
                 Some(file) => file,
                 None => Arc::new(folder.with_work_folders(|folders| StageFile::create(Arc::clone(folders), &id))?),
@@ -196,7 +204,12 @@ impl FolderStage {
             file.write(&to_write).map_err(failed)?;
             Ok(file)
         };
-        self.writing = Some(Job::start(self.folder.pool(), work)?);
+        if is_own {
+            self.digester.update(self.folder.pool(), data).await?;
+            self.file = Some(write()?);
+            return Ok(());
+        }
+        self.writing = Some(Job::start(self.folder.pool(), write)?);
         self.digester.update(self.folder.pool(), data).await
     }
 

@@ -1,0 +1,95 @@
+//! A power loss keeps a prefix of SQLite's write-ahead log (DESIGN 7). The last commit of an upload of an object is flushed
+//! with the next commit. Here it is lost, and the next `open` does it again from the intent.
+
+use std::{fs, path::Path, process::Command};
+
+use townsquare::{Client, Config, blocking::wait, storage::FileInfo};
+use townsquare_tests::temp_dir;
+
+use super::fixture::{bytes, paths, put};
+
+/// Above the limit of inline files.
+const SIZE: usize = 100_000;
+
+fn open(folder: &Path) -> Client {
+    wait(Client::open(Config::new().data_dir(folder).catalog_api_key(""))).expect("opens").as_service()
+}
+
+fn upload(client: &Client, path: &str, seed: u8) -> FileInfo {
+    put(client, "assets", path, bytes(SIZE, seed)).expect("uploaded")
+}
+
+#[track_caller]
+fn assert_file(client: &Client, path: &str, info: &FileInfo, seed: u8) {
+    assert_eq!(wait(client.storage().stat("assets", path)).expect("found"), *info);
+    assert_eq!(wait(client.storage().download("assets", path)).expect("downloaded"), bytes(SIZE, seed));
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().expect("cp runs").success());
+}
+
+/// Where each commit of a write-ahead log ends: <https://www.sqlite.org/fileformat2.html#walformat>.
+fn commit_ends(log: &[u8]) -> Vec<usize> {
+    let number = |at: usize| u32::from_be_bytes(log[at..at + 4].try_into().expect("four bytes"));
+    let frame = 24 + usize::try_from(number(8)).expect("a page size");
+    let starts = (32..=log.len() - frame).step_by(frame);
+    // The frames of an earlier round of the log have other salts.
+    let of_round = starts.take_while(|start| log[start + 8..start + 16] == log[16..24]);
+    of_round.filter(|start| number(start + 4) > 0).map(|start| start + frame).collect()
+}
+
+/// Removes the last commits of a database that nobody uses.
+fn lose_commits(folder: &Path, lost: usize) {
+    let log = folder.join("townsquare.db-wal");
+    let content = fs::read(&log).expect("a log");
+    let ends = commit_ends(&content);
+    fs::write(&log, &content[..ends[ends.len() - 1 - lost]]).expect("written");
+    fs::remove_file(folder.join("townsquare.db-shm")).expect("removed");
+}
+
+#[test]
+fn an_upload_whose_last_commit_is_lost_is_completed_by_the_next_open() {
+    let folder = temp_dir();
+    let data = folder.path().join("data");
+    let client = open(&data);
+    let other = upload(&client, "other", 1);
+    upload(&client, "overwritten", 2);
+    for (path, seed) in [("overwritten", 3), ("new", 4)] {
+        let info = upload(&client, path, seed);
+        let lost = folder.path().join(path);
+        copy(&data, &lost);
+        lose_commits(&lost, 1);
+        let row = raw_etag(&lost, path);
+        assert_ne!(row.as_ref(), Some(&info.etag), "the commit is lost");
+        let after = open(&lost);
+        assert_file(&after, path, &info, seed);
+        assert_file(&after, "other", &other, 1);
+        assert_eq!(paths(&after, "assets"), paths(&client, "assets"));
+        let report = wait(after.storage().repair()).expect("repaired");
+        assert_eq!((report.finished, report.orphans_removed, report.rows_removed), (0, 0, 0), "{report:?}");
+    }
+}
+
+/// The version of a file in the database of a folder.
+fn raw_etag(folder: &Path, path: &str) -> Option<String> {
+    let database = rusqlite::Connection::open(folder.join("townsquare.db")).expect("a database");
+    let found = database.query_row("SELECT etag FROM townsquare_files WHERE path = ?1", [path], |row| row.get(0));
+    found.ok()
+}
+
+#[test]
+fn an_upload_whose_intent_is_lost_leaves_the_old_file() {
+    let folder = temp_dir();
+    let (data, before, lost) = (folder.path().join("data"), folder.path().join("before"), folder.path().join("lost"));
+    let client = open(&data);
+    let old = upload(&client, "file", 1);
+    copy(&data, &before);
+    upload(&client, "file", 2);
+    copy(&data, &lost);
+    lose_commits(&lost, 2);
+    // An object is installed after its intent is on the disk, so the objects are those of before.
+    fs::remove_dir_all(lost.join("files")).expect("removed");
+    copy(&before.join("files"), &lost);
+    assert_file(&open(&lost), "file", &old, 1);
+}
