@@ -23,6 +23,11 @@ impl<T: Send + 'static> Job<T> {
         Ok(Job(receiver))
     }
 
+    /// Work whose result `receiver` gets.
+    pub(super) fn of(receiver: oneshot::Receiver<T>) -> Job<T> {
+        Job(receiver)
+    }
+
     /// Waits for the result. May be called again if the caller drops the future.
     pub(super) async fn join(&mut self) -> Result<T> {
         (&mut self.0).await.map_err(|_| Error::closed())
@@ -47,17 +52,23 @@ impl Digester {
 
     /// Appends bytes. Waits for the part before, and returns when these are on their way.
     pub(super) async fn update(&mut self, pool: &BlockingPool, data: Arc<[Bytes]>) -> Result<()> {
-        let mut hasher = self.hasher().await?;
         if data.iter().map(Bytes::len).sum::<usize>() <= Digester::SMALL {
-            update(&mut hasher, &data);
-            self.hasher = Some(hasher);
-        } else {
-            let work = move || {
-                update(&mut hasher, &data);
-                hasher
-            };
-            self.running = Some(Job::start(pool, work)?);
+            return self.update_here(&data).await;
         }
+        let mut hasher = self.hasher().await?;
+        let work = move || {
+            update(&mut hasher, &data);
+            hasher
+        };
+        self.running = Some(Job::start(pool, work)?);
+        Ok(())
+    }
+
+    /// Appends bytes, hashed on this thread. Waits for the part before.
+    pub(super) async fn update_here(&mut self, data: &[Bytes]) -> Result<()> {
+        let mut hasher = self.hasher().await?;
+        update(&mut hasher, data);
+        self.hasher = Some(hasher);
         Ok(())
     }
 

@@ -174,10 +174,11 @@ pub(super) static PENDING: Statement = Statement::new(
 pub(super) static GET: Statement = Statement::new(concat!(
     "SELECT ",
     columns!(),
-    ", contents.content, CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
-        WHERE intent.bucket = files.bucket AND intent.path = files.path) END
-     FROM townsquare.files AS files LEFT JOIN townsquare.file_contents AS contents
-        ON contents.bucket = files.bucket AND contents.path = files.path
+    ", CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
+            WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
+        CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+            WHERE intent.bucket = files.bucket AND intent.path = files.path) END
+     FROM townsquare.files AS files
      WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
 ));
 

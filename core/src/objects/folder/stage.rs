@@ -15,6 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use cap_std::fs::{Dir, MetadataExt};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{Folder, WorkFolders, failure::failed, tree};
@@ -28,8 +29,8 @@ use crate::{
 /// Bytes are written in pieces of at least this size.
 const PIECE: usize = 1 << 20;
 
-/// A thread that waits for its call writes the last bytes itself, up to this size.
-const MAX_OWN_WRITE: usize = 4 << 20;
+/// Fewer bytes than these wait for the next ones, or for `finish`, which writes and syncs them in one go.
+const MAX_PENDING: usize = 4 << 20;
 
 /// A file below `.townsquare/staging`, locked for as long as it is open.
 #[derive(Debug)]
@@ -165,33 +166,51 @@ impl FolderStage {
     }
 
     pub(in crate::objects) async fn write(&mut self, data: Bytes) -> Result<()> {
-        // The last bytes always wait for `finish`.
         if self.pending_size >= PIECE {
-            self.flush(false).await?;
+            self.flush().await?;
         }
         self.size += data.len() as u64;
         self.pending_size += data.len();
         if !data.is_empty() {
             self.pending.push(data);
         }
-        Ok(())
+        if self.pending_size >= MAX_PENDING { self.flush().await } else { Ok(()) }
     }
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(FolderStaged, u64, String)> {
-        self.flush(blocking_caller::is_current() && self.pending_size <= MAX_OWN_WRITE).await?;
         self.join_write().await?;
-        let pool = self.folder.pool().clone();
-        let file = self.file.as_ref().map(Arc::clone);
-        let sync = move || file.map_or(Ok(()), |file| file.file.sync_all().map_err(failed));
-        let syncing = Some(Job::start(&pool, sync)?);
+        let (data, write) = self.next_write();
+        let (pool, (has_written, written)) = (self.folder.pool().clone(), oneshot::channel());
+        let write_and_sync = move || {
+            let (file, outcome) = match write() {
+                Ok(file) => (Some(Arc::clone(&file)), Ok(file)),
+                Err(error) => (None, Err(error)),
+            };
+            drop(has_written.send(outcome));
+            file.map_or(Ok(()), |file| file.file.sync_all().map_err(failed))
+        };
+        let syncing = Job::start(&pool, write_and_sync)?;
+        self.writing = Some(Job::of(written));
+        match blocking_caller::is_current() {
+            true => self.digester.update_here(&data).await?,
+            false => self.digester.update(&pool, data).await?,
+        }
         let digest = self.digester.finish().await?;
-        Ok((FolderStaged { pool, file: self.file.take(), syncing }, self.size, digest))
+        self.join_write().await?;
+        Ok((FolderStaged { pool, file: self.file.take(), syncing: Some(syncing) }, self.size, digest))
     }
 
-    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before. With `is_own` it writes them
-    /// on this thread.
-    async fn flush(&mut self, is_own: bool) -> Result<()> {
+    /// Starts to write the pending bytes, and to hash them at the same time. Waits for those before.
+    async fn flush(&mut self) -> Result<()> {
         self.join_write().await?;
+        let (data, write) = self.next_write();
+        let pool = self.folder.pool();
+        self.writing = Some(Job::start(pool, write)?);
+        self.digester.update(pool, data).await
+    }
+
+    /// Takes the pending bytes, and returns them with what writes them. Requires that nothing is being written.
+    fn next_write(&mut self) -> (Arc<[Bytes]>, impl FnOnce() -> Result<Arc<StageFile>> + Send + 'static) {
         self.pending_size = 0;
         let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
         let (folder, file, id) = (self.folder.clone(), self.file.take(), self.id.clone());
@@ -204,13 +223,7 @@ impl FolderStage {
             file.write(&to_write).map_err(failed)?;
             Ok(file)
         };
-        if is_own {
-            self.digester.update(self.folder.pool(), data).await?;
-            self.file = Some(write()?);
-            return Ok(());
-        }
-        self.writing = Some(Job::start(self.folder.pool(), write)?);
-        self.digester.update(self.folder.pool(), data).await
+        (data, write)
     }
 
     async fn join_write(&mut self) -> Result<()> {
