@@ -78,6 +78,30 @@ on_both_engines! {
         assert_kind(ErrorKind::InvalidInput, subscribed);
     }
 
+    fn a_replay_of_many_pages_gives_also_what_is_written_meanwhile(db: &TestDatabase) {
+        let insert = |names: std::ops::Range<u32>| -> Vec<String> {
+            let rows: Vec<_> = names.clone().map(|name| format!("('{name}')")).collect();
+            db.raw.run(&format!("INSERT INTO spaces (name) VALUES {}", rows.join(", ")));
+            names.map(|name| format!("INSERT {name}")).collect()
+        };
+        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        // Three pages of 256. More streams than may read ahead at a time.
+        let mut all = insert(0..600);
+        let since = || stream(&db.service, ChangeRequest::table("spaces").since(&*cursor));
+        let mut streams: Vec<_> = (0..10).map(|_| since()).collect();
+        for changes in &mut streams {
+            // The second page is taken, and the last one is being read.
+            assert_eq!(next_short(changes, 300), all[..300]);
+        }
+        let mut live = stream(&db.service, ChangeRequest::table("spaces"));
+        all.extend(insert(600..900));
+        // The pump has passed the new entries.
+        next_short(&mut live, 300);
+        for changes in &mut streams {
+            assert_eq!(next_short(changes, 600), all[300..]);
+        }
+    }
+
     fn two_positions_of_one_stream_never_repeat_or_skip(db: &TestDatabase) {
         // A stream that nobody reads falls behind; reading it later gives everything once.
         let mut changes = stream(&db.service, ChangeRequest::table("spaces"));
