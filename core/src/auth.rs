@@ -32,7 +32,7 @@ pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutS
 use crate::{
     callbacks::Subscription,
     database::CurrentPrincipal,
-    error::{self, Error, ErrorKind, Operation, Result, WithOperation as _},
+    error::{self, Error, Operation, Result, WithOperation as _},
     policy::Table,
 };
 
@@ -483,15 +483,7 @@ impl Auth {
     ) -> Result<T> {
         let joined = async {
             self.principal().check_open()?;
-            let task = self.accounts.runtime().spawn(work);
-            task.await.unwrap_or_else(|error| {
-                Err(if error.is_cancelled() {
-                    Error::closed()
-                } else {
-                    // Drops the panic's message, which may quote a secret.
-                    Error::new(ErrorKind::Internal, "the operation panicked")
-                })
-            })
+            self.accounts.runtime().complete(Box::pin(work)).await
         };
         error::operation(operation, joined).await
     }

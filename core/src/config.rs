@@ -24,7 +24,8 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
-    /// A commit survives a power loss (`synchronous=FULL`).
+    /// What a call has written survives a power loss (`synchronous=FULL`). The row of a large file may be missing from the
+    /// database file until the next `open` has recovered it.
     #[default]
     Full,
     /// A commit survives a crash of the process. A power loss may undo the last commits; it does not damage the

@@ -100,6 +100,16 @@ impl Database {
         Ok(Database { engine, clock, is_closed: Arc::default() })
     }
 
+    /// Whether the database runs in this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        match &self.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(_) => true,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => false,
+        }
+    }
+
     /// The database as the principal that `principal` holds sees it.
     pub(crate) fn scope(&self, principal: CurrentPrincipal) -> Scope {
         Scope { database: self.clone(), principal }
@@ -161,12 +171,7 @@ impl Scope {
 
     /// Whether the database runs in this process.
     pub(crate) fn is_embedded(&self) -> bool {
-        match &self.database.engine {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite(_) => true,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => false,
-        }
+        self.database.is_embedded()
     }
 
     /// The caller that policies see.

@@ -28,7 +28,7 @@ pub(crate) enum Effect {
     IdempotentWrites,
     /// It must not run twice. If a power loss undoes its commit, the next `open` does it again. So SQLite answers before the
     /// commit is on the disk, unless changes are captured: then a subscriber may have seen them.
-    RedoneWrites,
+    RecoverableWrites,
 }
 
 /// A write that failed, and its work if the work has not run.

@@ -270,7 +270,7 @@ impl Folder {
     /// Runs `work`, on the blocking pool unless a thread waits for it: to wake another thread takes longer than to open a file,
     /// and much longer while the processors are busy.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Folder) -> Result<T> + Send + 'static) -> Result<T> {
-        if blocking_caller::is_current() {
+        if blocking_caller::is_current() && !self.pool().is_closed() {
             return work(self);
         }
         let folder = self.clone();

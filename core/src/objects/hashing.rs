@@ -1,4 +1,4 @@
-//! BLAKE3 of bytes on their way to an object, on the blocking pool.
+//! BLAKE3 of bytes on their way to an object, on the blocking pool or on the thread that waits.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl<T: Send + 'static> Job<T> {
         Ok(Job(receiver))
     }
 
-    /// Work whose result `receiver` gets.
+    /// A job whose result `receiver` receives.
     pub(super) fn of(receiver: oneshot::Receiver<T>) -> Job<T> {
         Job(receiver)
     }
@@ -34,7 +34,7 @@ impl<T: Send + 'static> Job<T> {
     }
 }
 
-/// The digest of bytes that arrive in parts. The parts are hashed on the pool, one after the other.
+/// The digest of bytes that arrive in parts. The parts are hashed one after the other.
 #[derive(Debug)]
 pub(super) struct Digester {
     /// `None` while a job has it.

@@ -41,9 +41,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// The most feeds that read ahead at a time: those that replay a long log. Each has one page more in memory.
-const MAX_READS_AHEAD: usize = 8;
-
 /// The change feed of a client.
 pub(crate) struct RealtimeCore {
     this: Weak<RealtimeCore>,
@@ -62,8 +59,6 @@ pub(crate) struct RealtimeCore {
     /// Known once capture is on.
     incarnation: OnceLock<Arc<str>>,
     is_closed: AtomicBool,
-    /// The feeds that may read ahead.
-    reads_ahead: Arc<sync::Semaphore>,
     /// The process that opened the client.
     process: u32,
 }
@@ -90,7 +85,6 @@ impl RealtimeCore {
             is_lingering: AtomicBool::new(false),
             incarnation: OnceLock::new(),
             is_closed: AtomicBool::new(false),
-            reads_ahead: Arc::new(sync::Semaphore::new(MAX_READS_AHEAD)),
             process: std::process::id(),
         });
         let this = Weak::clone(&core.this);
@@ -369,16 +363,18 @@ impl RealtimeCore {
         Ok(())
     }
 
-    /// Starts to read the page after `after`, while the feed's consumer uses the page before. Does nothing if many feeds read
-    /// ahead, so that their pages do not fill the memory.
+    /// Starts to read the page after `after`, while the feed's consumer uses the page before. On SQLite a read waits for nobody,
+    /// so it is no faster on another thread.
     fn read_ahead(&self, feed: &Feed, after: EntryKey, head: EntryKey) {
-        let Ok(permit) = Arc::clone(&self.reads_ahead).try_acquire_owned() else { return };
+        if self.database.is_embedded() {
+            return;
+        }
         let this = Weak::clone(&self.this);
         let page = self.runtime.spawn(async move {
             let core = this.upgrade().ok_or_else(Error::closed)?;
             core.database.read_changes_up_to(after, head).await
         });
-        feed.set_read_ahead(ReadAhead { after, head, page, _permit: permit });
+        feed.set_read_ahead(ReadAhead { after, head, page });
     }
 
     /// Reads a page for a stream that has fallen behind, on the client's runtime. Tries again after a failure.

@@ -7,7 +7,7 @@
 use std::{collections::VecDeque, sync::Arc, task::Waker};
 
 use parking_lot::Mutex;
-use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
@@ -63,7 +63,6 @@ pub(super) struct ReadAhead {
     /// The key of the pump when the read began: the page says whether more comes up to this key.
     pub(super) head: EntryKey,
     pub(super) page: JoinHandle<Result<LogPage>>,
-    pub(super) _permit: OwnedSemaphorePermit,
 }
 
 impl ReadAhead {
@@ -189,6 +188,7 @@ impl Feed {
     pub(super) fn end_after_batch(&self, reason: Option<Error>) -> Option<Wake> {
         let mut state = self.state.lock();
         state.end.get_or_insert(reason);
+        state.read_ahead = None;
         state.wake()
     }
 
@@ -232,8 +232,10 @@ impl Feed {
     }
 
     pub(super) fn set_read_ahead(&self, reading: ReadAhead) {
-        let before = self.state.lock().read_ahead.replace(reading);
-        drop(before);
+        let mut state = self.state.lock();
+        if state.end.is_none() {
+            state.read_ahead = Some(reading);
+        }
     }
 
     /// The page after `after`, if it is being read.
@@ -257,6 +259,7 @@ impl Feed {
             }
             if self.is_ended_by(entry) {
                 state.end.get_or_insert(Some(session_ended()));
+                state.read_ahead = None;
                 break;
             }
             if let Some(session_id) = session_of(entry).filter(|_| entry.kind == EntryKind::SessionEnded) {

@@ -14,7 +14,7 @@ use crate::{
     database::Scope,
     error::{Error, Result},
     objects::{ObjectKey, Objects, ObjectsLocation, PathLock},
-    threads::{RuntimeHandle, Work},
+    threads::{BoxedWork, RuntimeHandle},
 };
 
 /// How long a writer waits for another writer of its path.
@@ -104,10 +104,10 @@ impl StorageCore {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         // In a box before any `async` block has it: each would keep a copy of it, which fills the stack.
-        let work: Work<T> = Box::pin(work);
-        // A call of PostgreSQL may not continue on another thread.
-        let is_movable = self.service.is_embedded();
-        async move { if is_movable { self.runtime.complete_here(work).await } else { self.runtime.complete(work).await } }
+        let work: BoxedWork<T> = Box::pin(work);
+        // On PostgreSQL most of the work waits for answers, which the runtime gets without waking this thread for each.
+        let is_embedded = self.service.is_embedded();
+        async move { if is_embedded { self.runtime.complete_here(work).await } else { self.runtime.complete(work).await } }
     }
 
     /// Waits. The caller needs no runtime.

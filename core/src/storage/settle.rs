@@ -39,6 +39,17 @@ pub(super) enum Finished {
     SourceGone,
 }
 
+/// What becomes of an intent if somebody wrote or deleted the file since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfOvertaken {
+    /// Its row replaces the other one.
+    Replace,
+    /// It is deleted.
+    GiveUp,
+    /// It stays as it is.
+    Leave,
+}
+
 impl StorageCore {
     /// Settles every path with an intent or an entry in the outbox, except those that another writer uses. Returns how
     /// many were settled.
@@ -113,17 +124,32 @@ impl StorageCore {
     }
 
     /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
-    /// row replaces any other version, which plain SQL wrote after the intent.
+    /// row replaces any other version, which somebody wrote after the intent.
     ///
-    /// If a power loss undoes this, the intent is there again, and settling it does the same; except that the version that
-    /// plain SQL wrote stays then. A move is not answered before it is on the disk, because its source is removed after it.
+    /// Settling the intent gives the same row if the file has the version before, so then the commit may be recovered after a
+    /// power loss. Any other row is on the disk when this returns, and so is a move, whose source is removed after it.
     pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
-        let key = key.clone();
-        let effect = if intent.moved.is_some() { Effect::Writes } else { Effect::RedoneWrites };
-        let work = self.service.write_with(effect, move |transaction| {
-            Box::pin(async move { finish(transaction, &key, &intent, is_forced).await })
+        let work = Arc::new((key.clone(), intent));
+        if work.1.moved.is_none() {
+            let if_overtaken = if is_forced { IfOvertaken::Leave } else { IfOvertaken::GiveUp };
+            if let Some(finished) = self.try_finish(Arc::clone(&work), if_overtaken, Effect::RecoverableWrites).await? {
+                return Ok(finished);
+            }
+        }
+        let if_overtaken = if is_forced { IfOvertaken::Replace } else { IfOvertaken::GiveUp };
+        Ok(self.try_finish(work, if_overtaken, Effect::Writes).await?.unwrap_or(Finished::Overtaken))
+    }
+
+    async fn try_finish(
+        &self,
+        work: Arc<(ObjectKey, Intent)>,
+        if_overtaken: IfOvertaken,
+        effect: Effect,
+    ) -> Result<Option<Finished>> {
+        let finish = self.service.write_with(effect, move |transaction| {
+            Box::pin(async move { finish(transaction, &work.0, &work.1, if_overtaken).await })
         });
-        work.await
+        finish.await
     }
 
     /// Starts the task that settles paths from time to time. It ends with the client.
@@ -158,12 +184,13 @@ pub(super) async fn lock_paths(
     Ok(())
 }
 
+/// Makes an intent the row of its file. `None` if nothing changed: the file was overtaken and is to be left.
 async fn finish(
     transaction: &mut Transaction<'_>,
     key: &ObjectKey,
     intent: &Intent,
-    is_forced: bool,
-) -> Result<Finished> {
+    if_overtaken: IfOvertaken,
+) -> Result<Option<Finished>> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
@@ -176,17 +203,20 @@ async fn finish(
         if !has_source && transaction.fetch_optional(&sql::EXISTING, &path(), |_| Ok(())).await?.is_none() {
             transaction.execute(&sql::DELETE_INTENT, &version).await?;
             transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-            return Ok(Finished::SourceGone);
+            return Ok(Some(Finished::SourceGone));
         }
     }
     let mut values = version.to_vec();
-    values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
+    values.extend([intent.base_etag.as_str().into(), (if_overtaken == IfOvertaken::Replace).into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
+    if updated_at.is_none() && if_overtaken == IfOvertaken::Leave {
+        return Ok(None);
+    }
     transaction.execute(&sql::DELETE_INTENT, &version).await?;
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-        return Ok(Finished::Overtaken);
+        return Ok(Some(Finished::Overtaken));
     };
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
@@ -194,5 +224,5 @@ async fn finish(
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
         transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
-    Ok(Finished::Yes(updated_at))
+    Ok(Some(Finished::Yes(updated_at)))
 }

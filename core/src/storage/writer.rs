@@ -41,25 +41,30 @@ impl FileWriter {
     /// Appends bytes.
     ///
     /// # Errors
-    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full. After an error, `finish` fails too.
+    /// `TooLarge` (413) over `max_file_size`; `Unavailable` (507) if the disk is full. After an error, and after a call whose
+    /// future the caller dropped, `finish` fails too.
     pub async fn write(&mut self, data: impl Into<Bytes>) -> Result<()> {
         operation(Operation::OpenWriter, self.append(data.into())).await
     }
 
     /// Does what [`write`](FileWriter::write) does, without an operation.
     pub(super) async fn append(&mut self, data: Bytes) -> Result<()> {
-        let appended = self.try_append(data).await;
-        if let Err(error) = &appended {
-            self.body = Body::Failed(error.clone());
-        }
+        // The file would lack a part if the caller dropped this future and went on.
+        let cancelled = Body::Failed(Error::file(400, "a write of this file was cancelled"));
+        let mut body = std::mem::replace(&mut self.body, cancelled);
+        let appended = self.append_to(&mut body, data).await;
+        self.body = match &appended {
+            Ok(()) => body,
+            Err(error) => Body::Failed(error.clone()),
+        };
         appended
     }
 
-    async fn try_append(&mut self, data: Bytes) -> Result<()> {
+    async fn append_to(&mut self, body: &mut Body, data: Bytes) -> Result<()> {
         let core = &self.storage.core;
         let size = self.size + data.len() as u64;
         core.check_size(size)?;
-        match &mut self.body {
+        match body {
             Body::Buffer(buffer) if self.options.verify || core.is_inline(size) => buffer.extend_from_slice(&data),
             Body::Buffer(buffer) => {
                 let buffer = std::mem::take(buffer).freeze();
@@ -70,7 +75,7 @@ impl FileWriter {
                     stage.write(buffer).await?;
                 }
                 stage.write(data).await?;
-                self.body = Body::Stage(Box::new((new, stage)));
+                *body = Body::Stage(Box::new((new, stage)));
             }
             Body::Stage(staging) => staging.1.write(data).await?,
             Body::Failed(error) => return Err(error.clone()),

@@ -78,6 +78,11 @@ impl BlockingPool {
         result.map_err(|_| Error::new(ErrorKind::Internal, "the operation panicked"))
     }
 
+    /// Whether the pool refuses every job.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.state.lock().is_closed
+    }
+
     /// Queues a job.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use std::{
     ops::ControlFlow,
     os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
     path::Path,
+    pin::pin,
     process::Command,
+    task::{Context, Waker},
 };
 
 use townsquare::{Client, ErrorKind, blocking::wait, storage::UploadOptions};
@@ -228,4 +230,19 @@ fn an_export_and_a_backup_have_the_files_of_buckets_that_are_no_longer_declared(
     wait(client.close());
     let report = wait(fixture.db.service.storage().repair()).expect("repaired");
     assert_eq!((report.orphans_removed, report.rows_removed), (0, 0));
+}
+
+#[test]
+fn a_writer_whose_write_was_cancelled_writes_no_file() {
+    let fixture = fixture(0);
+    let mut writer = wait(fixture.db.service.storage().writer("assets", "a", UploadOptions::new())).expect("a writer");
+    let (data, mut is_cancelled) = (bytes::Bytes::from(bytes(4 << 20, 1)), false);
+    for _ in 0..20 {
+        // Each waits for the one before to be written.
+        let write = pin!(writer.write(data.clone()));
+        is_cancelled |= write.poll(&mut Context::from_waker(Waker::noop())).is_pending();
+    }
+    assert!(is_cancelled, "the disk is as fast as the memory");
+    assert_refused(wait(writer.finish()), ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
+    assert!(paths(&fixture.db.service, "assets").is_empty());
 }

@@ -59,7 +59,7 @@ impl Retries {
         }
         let is_harmless = match effect {
             Effect::Reads | Effect::IdempotentWrites => failure.was_begun && is_lost(&failure.error),
-            Effect::Writes | Effect::RedoneWrites => {
+            Effect::Writes | Effect::RecoverableWrites => {
                 failure.was_sent && failure.was_idle && was_disconnected(&failure.error)
             }
         };

@@ -55,8 +55,11 @@ impl WriteConnection {
         self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
         self.set_flush(if self.captures_changes { Flush::BeforeAnswer } else { flush })?;
         self.execute_cached("BEGIN IMMEDIATE")?;
-        if self.flush == Flush::Later && self.is_capture_on() {
-            self.captures_changes = true;
+        if self.flush == Flush::Later
+            && let is_on = self.is_capture_on()
+            && is_on != Some(false)
+        {
+            self.captures_changes = is_on == Some(true);
             // SQLite does not change the level within a transaction.
             self.roll_back();
             self.set_flush(Flush::BeforeAnswer)?;
@@ -75,9 +78,10 @@ impl WriteConnection {
         Ok(())
     }
 
-    fn is_capture_on(&self) -> bool {
+    /// `None` if it cannot be read.
+    fn is_capture_on(&self) -> Option<bool> {
         let is_on = self.connection.0.prepare_cached("SELECT is_on FROM townsquare_feed");
-        is_on.and_then(|mut is_on| is_on.query_row([], |row| row.get(0))).unwrap_or(true)
+        is_on.and_then(|mut is_on| is_on.query_row([], |row| row.get(0))).ok()
     }
 
     pub(super) fn commit(&self) -> Result<()> {

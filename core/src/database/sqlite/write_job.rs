@@ -68,7 +68,7 @@ where
     }
 
     fn flush(&self) -> Flush {
-        if self.effect == Effect::RedoneWrites { Flush::Later } else { Flush::BeforeAnswer }
+        if self.effect == Effect::RecoverableWrites { Flush::Later } else { Flush::BeforeAnswer }
     }
 
     fn is_abandoned(&self) -> bool {

@@ -4,7 +4,7 @@
 //! while another job runs or commits share the next transaction, each in a savepoint of its own, so a job that fails or
 //! panics fails alone. A job whose submitter was cancelled before the job began does not run; a job that has begun runs
 //! to completion. The writer never waits for more jobs: the cost of a commit is its flush to disk, and waiting
-//! would only add to it. Jobs whose commit is flushed later do not share a transaction with others.
+//! would only add to it. A group whose first job is flushed later ends before a job that is not.
 //!
 //! The write connection belongs to the thread that holds its lock, the *leader*. A blocking caller that finds the
 //! writer idle leads for its own job and commits on its own thread, together with the jobs that arrive meanwhile: that
@@ -213,11 +213,14 @@ impl JobQueue {
         self.state.lock().jobs.pop_front()
     }
 
-    /// Takes the next job without waiting, if its commit is flushed in this way.
-    fn try_pop_with(&self, flush: Flush) -> Option<Box<dyn Job>> {
+    /// Takes the next job without waiting, if a commit with `flush` is enough for it.
+    fn try_pop_for(&self, flush: Flush) -> Option<Box<dyn Job>> {
         let mut state = self.state.lock();
-        let is_alike = state.jobs.front().is_some_and(|next| next.job.flush() == flush);
-        if is_alike { state.jobs.pop_front().map(|queued| queued.job) } else { None }
+        let next = state.jobs.front()?;
+        if flush == Flush::Later && next.job.flush() == Flush::BeforeAnswer {
+            return None;
+        }
+        state.jobs.pop_front().map(|queued| queued.job)
     }
 
     /// Takes the next job if its deadline has passed.
@@ -367,7 +370,7 @@ impl WriterShared {
         let mut next = Some(first);
         let mut tried = 0;
         while tried < MAX_GROUP
-            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop_with(flush))
+            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop_for(flush))
         {
             tried += 1;
             // A job that is alone needs no savepoint, because a full rollback undoes nothing else. Among others it has one

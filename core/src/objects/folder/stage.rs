@@ -26,10 +26,10 @@ use crate::{
     threads::{BlockingPool, blocking_caller},
 };
 
-/// Bytes are written in pieces of at least this size.
+/// Bytes are written in pieces of at least this size, except the last piece.
 const PIECE: usize = 1 << 20;
 
-/// Fewer bytes than these wait for the next ones, or for `finish`, which writes and syncs them in one go.
+/// `write` keeps fewer bytes than these until the next `write`, or until `finish`, which has one job write and sync them.
 const MAX_PENDING: usize = 4 << 20;
 
 /// A file below `.townsquare/staging`, locked for as long as it is open.
