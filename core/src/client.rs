@@ -25,7 +25,7 @@ use crate::{
     config::{Config, FilesLocation, OptionValues, Resolved},
     database::{Database, OpenOptions, PostgresOptions, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
-    error::{Error, ErrorKind, Operation, Result, operation},
+    error::{Operation, Result, operation},
     objects::ObjectsLocation,
     realtime::{EventOptions, Realtime, RealtimeCore},
     runtime::Runtime,
@@ -115,7 +115,7 @@ impl Client {
             let handle = runtime.tokio().clone();
             // Spawned, because the caller may have no runtime to drive it.
             let composed = handle.spawn(Client::compose(resolved, runtime)).await;
-            composed.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the operation panicked")))
+            composed.unwrap_or_else(|_| Err(threads::panicked()))
         })
         .await
     }
@@ -395,7 +395,9 @@ impl Client {
 
     #[cfg(not(feature = "sqlite"))]
     async fn back_up(&self, _target: &Path) -> Result<()> {
-        Err(Error::invalid_input("A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)"))
+        Err(crate::error::Error::invalid_input(
+            "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)",
+        ))
     }
 
     /// Installs a copy made by [`backup`](Client::backup) in the folder `data_dir`, with the files of `<source>.files`. Blocks
@@ -496,7 +498,7 @@ impl Client {
                 let _ = thread.join();
             }
             Err(error) => {
-                tracing::warn!(%error, "the client is closed on the calling thread");
+                tracing::debug!(%error, "the client is closed on the calling thread");
                 self.0.close();
             }
         }

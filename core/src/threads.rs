@@ -25,7 +25,7 @@ pub use self::{
     panics::log_panics,
     wait::{wait, wait_while},
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Starts a thread. For the core, and for the Python binding.
 ///
@@ -64,6 +64,11 @@ pub(crate) fn block_signals() {
 pub(crate) fn with_blocked_signals<T>(start: impl FnOnce() -> T) -> T {
     let _blocked = signals::Blocked::new();
     start()
+}
+
+/// The error of an operation that panicked. It leaves out the panic's message, which may contain a secret.
+pub(crate) fn panicked() -> Error {
+    Error::new(ErrorKind::Internal, "the operation panicked")
 }
 
 pub(crate) fn cannot_start(error: io::Error) -> Error {

@@ -341,10 +341,7 @@ print(outcomes[0], outcomes[1], outcomes[-2], outcomes[-1])
 @pytest.mark.skipif(not sys.platform.startswith("linux") or os.geteuid() != 0, reason="only root may become another user")
 def test_open_with_too_few_threads_is_unavailable(tmp_path: Path) -> None:
     child = run_python(LIMITED, timeout=120)
-    assert child.stdout == "refused refused works works\n", child.stderr
-    # With just enough threads to open, there may be none left to close.
-    closed_here = "the client is closed on the calling thread"
-    assert all(line.startswith(closed_here) for line in child.stderr.splitlines()), child.stderr
+    assert (child.stdout, child.stderr) == ("refused refused works works\n", "")
 
 
 PANICKING = """

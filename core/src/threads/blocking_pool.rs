@@ -16,8 +16,8 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use super::spawn;
-use crate::error::{Error, ErrorKind, Result};
+use super::{panicked, spawn};
+use crate::error::{Error, Result};
 
 /// How long an idle thread waits for a job.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
@@ -74,8 +74,7 @@ impl BlockingPool {
             let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
         })?;
         let result = receiver.await.map_err(|_| Error::closed())?;
-        // Drops the panic's message, which may contain a secret.
-        result.map_err(|_| Error::new(ErrorKind::Internal, "the operation panicked"))
+        result.map_err(|_| panicked())
     }
 
     /// Whether the pool refuses every job.
@@ -196,6 +195,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     const LONG: Duration = Duration::from_secs(10);
 

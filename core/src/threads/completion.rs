@@ -16,8 +16,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::{RuntimeHandle, blocking_caller};
-use crate::error::{Error, ErrorKind, Result};
+use super::{RuntimeHandle, blocking_caller, panicked};
+use crate::error::{Error, Result};
 
 /// Work in a box, because futures of this library are large.
 pub(crate) type BoxedWork<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
@@ -132,11 +132,6 @@ fn joined<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) -> 
     result.unwrap_or_else(|error| Err(if error.is_panic() { panicked() } else { Error::closed() }))
 }
 
-/// Leaves out the panic's message, which may contain a secret.
-fn panicked() -> Error {
-    Error::new(ErrorKind::Internal, "the operation panicked")
-}
-
 #[cfg(test)]
 mod tests {
     use std::{thread, time::Duration};
@@ -144,7 +139,10 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::threads::{BlockingPool, wait, wait_while};
+    use crate::{
+        error::ErrorKind,
+        threads::{BlockingPool, wait, wait_while},
+    };
 
     const TICK: Duration = Duration::from_millis(1);
 

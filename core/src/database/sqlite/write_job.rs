@@ -17,6 +17,7 @@ use crate::{
         transaction::{Effect, FailedWrite, Transaction, Work},
     },
     error::{Error, ErrorKind, Result},
+    threads::panicked,
 };
 
 pub(super) struct TransactionJob<T, W> {
@@ -76,12 +77,11 @@ where
     }
 
     fn answer(self: Box<Self>, committed: Result<()>) {
-        let panicked = || Err(Error::new(ErrorKind::Internal, "the operation panicked"));
         let TransactionJob { work, result, sender, .. } = *self;
         let result = match (result, committed) {
             (Some(Ok(_)), Err(error)) => Err(error),
             (Some(result), _) => result,
-            (None, committed) => committed.and_then(|()| panicked()),
+            (None, committed) => committed.and_then(|()| Err(panicked())),
         };
         // Sending fails if the caller dropped its future. The transaction stays committed.
         let _ = sender.send(result.map_err(|error| FailedWrite { error, work }));
