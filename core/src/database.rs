@@ -339,7 +339,8 @@ impl Scope {
         self.write_with(Effect::IdempotentWrites, work).await.map_err(Error::of_idempotent_call)
     }
 
-    /// Does what [`write`](Scope::write) does, for work with an effect.
+    /// Does what [`write`](Scope::write) does. `effect` decides when the transaction may run again, and when `write_with`
+    /// returns.
     pub(crate) async fn write_with<T: Send + 'static>(
         &self,
         effect: Effect,

@@ -17,7 +17,7 @@ use crate::{
 /// The future that the work of a transaction returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// What a statement or a transaction does, which decides when it may run again.
+/// What a statement or a transaction does, which decides when it may run again and when it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
 pub(crate) enum Effect {
