@@ -49,12 +49,13 @@ pub(crate) enum ObjectsLocation {
     Remote { url: Url, environment: Vec<(String, String)> },
 }
 
-/// What a remote store keeps beside the bytes. A folder keeps none of it.
+/// What a remote store keeps beside the bytes. A folder keeps the version alone, and that only where the file system can.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ObjectAttributes {
     pub(crate) content_type: Option<String>,
     pub(crate) cache_control: Option<String>,
-    /// The version of the file, which readers get back. Stored as `townsquare-etag`.
+    /// The version of the file, which readers get back. Stored as `townsquare-etag`, in a folder as the extended attribute
+    /// `user.townsquare.version`.
     pub(crate) version: Option<String>,
     /// The user's metadata.
     pub(crate) metadata: Vec<(String, String)>,
@@ -129,8 +130,6 @@ enum StageInner {
 #[derive(Debug)]
 pub(crate) struct ObjectReader {
     pub(crate) size: u64,
-    /// [`ObjectAttributes::version`]. `None` in a folder.
-    pub(crate) version: Option<String>,
     inner: ReaderInner,
 }
 
@@ -168,7 +167,7 @@ impl Objects {
     /// Begins to stage bytes. A remote store keeps `attributes` with them.
     pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
         Stage(match &self.0 {
-            Backend::Folder(folder) => StageInner::Folder(folder.stage()),
+            Backend::Folder(folder) => StageInner::Folder(folder.stage(attributes.version)),
             Backend::Remote(remote) => StageInner::Remote(remote.stage(attributes)),
         })
     }
@@ -210,12 +209,10 @@ impl Objects {
         Ok(match &self.0 {
             Backend::Folder(folder) => folder.open_object(key).await?.map(|reader| ObjectReader {
                 size: reader.size,
-                version: None,
                 inner: ReaderInner::Folder(reader),
             }),
             Backend::Remote(remote) => remote.open_object(key).await?.map(|reader| ObjectReader {
                 size: reader.size,
-                version: reader.version.clone(),
                 inner: ReaderInner::Remote(reader),
             }),
         })
@@ -396,6 +393,17 @@ impl Stage {
 }
 
 impl ObjectReader {
+    /// Whether the object was written as `version`. `None` if it does not tell.
+    ///
+    /// A file that tells another version does not count as one that tells: a link that [`Objects::stage_link`] made has the
+    /// attribute of its source, and so may a file that another program put there.
+    pub(crate) fn is_of(&self, version: &str) -> Option<bool> {
+        match &self.inner {
+            ReaderInner::Folder(reader) => (reader.version.as_deref() == Some(version)).then_some(true),
+            ReaderInner::Remote(reader) => reader.version.as_ref().map(|of_object| of_object == version),
+        }
+    }
+
     /// Reads a range. Its end is clipped to the size.
     pub(crate) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         match &self.inner {

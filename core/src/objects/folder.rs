@@ -9,6 +9,7 @@ mod list;
 mod reader;
 mod stage;
 mod tree;
+mod version;
 
 use std::{
     fmt,
@@ -90,8 +91,8 @@ impl Folder {
         Folder(Arc::new(FolderInner { path, runtime, opened: Mutex::default(), locks: Locks::new() }))
     }
 
-    pub(super) fn stage(&self) -> FolderStage {
-        FolderStage::new(self.clone())
+    pub(super) fn stage(&self, version: Option<String>) -> FolderStage {
+        FolderStage::new(self.clone(), version)
     }
 
     /// Gives an object of this size a second name in the staging folder. `None` if there is no such object, or if the file
@@ -289,12 +290,15 @@ impl Folder {
 
     fn open_file(&self, key: &ObjectKey) -> Result<Option<(File, u64)>> {
         let (folders, name) = key.segments()?;
+        let Some(root) = self.root(false)? else { return Ok(None) };
+        if let Some(found) = tree::open_file_below(&root, key) {
+            return Ok(Some(found));
+        }
         let open = |root: &Dir| match Chain::open(root, &folders) {
             Ok(chain) => tree::open_file(chain.parent(), name),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         };
-        let Some(root) = self.root(false)? else { return Ok(None) };
         match open(&root).map_err(failed)? {
             None => {
                 // The root may have been replaced by another folder.

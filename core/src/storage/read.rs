@@ -74,8 +74,9 @@ impl Storage {
             return Ok(Opened::Busy);
         }
         let object = self.core.objects.open_object(&target.key()).await?;
-        let is_current = match object.as_ref().and_then(|object| object.version.as_ref()) {
-            Some(version) => *version == row.info.etag,
+        let is_current = match object.as_ref().and_then(|object| object.is_of(&row.info.etag)) {
+            Some(is_of_row) => is_of_row,
+            // The row tells: the object was opened between two looks at it.
             None => self.is_current(target, &row.info.etag).await?,
         };
         if !is_current {

@@ -4,14 +4,14 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io,
     ops::Range,
     sync::Arc,
 };
 
 use bytes::{Bytes, BytesMut};
 
-use super::failure::failed;
+use super::{failure::failed, version};
 use crate::{
     error::{Error, Result},
     objects::hashing::Job,
@@ -30,6 +30,8 @@ pub(in crate::objects) struct FolderReader {
     pool: BlockingPool,
     file: Arc<File>,
     pub(in crate::objects) size: u64,
+    /// What the file says of its version.
+    pub(in crate::objects) version: Option<String>,
     /// The whole content of a small file.
     content: Option<Bytes>,
     /// The position of the next chunk.
@@ -40,8 +42,9 @@ pub(in crate::objects) struct FolderReader {
 
 impl FolderReader {
     pub(super) fn new(pool: BlockingPool, file: File, size: u64) -> io::Result<FolderReader> {
+        let version = version::read(&file);
         let content = if size <= SMALL { Some(read_from_start(&file, size)?) } else { None };
-        Ok(FolderReader { pool, file: Arc::new(file), size, content, position: 0, ahead: None })
+        Ok(FolderReader { pool, file: Arc::new(file), size, version, content, position: 0, ahead: None })
     }
 
     pub(in crate::objects) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
@@ -121,11 +124,20 @@ pub(super) fn for_each_chunk(file: &File, size: u64, mut use_chunk: impl FnMut(&
 }
 
 /// Reads a small file that was just opened, into memory that is not filled with zeros first.
-fn read_from_start(mut file: &File, size: u64) -> io::Result<Bytes> {
+fn read_from_start(file: &File, size: u64) -> io::Result<Bytes> {
     let mut buffer = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    // A `File` reads in one call into a buffer of this capacity.
-    let length = file.read_to_end(&mut buffer)?;
-    if length as u64 == size { Ok(buffer.into()) } else { Err(changed_size()) }
+    #[cfg(unix)]
+    while (buffer.len() as u64) < size {
+        let position = buffer.len() as u64;
+        match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut buffer), position) {
+            Ok(0) => break,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    #[cfg(not(unix))]
+    io::Read::read_to_end(&mut &*file, &mut buffer)?;
+    if buffer.len() as u64 == size { Ok(buffer.into()) } else { Err(changed_size()) }
 }
 
 fn read_at(file: &File, range: Range<u64>) -> io::Result<Bytes> {

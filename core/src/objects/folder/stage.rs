@@ -18,7 +18,7 @@ use cap_std::fs::{Dir, MetadataExt};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::{Folder, WorkFolders, failure::failed, tree};
+use super::{Folder, WorkFolders, failure::failed, tree, version};
 use crate::{
     clock::Clock,
     error::Result,
@@ -45,8 +45,11 @@ pub(super) struct StageFile {
 }
 
 impl StageFile {
-    fn create(folders: Arc<WorkFolders>, name: &str) -> io::Result<StageFile> {
+    fn create(folders: Arc<WorkFolders>, name: &str, version: Option<&str>) -> io::Result<StageFile> {
         let file = tree::create_file(&folders.staging, name)?.into_std();
+        if let Some(version) = version {
+            version::write(&file, version);
+        }
         let stage = StageFile::new(folders, name, file);
         stage.lock();
         Ok(stage)
@@ -133,6 +136,8 @@ impl Drop for StageFile {
 pub(in crate::objects) struct FolderStage {
     folder: Folder,
     pub(in crate::objects) id: String,
+    /// What the file says of its version.
+    version: Option<String>,
     size: u64,
     pending: Vec<Bytes>,
     pending_size: usize,
@@ -152,10 +157,11 @@ pub(in crate::objects) struct FolderStaged {
 }
 
 impl FolderStage {
-    pub(super) fn new(folder: Folder) -> FolderStage {
+    pub(super) fn new(folder: Folder, version: Option<String>) -> FolderStage {
         FolderStage {
             folder,
             id: Uuid::new_v4().simple().to_string(),
+            version,
             size: 0,
             pending: Vec::new(),
             pending_size: 0,
@@ -213,12 +219,16 @@ impl FolderStage {
     fn next_write(&mut self) -> (Arc<[Bytes]>, impl FnOnce() -> Result<Arc<StageFile>> + Send + 'static) {
         self.pending_size = 0;
         let data: Arc<[Bytes]> = std::mem::take(&mut self.pending).into();
-        let (folder, file, id) = (self.folder.clone(), self.file.take(), self.id.clone());
+        let (folder, file, id, version) =
+            (self.folder.clone(), self.file.take(), self.id.clone(), self.version.clone());
         let to_write = Arc::clone(&data);
         let write = move || {
             let file = match file {
                 Some(file) => file,
-                None => Arc::new(folder.with_work_folders(|folders| StageFile::create(Arc::clone(folders), &id))?),
+                None => {
+                    let create = |folders: &_| StageFile::create(Arc::clone(folders), &id, version.as_deref());
+                    Arc::new(folder.with_work_folders(create)?)
+                }
             };
             file.write(&to_write).map_err(failed)?;
             Ok(file)
