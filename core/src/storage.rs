@@ -45,6 +45,7 @@ pub(crate) use self::backup::restore_files;
 pub(crate) use self::core::{StorageCore, StorageOptions};
 use self::{
     host_file::{SourceFile, TargetFile, check_progress},
+    read::clip,
     writer::source_failed,
 };
 
@@ -266,11 +267,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn download(&self, bucket: &str, path: &str) -> Result<Bytes> {
-        operation(Operation::Download, async {
-            let reader = self.open_reader(bucket, path).await?;
-            reader.read_range(0..reader.info().size).await
-        })
-        .await
+        operation(Operation::Download, self.read_file(bucket, path, |size| Ok(0..size))).await
     }
 
     /// Returns the bytes of a file from `range.start` to before `range.end`. An end beyond the file is the file's end.
@@ -285,7 +282,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        operation(Operation::Download, self.open_reader_of_range(bucket, path, range)).await
+        operation(Operation::Download, self.read_file(bucket, path, |size| clip(&range, size))).await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
@@ -563,10 +560,6 @@ impl Storage {
         let target = self.check_upload(bucket, path, &options)?;
         self.check_write(&target, self.scope.caller().id()).await?;
         Ok(FileWriter::new(self.clone(), target, options))
-    }
-
-    async fn open_reader_of_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        self.open_reader(bucket, path).await?.read_range(range).await
     }
 }
 

@@ -10,12 +10,11 @@ use super::{
     FileReader, Storage,
     buckets::Target,
     core::LOCK_TIMEOUT,
-    rows::{self, FoundFile},
+    rows::{self, Described, FileVersion, FoundFile},
     statements as sql,
 };
 use crate::{
     error::{Error, Result},
-    model::FileInfo,
     objects::ObjectReader,
 };
 
@@ -26,12 +25,10 @@ const TRIES: u32 = 8;
 /// replace the object that the reader opens. Then the next try finds the inline file.
 const TRIES_UNDER_LOCK: u32 = 4;
 
-/// The outcome of one try.
-#[allow(clippy::large_enum_variant, reason = "it is matched at once; a box would cost every read an allocation")]
-enum Opened {
-    Reader(FileReader),
-    /// A writer is changing the file.
-    Busy,
+/// The bytes of one version of a file.
+pub(super) enum Content {
+    Inline(Bytes),
+    Object(ObjectReader),
 }
 
 impl Storage {
@@ -40,9 +37,25 @@ impl Storage {
     }
 
     pub(super) async fn open_reader_of(&self, target: Target) -> Result<FileReader> {
+        let (info, content) = self.open(target).await?;
+        Ok(FileReader::new(info, content))
+    }
+
+    /// Returns the bytes of a file: the part that `range` makes of the size.
+    pub(super) async fn read_file(
+        &self,
+        bucket: &str,
+        path: &str,
+        range: impl FnOnce(u64) -> Result<Range<u64>>,
+    ) -> Result<Bytes> {
+        let (file, content) = self.open::<FileVersion>(self.core.buckets.target(bucket, path)?).await?;
+        content.read(range(file.size())?).await
+    }
+
+    async fn open<D: Described>(&self, target: Target) -> Result<(D, Content)> {
         for attempt in 0..TRIES {
-            if let Opened::Reader(reader) = self.try_open(&target).await? {
-                return Ok(reader);
+            if let Some(opened) = self.try_open(&target).await? {
+                return Ok(opened);
             }
             self.core.pause(Duration::from_millis(1 << attempt)).await?;
         }
@@ -52,8 +65,8 @@ impl Storage {
             let settle_and_open = async {
                 for _ in 0..TRIES_UNDER_LOCK {
                     this.core.settle_locked(&key).await?;
-                    if let Opened::Reader(reader) = this.try_open(&target).await? {
-                        return Ok(reader);
+                    if let Some(opened) = this.try_open(&target).await? {
+                        return Ok(opened);
                     }
                 }
                 Err(Error::file(503, "Another writer changes the file"))
@@ -63,33 +76,32 @@ impl Storage {
         self.core.run(open).await
     }
 
-    async fn try_open(&self, target: &Target) -> Result<Opened> {
-        let FoundFile { row, content, has_intent } = self.find(target).await?;
-        if row.is_inline {
+    /// Opens a file; `None` if a writer is changing it.
+    async fn try_open<D: Described>(&self, target: &Target) -> Result<Option<(D, Content)>> {
+        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
+        let found = self.scope.fetch_optional(D::STATEMENT, &values, rows::found_file::<D>).await?;
+        let FoundFile { described, is_inline, content, has_intent } = found.ok_or_else(missing)?;
+        let size = described.size();
+        if is_inline {
             let content = content.ok_or_else(gone)?;
-            check_size(&row.info, content.len() as u64)?;
-            return Ok(Opened::Reader(FileReader::inline(row.info, content)));
+            check_size(size, content.len() as u64)?;
+            return Ok(Some((described, Content::Inline(content))));
         }
         if has_intent {
-            return Ok(Opened::Busy);
+            return Ok(None);
         }
-        let object = self.core.objects.open_object(&target.key()).await?;
-        let is_current = match object.as_ref().and_then(|object| object.is_of(&row.info.etag)) {
+        let object = self.core.objects.open_version(&target.key(), size, described.etag()).await?;
+        let is_current = match object.as_ref().and_then(|object| object.is_of(described.etag())) {
             Some(is_of_row) => is_of_row,
             // The row tells: the object was opened between two looks at it.
-            None => self.is_current(target, &row.info.etag).await?,
+            None => self.is_current(target, described.etag()).await?,
         };
         if !is_current {
-            return Ok(Opened::Busy);
+            return Ok(None);
         }
-        let object: ObjectReader = object.ok_or_else(gone)?;
-        check_size(&row.info, object.size)?;
-        Ok(Opened::Reader(FileReader::object(row.info, object)))
-    }
-
-    async fn find(&self, target: &Target) -> Result<FoundFile> {
-        let values = [target.bucket.as_str().into(), target.path.as_str().into()];
-        self.scope.fetch_optional(&sql::GET, &values, rows::found_file).await?.ok_or_else(missing)
+        let object = object.ok_or_else(gone)?;
+        check_size(size, object.size)?;
+        Ok(Some((described, Content::Object(object))))
     }
 
     /// Whether the file still has this version, and nobody is writing its object.
@@ -99,6 +111,16 @@ impl Storage {
         let found = self.scope.fetch_optional(&sql::VERSION, &values, read).await?;
         let (version, has_intent) = found.ok_or_else(missing)?;
         Ok(version == etag && !has_intent)
+    }
+}
+
+impl Content {
+    /// Reads a range, which is clipped to the size.
+    pub(super) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        match self {
+            Content::Inline(content) => Ok(slice(content, range)),
+            Content::Object(object) => object.read(range).await,
+        }
     }
 }
 
@@ -130,9 +152,9 @@ fn gone() -> Error {
     Error::file(404, "the bytes of the file are gone")
 }
 
-fn check_size(info: &FileInfo, size: u64) -> Result<()> {
-    if info.size == size {
+fn check_size(of_row: u64, stored: u64) -> Result<()> {
+    if of_row == stored {
         return Ok(());
     }
-    Err(Error::file(500, format!("The stored bytes are {size}, but the file has {}", info.size)))
+    Err(Error::file(500, format!("The stored bytes are {stored}, but the file has {of_row}")))
 }

@@ -14,7 +14,7 @@ use futures_core::Stream;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::read::{clip, slice};
+use super::read::{Content, clip, slice};
 use crate::{
     error::{Error, Operation, Result, operation},
     model::FileInfo,
@@ -51,12 +51,12 @@ enum Source {
 type Reading = Pin<Box<dyn Future<Output = (ObjectReader, Result<Option<Bytes>>)> + Send>>;
 
 impl FileReader {
-    pub(super) fn inline(info: FileInfo, content: Bytes) -> FileReader {
-        FileReader { info, source: Source::Inline { rest: content.clone(), all: content }, rest: Bytes::new() }
-    }
-
-    pub(super) fn object(info: FileInfo, object: ObjectReader) -> FileReader {
-        FileReader { info, source: Source::Object(object), rest: Bytes::new() }
+    pub(super) fn new(info: FileInfo, content: Content) -> FileReader {
+        let source = match content {
+            Content::Inline(all) => Source::Inline { rest: all.clone(), all },
+            Content::Object(object) => Source::Object(object),
+        };
+        FileReader { info, source, rest: Bytes::new() }
     }
 
     pub(super) fn is_inline(&self) -> bool {

@@ -6,16 +6,13 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::buckets::Target;
+use super::{buckets::Target, statements as sql};
 use crate::{
-    database::{Row, Value},
+    database::{Row, Statement, Value},
     error::Result,
     model::FileInfo,
     objects::{ObjectAttributes, ObjectKey},
 };
-
-/// The number of columns of a file in a statement.
-const COLUMNS: usize = 10;
 
 /// A row of `files`.
 pub(super) struct FileRow {
@@ -23,9 +20,30 @@ pub(super) struct FileRow {
     pub(super) is_inline: bool,
 }
 
+/// What a read gets to know of a file beside its bytes.
+pub(super) trait Described: Sized + Send + 'static {
+    /// Reads [`COLUMNS`](Described::COLUMNS), the inline bytes, and whether the object is being written.
+    const STATEMENT: &'static Statement;
+    /// The number of columns; `is_inline` is the last.
+    const COLUMNS: usize;
+
+    fn read(row: &Row<'_>) -> Result<Self>;
+
+    fn size(&self) -> u64;
+
+    fn etag(&self) -> &str;
+}
+
+/// All that a download needs to know of a file.
+pub(super) struct FileVersion {
+    size: u64,
+    etag: String,
+}
+
 /// A row with its inline bytes.
-pub(super) struct FoundFile {
-    pub(super) row: FileRow,
+pub(super) struct FoundFile<D> {
+    pub(super) described: D,
+    pub(super) is_inline: bool,
     pub(super) content: Option<Bytes>,
     /// Whether the object is being written.
     pub(super) has_intent: bool,
@@ -83,9 +101,9 @@ pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
     Ok(row.readable(file_info))
 }
 
-pub(super) fn found_file(row: &Row<'_>) -> Result<FoundFile> {
-    let (content, has_intent) = (row.get_optional(COLUMNS)?, row.get(COLUMNS + 1)?);
-    Ok(FoundFile { row: file_row(row)?, content, has_intent })
+pub(super) fn found_file<D: Described>(row: &Row<'_>) -> Result<FoundFile<D>> {
+    let (content, has_intent) = (row.get_optional(D::COLUMNS)?, row.get(D::COLUMNS + 1)?);
+    Ok(FoundFile { described: D::read(row)?, is_inline: row.get(D::COLUMNS - 1)?, content, has_intent })
 }
 
 /// Reads bucket and path.
@@ -104,6 +122,40 @@ pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
         base_etag: row.get(4)?,
         moved: from.zip(etag),
     })
+}
+
+impl Described for FileInfo {
+    const STATEMENT: &'static Statement = &sql::GET;
+    const COLUMNS: usize = 10;
+
+    fn read(row: &Row<'_>) -> Result<FileInfo> {
+        file_info(row)
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn etag(&self) -> &str {
+        &self.etag
+    }
+}
+
+impl Described for FileVersion {
+    const STATEMENT: &'static Statement = &sql::GET_VERSION;
+    const COLUMNS: usize = 3;
+
+    fn read(row: &Row<'_>) -> Result<FileVersion> {
+        Ok(FileVersion { size: row.get::<i64>(0)?.unsigned_abs(), etag: row.get(1)? })
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn etag(&self) -> &str {
+        &self.etag
+    }
 }
 
 impl NewFile {

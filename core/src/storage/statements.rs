@@ -5,7 +5,7 @@
 
 use crate::database::Statement;
 
-/// The columns of a file, in the order in which `rows::file_row` reads them.
+/// The columns of a file, in the order in which `rows::file_row` reads them. The last one is `is_inline`.
 macro_rules! columns {
     () => {
         "files.bucket, files.path, files.size, files.content_type, files.cache_control, files.etag, files.metadata,
@@ -170,17 +170,28 @@ pub(super) static PENDING: Statement = Statement::new(
      ORDER BY bucket, path LIMIT $1",
 );
 
-/// A file, its inline bytes, and whether its object is being written.
-pub(super) static GET: Statement = Statement::new(concat!(
-    "SELECT ",
-    columns!(),
-    ", CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
-            WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
-        CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
-            WHERE intent.bucket = files.bucket AND intent.path = files.path) END
-     FROM townsquare.files AS files
-     WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
-));
+/// The statement that reads columns of a file (the last one is `is_inline`), its inline bytes, and whether its object is being
+/// written.
+macro_rules! get {
+    ($columns:expr) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            ", CASE WHEN files.is_inline THEN (SELECT contents.content FROM townsquare.file_contents AS contents
+                    WHERE contents.bucket = files.bucket AND contents.path = files.path) END,
+                CASE WHEN files.is_inline THEN FALSE ELSE EXISTS (SELECT 1 FROM townsquare.file_intents AS intent
+                    WHERE intent.bucket = files.bucket AND intent.path = files.path) END
+             FROM townsquare.files AS files
+             WHERE files.bucket = $1 AND files.path = $2 AND {files.select}"
+        )
+    };
+}
+
+/// A file with its bytes.
+pub(super) static GET: Statement = Statement::new(get!(columns!()));
+
+/// Size and version of a file, with its bytes.
+pub(super) static GET_VERSION: Statement = Statement::new(get!("files.size, files.etag, files.is_inline"));
 
 pub(super) static STAT: Statement = Statement::new(concat!(
     "SELECT ",

@@ -81,9 +81,9 @@ pub(super) fn sync(dir: &Dir) -> io::Result<()> {
     if cfg!(unix) { dir.open_with(".", OpenOptions::new().read(true))?.sync_all() } else { Ok(()) }
 }
 
-/// Opens the regular file of a key for reading, in one step. `None` if that fails: then [`Chain`] and [`open_file`] find out
-/// why, or open it where the system does not know the call.
-pub(super) fn open_file_below(root: &Dir, key: &ObjectKey) -> Option<(std::fs::File, u64)> {
+/// Opens what is at a key for reading, in one step; it may be no regular file. `None` if that fails: then [`Chain`] and
+/// [`open_file`] find out why, or open it where the system does not know the call.
+pub(super) fn open_at_once(root: &Dir, key: &ObjectKey) -> Option<std::fs::File> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -91,9 +91,7 @@ pub(super) fn open_file_below(root: &Dir, key: &ObjectKey) -> Option<(std::fs::F
         let path = format!("{}/{}", key.bucket, key.path);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let file = std::fs::File::from(openat2(root, path, flags, Mode::empty(), resolve).ok()?);
-        let metadata = file.metadata().ok()?;
-        metadata.is_file().then(|| (file, metadata.len()))
+        openat2(root, path, flags, Mode::empty(), resolve).ok().map(Into::into)
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -117,6 +115,25 @@ pub(super) fn open_file(dir: &Dir, name: &str) -> io::Result<Option<(std::fs::Fi
             Ok(metadata) if !metadata.is_file() => Ok(None),
             _ => Err(error),
         },
+    }
+}
+
+/// Whether the file system has room for a hundred files of this file's size. False if it does not tell.
+pub(super) fn has_room_beside(file: &std::fs::File) -> bool {
+    #[cfg(unix)]
+    {
+        let Ok((system, metadata)) =
+            rustix::fs::fstatvfs(file).and_then(|system| Ok((system, rustix::fs::fstat(file)?)))
+        else {
+            return false;
+        };
+        let room = system.f_bavail.saturating_mul(system.f_frsize);
+        u64::try_from(metadata.st_size).is_ok_and(|size| room / 100 > size)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
     }
 }
 

@@ -24,15 +24,24 @@ pub(super) fn write(file: &File, version: &str) {
 
 /// The version of an open file. `None` if it has none.
 pub(super) fn read(file: &File) -> Option<String> {
+    with_version(file, |version| version.map(str::to_owned))
+}
+
+/// Whether an open file has this version.
+pub(super) fn is(file: &File, version: &str) -> bool {
+    with_version(file, |found| found == Some(version))
+}
+
+fn with_version<T>(file: &File, use_version: impl FnOnce(Option<&str>) -> T) -> T {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
         let mut buffer = [0; MAX_LENGTH];
-        let length = rustix::fs::fgetxattr(file, NAME, &mut buffer).ok()?;
-        std::str::from_utf8(&buffer[..length]).ok().map(str::to_owned)
+        let found = rustix::fs::fgetxattr(file, NAME, &mut buffer).ok();
+        use_version(found.and_then(|length| std::str::from_utf8(&buffer[..length]).ok()))
     }
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     {
         let _ = file;
-        None
+        use_version(None)
     }
 }
