@@ -299,7 +299,7 @@ impl Folder {
         key: &ObjectKey,
         work: impl FnOnce(&Folder, &ObjectKey) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        key.segments()?;
+        key.check()?;
         if self.runs_here() {
             return work(self, key);
         }

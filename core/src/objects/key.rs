@@ -15,18 +15,25 @@ pub(crate) struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Returns the folders of the object, the bucket first, and its name.
-    ///
     /// # Errors
     /// 400 for a segment that is empty, `.` or `..`, or that contains a separator or NUL, and for the bucket
     /// [`WORK_FOLDER`].
-    pub(super) fn segments(&self) -> Result<(Vec<&str>, &str)> {
+    pub(super) fn check(&self) -> Result<()> {
         check_bucket(&self.bucket)?;
-        let mut folders = vec![self.bucket.as_str()];
-        folders.extend(self.path.split('/'));
-        if !folders[1..].iter().copied().all(is_segment) {
+        if !self.path.split('/').all(is_segment) {
             return Err(Error::file(400, "a segment of the path is not a name"));
         }
+        Ok(())
+    }
+
+    /// Returns the folders of the object, the bucket first, and its name.
+    ///
+    /// # Errors
+    /// Those of [`check`](ObjectKey::check).
+    pub(super) fn segments(&self) -> Result<(Vec<&str>, &str)> {
+        self.check()?;
+        let mut folders = vec![self.bucket.as_str()];
+        folders.extend(self.path.split('/'));
         let name = folders.pop().expect("split returns at least one segment");
         Ok((folders, name))
     }
@@ -52,6 +59,6 @@ pub(super) fn check_stage_id(id: &str) -> Result<()> {
 
 /// Whether `text` without a slash is the name of one file. A colon names a stream of a file on Windows.
 fn is_segment(text: &str) -> bool {
-    let is_banned = |c| c == '\\' || c == '\0' || (cfg!(windows) && c == ':');
-    !matches!(text, "" | "." | "..") && !text.contains(is_banned)
+    let is_banned = |byte| byte == b'\\' || byte == b'\0' || (cfg!(windows) && byte == b':');
+    !matches!(text, "" | "." | "..") && !text.bytes().any(is_banned)
 }

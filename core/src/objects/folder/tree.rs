@@ -88,7 +88,7 @@ pub(super) fn open_at_once(root: &Dir, key: &ObjectKey) -> Option<std::fs::File>
     {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
-        let path = format!("{}/{}", key.bucket, key.path);
+        let path = [key.bucket.as_str(), "/", key.path.as_str()].concat();
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         openat2(root, path, flags, Mode::empty(), resolve).ok().map(Into::into)
