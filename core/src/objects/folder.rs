@@ -465,9 +465,10 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
         if folders.ignores_case {
             tree::refuse_other_spelling(chain.parent(), name)?;
         }
-        let replaced = tree::open_file(chain.parent(), name).ok().flatten().map(|(file, _)| file);
+        // Other systems do not replace a file that is open.
+        let replaced = if cfg!(unix) { tree::open_file(chain.parent(), name).ok().flatten() } else { None };
         match file.rename(chain.parent(), name) {
-            Ok(()) => return tree::sync(chain.parent()).map(|()| replaced),
+            Ok(()) => return tree::sync(chain.parent()).map(|()| replaced.map(|(file, _)| file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.exists() => {}
             Err(error) => {
                 let is_folder = chain.parent().symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir());

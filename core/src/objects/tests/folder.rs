@@ -230,6 +230,75 @@ async fn a_folder_that_cannot_be_written_is_an_error_and_still_read() {
     assert!(second.open_object(&key("x")).await.expect("an answer").is_some());
 }
 
+/// Which versions the object at `x` says that it is of.
+async fn versions_of_x(store: &Store) -> [Option<bool>; 2] {
+    let object = store.objects.open_object(&key("x")).await.expect("an answer").expect("an object");
+    ["one", "two"].map(|version| object.is_of(version))
+}
+
+#[tokio::test]
+async fn an_object_tells_its_version_unless_another_program_wrote_the_file() {
+    let store = Store::folder();
+    store.put("x", b"old", "one").await.expect("written");
+    assert_eq!(versions_of_x(&store).await, [Some(true), None]);
+    store.put("x", b"new", "two").await.expect("overwritten");
+    assert_eq!(versions_of_x(&store).await, [None, Some(true)]);
+    let (root, _) = root_and_outside(&store);
+    fs::write(root.join("spaces/other"), b"foreign").expect("written");
+    fs::rename(root.join("spaces/other"), root.join("spaces/x")).expect("renamed");
+    assert_eq!(versions_of_x(&store).await, [None, None]);
+}
+
+#[tokio::test]
+async fn an_object_of_another_size_or_version_than_expected_is_opened_as_it_is() {
+    let store = Store::folder();
+    for (size, version, bytes) in
+        [(3_u64, "one", "new"), (3, "two", "new"), (2, "two", "new"), (4, "two", "new"), (9, "two", "")]
+    {
+        store.put("x", bytes.as_bytes(), "two").await.expect("written");
+        let object = store.objects.open_version(&key("x"), size, version).await.expect("an answer");
+        let object = object.expect("an object");
+        assert_eq!((object.size, object.is_of("two")), (bytes.len() as u64, Some(true)), "{size} {version}");
+        assert_eq!(object.read(0..9).await.expect("bytes"), bytes);
+    }
+    let (root, outside) = root_and_outside(&store);
+    symlink(&outside, root.join("spaces/link")).expect("a link to a folder");
+    fs::create_dir(root.join("spaces/folder")).expect("a folder");
+    for path in ["link/secret", "folder", "missing"] {
+        assert!(store.objects.open_version(&key(path), 6, "two").await.expect("an answer").is_none(), "{path}");
+    }
+    for path in ["../outside/secret", "a/../x"] {
+        store.objects.open_version(&key(path), 6, "two").await.expect_err("refused");
+    }
+}
+
+/// The files below `root` that have no name any more and are open in this process.
+#[cfg(target_os = "linux")]
+fn open_files_without_a_name(root: &std::path::Path) -> usize {
+    let links =
+        fs::read_dir("/proc/self/fd").expect("a folder").filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|file| file.starts_with(root) && file.to_string_lossy().ends_with(" (deleted)")).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_replaced_file_is_closed_at_once_if_the_disk_could_be_full_and_else_soon() {
+    let store = Store::folder();
+    let (root, _) = root_and_outside(&store);
+    for _ in 0..20 {
+        store.put("x", &data(10_000), "one").await.expect("written");
+    }
+    while open_files_without_a_name(&root) > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // A file with a hole takes no room, but counts as large.
+    let file = fs::File::options().write(true).open(root.join("spaces/x")).expect("the file");
+    file.set_len(1 << 40).expect("a hole");
+    drop(file);
+    store.put("x", b"small", "two").await.expect("overwritten");
+    assert_eq!(open_files_without_a_name(&root), 0);
+}
+
 #[tokio::test]
 async fn a_root_that_was_removed_is_created_again() {
     let store = Store::folder();
