@@ -22,6 +22,9 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(20);
 
+/// The threads of the pool of a test.
+const POOL_THREADS: usize = 4;
+
 /// The threads that a store works on.
 struct TestRuntime {
     handle: RuntimeHandle,
@@ -32,7 +35,8 @@ impl TestRuntime {
     fn start() -> TestRuntime {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let tokio = tokio.expect("a runtime");
-        let handle = RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", 4) };
+        let handle =
+            RuntimeHandle { tokio: tokio.handle().clone(), blocking: BlockingPool::new("test-objects", POOL_THREADS) };
         TestRuntime { handle, tokio: Some(tokio) }
     }
 }
