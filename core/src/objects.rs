@@ -164,7 +164,7 @@ impl Objects {
         }))
     }
 
-    /// Begins to stage bytes. A remote store keeps `attributes` with them.
+    /// Begins to stage bytes. A remote store keeps `attributes` with them, a folder the version alone.
     pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
         Stage(match &self.0 {
             Backend::Folder(folder) => StageInner::Folder(folder.stage(attributes.version)),
@@ -400,10 +400,8 @@ impl Stage {
 }
 
 impl ObjectReader {
-    /// Whether the object was written as `version`. `None` if it does not tell.
-    ///
-    /// A file that tells another version does not count as one that tells: a link that [`Objects::stage_link`] made has the
-    /// attribute of its source, and so may a file that another program put there.
+    /// Whether the object was written as `version`. `None` if it does not tell: in a folder, another version gives `None` and
+    /// not `Some(false)`, because the link that [`Objects::stage_link`] made has the version of its source.
     pub(crate) fn is_of(&self, version: &str) -> Option<bool> {
         match &self.inner {
             ReaderInner::Folder(reader) => (reader.version.as_deref() == Some(version)).then_some(true),

@@ -1,6 +1,7 @@
 //! Objects in a local folder: `<root>/<bucket>/<path>`.
 //!
-//! Invariant: every access goes through an open folder below the root (cap-std) and follows no symbolic link. Folders have
+//! Invariant: every access goes through an open folder below the root (cap-std, or `openat2` with the same limits) and follows
+//! no symbolic link. Folders have
 //! the mode 0700 and files 0600. A file is written below `<root>/.townsquare/staging`, synced and renamed; then its folder is
 //! synced. So an object is complete, old or new, at any time and after a crash.
 
@@ -82,6 +83,9 @@ struct WorkFolders {
     locks: Dir,
     /// Whether the file system takes names for equal that differ in case.
     ignores_case: bool,
+    /// Whether a file that is open may be replaced as any other. NFS and some FUSE file systems first give it another name: a crash
+    /// in between would leave neither the old object nor the new one.
+    replaces_open_files: bool,
     /// The lock file of the clients, locked. `None` if files cannot be locked here.
     _clients: Option<File>,
 }
@@ -120,7 +124,8 @@ impl Folder {
             let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
             // Removes the staging file here if the rename failed.
             drop(file);
-            outcome.map(|replaced| replaced.into_iter().for_each(|replaced| free(folder.pool(), replaced)))
+            outcome
+                .map(|replaced| replaced.into_iter().for_each(|(replaced, size)| free(folder.pool(), replaced, size)))
         })
         .await
     }
@@ -136,7 +141,7 @@ impl Folder {
     }
 
     pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
-        self.with_key(key, Folder::open_reader).await
+        self.with_key(key, |folder, key| folder.open_reader(key, None)).await
     }
 
     /// Does what `open_object` does, in fewer steps if the object is small and of this size and version.
@@ -146,17 +151,7 @@ impl Folder {
         size: u64,
         version: String,
     ) -> Result<Option<FolderReader>> {
-        let open = move |folder: &Folder, key: &ObjectKey| {
-            let at_once = |root: &Dir| {
-                let file = tree::open_at_once(root, key)?;
-                FolderReader::of_version(folder.pool(), file, size, version)
-            };
-            match folder.root(false)?.as_deref().and_then(at_once) {
-                Some(reader) => Ok(Some(reader)),
-                None => folder.open_reader(key),
-            }
-        };
-        self.with_key(key, open).await
+        self.with_key(key, move |folder, key| folder.open_reader(key, Some((size, version)))).await
     }
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
@@ -303,33 +298,49 @@ impl Folder {
         if self.runs_here() {
             return work(self, key);
         }
-        let key = key.clone();
-        self.run(move |folder| work(folder, &key)).await
+        let (folder, key) = (self.clone(), key.clone());
+        self.pool().run(move || work(&folder, &key)).await?
     }
 
     fn runs_here(&self) -> bool {
         blocking_caller::is_current() && !self.pool().is_closed()
     }
 
-    fn open_reader(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
-        let Some((file, size)) = self.open_file(key)? else { return Ok(None) };
-        FolderReader::new(self.pool().clone(), file, size).map(Some).map_err(failed)
+    fn open_reader(&self, key: &ObjectKey, expected: Option<(u64, String)>) -> Result<Option<FolderReader>> {
+        let at_once = self.open_at_once(key)?;
+        if let (Some(file), Some((size, version))) = (&at_once, expected)
+            && let Some(content) = reader::read_version(file, size, &version)
+        {
+            let file = at_once.expect("it was read");
+            return Ok(Some(FolderReader::new(self.pool().clone(), file, size, Some(version), Some(content))));
+        }
+        let Some((file, size)) = self.regular_file(key, at_once)? else { return Ok(None) };
+        FolderReader::open(self.pool().clone(), file, size).map(Some).map_err(failed)
     }
 
     fn open_file(&self, key: &ObjectKey) -> Result<Option<(File, u64)>> {
-        let (folders, name) = key.segments()?;
-        let Some(root) = self.root(false)? else { return Ok(None) };
-        if let Some(file) = tree::open_at_once(&root, key)
+        self.regular_file(key, self.open_at_once(key)?)
+    }
+
+    fn open_at_once(&self, key: &ObjectKey) -> Result<Option<File>> {
+        Ok(self.root(false)?.and_then(|root| tree::open_at_once(&root, key)))
+    }
+
+    /// The file at a key, with its size. `at_once` is what [`tree::open_at_once`] has opened.
+    fn regular_file(&self, key: &ObjectKey, at_once: Option<File>) -> Result<Option<(File, u64)>> {
+        if let Some(file) = at_once
             && let Ok(metadata) = file.metadata()
             && metadata.is_file()
         {
             return Ok(Some((file, metadata.len())));
         }
+        let (folders, name) = key.segments()?;
         let open = |root: &Dir| match Chain::open(root, &folders) {
             Ok(chain) => tree::open_file(chain.parent(), name),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         };
+        let Some(root) = self.root(false)? else { return Ok(None) };
         match open(&root).map_err(failed)? {
             None => {
                 // The root may have been replaced by another folder.
@@ -410,11 +421,12 @@ impl WorkFolders {
         let work = open(&root, WORK_FOLDER)?;
         let (staging, locks) = (open(&work, STAGING)?, open(&work, LOCKS)?);
         let ignores_case = tree::has_other_spelling(&root, &WORK_FOLDER.to_uppercase());
+        let replaces_open_files = tree::is_local(&root);
         let clients = join_clients(&locks, &staging).unwrap_or_else(|error| {
             tracing::debug!(%error, "the clients of the folder are not counted");
             None
         });
-        Ok(WorkFolders { root, staging, locks, ignores_case, _clients: clients })
+        Ok(WorkFolders { root, staging, locks, ignores_case, replaces_open_files, _clients: clients })
     }
 }
 
@@ -454,7 +466,7 @@ fn create_root(path: &Path) -> io::Result<Dir> {
     tree::create_folder(&dir, name)
 }
 
-fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<Option<File>> {
+fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<Option<(File, u64)>> {
     let (names, name) = key.segments().map_err(|_| io::Error::from(io::ErrorKind::InvalidFilename))?;
     for _ in 0..RENAME_TRIES {
         let chain = match Chain::create(&folders.root, &names, folders.ignores_case) {
@@ -465,10 +477,12 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
         if folders.ignores_case {
             tree::refuse_other_spelling(chain.parent(), name)?;
         }
-        // Other systems do not replace a file that is open.
-        let replaced = if cfg!(unix) { tree::open_file(chain.parent(), name).ok().flatten() } else { None };
+        let replaced = match folders.replaces_open_files {
+            true => tree::open_file(chain.parent(), name).ok().flatten(),
+            false => None,
+        };
         match file.rename(chain.parent(), name) {
-            Ok(()) => return tree::sync(chain.parent()).map(|()| replaced.map(|(file, _)| file)),
+            Ok(()) => return tree::sync(chain.parent()).map(|()| replaced),
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.exists() => {}
             Err(error) => {
                 let is_folder = chain.parent().symlink_metadata(name).is_ok_and(|metadata| metadata.is_dir());
@@ -488,11 +502,11 @@ fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Resu
     Err(io::Error::other("The folder was removed again and again"))
 }
 
-/// Closes a file that has no name any more, on the pool: then the file system frees its blocks, which took a third of the time
-/// of an upload of 1 MiB (ext4 with `discard`). If the disk could be full without these blocks, they are freed here, before the
-/// upload returns.
-fn free(pool: &BlockingPool, replaced: File) {
-    if !pool.is_busy() && tree::has_room_beside(&replaced) {
+/// Closes a file that was replaced, on the pool: then the file system frees its blocks, which took a third of the time of an
+/// upload of 1 MiB (ext4 with `discard`). If the next upload could lack these blocks, they are freed here, before this one
+/// returns. (A quota of a user does not show. A forked child may keep the blocks for as long as it lives.)
+fn free(pool: &BlockingPool, replaced: File, size: u64) {
+    if !pool.is_busy() && tree::has_room(&replaced, size.saturating_mul(100)) {
         // A pool that is closed drops the job here.
         let _ = pool.submit(move || drop(replaced));
     }

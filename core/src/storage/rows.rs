@@ -20,7 +20,7 @@ pub(super) struct FileRow {
     pub(super) is_inline: bool,
 }
 
-/// What a read gets to know of a file beside its bytes.
+/// The columns that a read needs.
 pub(super) trait Described: Sized + Send + 'static {
     /// Reads [`COLUMNS`](Described::COLUMNS), the inline bytes, and whether the object is being written.
     const STATEMENT: &'static Statement;
@@ -197,7 +197,7 @@ impl NewFile {
         }
     }
 
-    /// What a remote store keeps beside the bytes.
+    /// What a store keeps beside the bytes.
     pub(super) fn attributes(&self) -> ObjectAttributes {
         ObjectAttributes {
             content_type: Some(self.content_type.clone()),

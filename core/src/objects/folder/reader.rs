@@ -38,20 +38,20 @@ pub(in crate::objects) struct FolderReader {
 }
 
 impl FolderReader {
-    pub(super) fn new(pool: BlockingPool, file: File, size: u64) -> io::Result<FolderReader> {
+    pub(super) fn open(pool: BlockingPool, file: File, size: u64) -> io::Result<FolderReader> {
         let version = version::read(&file);
         let content = if size <= SMALL { Some(read_from_start(&file, size)?) } else { None };
-        Ok(FolderReader { pool, file: Arc::new(file), size, version, content, position: 0, ahead: None })
+        Ok(FolderReader::new(pool, file, size, version, content))
     }
 
-    /// A reader of a small file, if it is of this size and version. Only a regular file has a version.
-    pub(super) fn of_version(pool: &BlockingPool, file: File, size: u64, version: String) -> Option<FolderReader> {
-        if size > SMALL || !version::is(&file, &version) {
-            return None;
-        }
-        let content = Some(read_from_start(&file, size).ok()?);
-        let (pool, file) = (pool.clone(), Arc::new(file));
-        Some(FolderReader { pool, file, size, version: Some(version), content, position: 0, ahead: None })
+    pub(super) fn new(
+        pool: BlockingPool,
+        file: File,
+        size: u64,
+        version: Option<String>,
+        content: Option<Bytes>,
+    ) -> FolderReader {
+        FolderReader { pool, file: Arc::new(file), size, version, content, position: 0, ahead: None }
     }
 
     pub(in crate::objects) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
@@ -130,6 +130,13 @@ pub(super) fn for_each_chunk(file: &File, size: u64, mut use_chunk: impl FnMut(&
     Ok(())
 }
 
+/// Reads a file that was just opened, if it is small and of this size and version. Pipes and devices have no version; a folder
+/// may have one, but it cannot be read.
+pub(super) fn read_version(file: &File, size: u64, version: &str) -> Option<Bytes> {
+    let is_expected = size <= SMALL && version::is(file, version);
+    if is_expected { read_from_start(file, size).ok() } else { None }
+}
+
 /// Reads a small file that was just opened, into memory that is not filled with zeros first.
 fn read_from_start(file: &File, size: u64) -> io::Result<Bytes> {
     let size = usize::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -143,7 +150,7 @@ fn read_from_start(file: &File, size: u64) -> io::Result<Bytes> {
         let position = (buffer.len() - start) as u64;
         match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut buffer), position) {
             Ok(0) => break,
-            // A file gives fewer bytes than there is room for only at its end.
+            // A local file gives fewer bytes than there is room for only at its end. Elsewhere its growth may stay unseen here.
             Ok(_) if buffer.len() == end => break,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

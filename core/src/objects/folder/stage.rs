@@ -136,7 +136,7 @@ impl Drop for StageFile {
 pub(in crate::objects) struct FolderStage {
     folder: Folder,
     pub(in crate::objects) id: String,
-    /// What the file says of its version.
+    /// The version that the file gets.
     version: Option<String>,
     size: u64,
     pending: Vec<Bytes>,

@@ -1,4 +1,5 @@
-//! Folders below the root: walking, creating, syncing and pruning them, one segment at a time.
+//! Folders below the root: walking, creating, syncing and pruning them, one segment at a time; only
+//! [`open_at_once`] takes a whole path.
 //!
 //! Invariant: no step follows a symbolic link. A link in the place of a folder is an error, and a link in the place of a
 //! file is neither read nor written through. A folder that `create_parent` creates is durable when it returns.
@@ -118,21 +119,30 @@ pub(super) fn open_file(dir: &Dir, name: &str) -> io::Result<Option<(std::fs::Fi
     }
 }
 
-/// Whether the file system has room for a hundred files of this file's size. False if it does not tell.
-pub(super) fn has_room_beside(file: &std::fs::File) -> bool {
+/// Whether the file system of a file has `room` bytes left. False if it does not tell.
+pub(super) fn has_room(file: &std::fs::File, room: u64) -> bool {
     #[cfg(unix)]
     {
-        let Ok((system, metadata)) =
-            rustix::fs::fstatvfs(file).and_then(|system| Ok((system, rustix::fs::fstat(file)?)))
-        else {
-            return false;
-        };
-        let room = system.f_bavail.saturating_mul(system.f_frsize);
-        u64::try_from(metadata.st_size).is_ok_and(|size| room / 100 > size)
+        rustix::fs::fstatvfs(file).is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) > room)
     }
     #[cfg(not(unix))]
     {
-        let _ = file;
+        let _ = (file, room);
+        false
+    }
+}
+
+/// Whether a folder is on a local file system of Linux.
+pub(super) fn is_local(dir: &Dir) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs and overlayfs: statfs(2).
+        const LOCAL: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
+        rustix::fs::fstatfs(dir).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = dir;
         false
     }
 }

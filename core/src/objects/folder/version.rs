@@ -9,7 +9,6 @@ use std::fs::File;
 const NAME: &str = "user.townsquare.version";
 
 /// The longest version that is read.
-#[cfg(any(target_os = "linux", target_os = "macos"))]
 const MAX_LENGTH: usize = 64;
 
 /// Gives a new file its version.
@@ -24,24 +23,23 @@ pub(super) fn write(file: &File, version: &str) {
 
 /// The version of an open file. `None` if it has none.
 pub(super) fn read(file: &File) -> Option<String> {
-    with_version(file, |version| version.map(str::to_owned))
+    get(file, &mut [0; MAX_LENGTH]).map(str::to_owned)
 }
 
 /// Whether an open file has this version.
 pub(super) fn is(file: &File, version: &str) -> bool {
-    with_version(file, |found| found == Some(version))
+    get(file, &mut [0; MAX_LENGTH]) == Some(version)
 }
 
-fn with_version<T>(file: &File, use_version: impl FnOnce(Option<&str>) -> T) -> T {
+fn get<'b>(file: &File, buffer: &'b mut [u8; MAX_LENGTH]) -> Option<&'b str> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
-        let mut buffer = [0; MAX_LENGTH];
-        let found = rustix::fs::fgetxattr(file, NAME, &mut buffer).ok();
-        use_version(found.and_then(|length| std::str::from_utf8(&buffer[..length]).ok()))
+        let length = rustix::fs::fgetxattr(file, NAME, buffer.as_mut_slice()).ok()?;
+        std::str::from_utf8(&buffer[..length]).ok()
     }
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     {
-        let _ = file;
-        use_version(None)
+        let _ = (file, buffer);
+        None
     }
 }
