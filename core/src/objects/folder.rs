@@ -1,9 +1,9 @@
 //! Objects in a local folder: `<root>/<bucket>/<path>`.
 //!
-//! Invariant: every access goes through an open folder below the root (cap-std, or `openat2` with the same limits) and follows
-//! no symbolic link. Folders have
-//! the mode 0700 and files 0600. A file is written below `<root>/.townsquare/staging`, synced and renamed; then its folder is
-//! synced. So an object is complete, old or new, at any time and after a crash.
+//! Invariant: every access goes through an open folder below the root (cap-std, or `openat2` with the same limits) and
+//! follows no symbolic link. Folders have the mode 0700 and files 0600. A file is written below
+//! `<root>/.townsquare/staging`, synced and renamed; then its folder is synced. So an object is complete, old or new, at any
+//! time and after a crash.
 
 mod failure;
 mod list;
@@ -124,8 +124,10 @@ impl Folder {
             let outcome = folder.with_work_folders(|folders| install(folders, &file, key));
             // Removes the staging file here if the rename failed.
             drop(file);
-            outcome
-                .map(|replaced| replaced.into_iter().for_each(|(replaced, size)| free(folder.pool(), replaced, size)))
+            if let Some((replaced, size)) = outcome? {
+                free(folder.pool(), replaced, size);
+            }
+            Ok(())
         })
         .await
     }
