@@ -49,7 +49,8 @@ pub(crate) enum ObjectsLocation {
     Remote { url: Url, environment: Vec<(String, String)> },
 }
 
-/// What a remote store keeps beside the bytes. A folder keeps the version alone, and that only where the file system can.
+/// What a remote store keeps beside the bytes. A folder keeps only the version,
+/// if the file system supports extended attributes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ObjectAttributes {
     pub(crate) content_type: Option<String>,
@@ -164,7 +165,7 @@ impl Objects {
         }))
     }
 
-    /// Begins to stage bytes. A remote store keeps `attributes` with them, a folder the version alone.
+    /// Begins to stage bytes. A remote store keeps `attributes` with them, a folder only the version.
     pub(crate) fn stage(&self, attributes: ObjectAttributes) -> Stage {
         Stage(match &self.0 {
             Backend::Folder(folder) => StageInner::Folder(folder.stage(attributes.version)),
@@ -400,8 +401,8 @@ impl Stage {
 }
 
 impl ObjectReader {
-    /// Whether the object was written as `version`. `None` if it does not tell: in a folder, another version gives `None` and
-    /// not `Some(false)`, because the link that [`Objects::stage_link`] made has the version of its source.
+    /// Whether the object was written as `version`. `None` if its version is unknown. In a folder another version gives `None`
+    /// too, because the link that [`Objects::stage_link`] made has the version of its source.
     pub(crate) fn is_of(&self, version: &str) -> Option<bool> {
         match &self.inner {
             ReaderInner::Folder(reader) => (reader.version.as_deref() == Some(version)).then_some(true),

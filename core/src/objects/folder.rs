@@ -83,8 +83,8 @@ struct WorkFolders {
     locks: Dir,
     /// Whether the file system takes names for equal that differ in case.
     ignores_case: bool,
-    /// Whether a file that is open may be replaced as any other. NFS and some FUSE file systems first give it another name: a crash
-    /// in between would leave neither the old object nor the new one.
+    /// Whether a rename that replaces an open file is one step. NFS and some FUSE file systems first give the open file another
+    /// name: a crash in between would leave neither the old object nor the new one.
     replaces_open_files: bool,
     /// The lock file of the clients, locked. `None` if files cannot be locked here.
     _clients: Option<File>,

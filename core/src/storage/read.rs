@@ -10,7 +10,7 @@ use super::{
     FileReader, Storage,
     buckets::Target,
     core::LOCK_TIMEOUT,
-    rows::{self, Described, FileVersion, FoundFile},
+    rows::{self, FileColumns, FileVersion, FoundFile},
     statements as sql,
 };
 use crate::{
@@ -52,7 +52,7 @@ impl Storage {
         content.read(range(file.size())?).await
     }
 
-    async fn open<D: Described>(&self, target: Target) -> Result<(D, Content)> {
+    async fn open<D: FileColumns>(&self, target: Target) -> Result<(D, Content)> {
         for attempt in 0..TRIES {
             if let Some(opened) = self.try_open(&target).await? {
                 return Ok(opened);
@@ -77,31 +77,31 @@ impl Storage {
     }
 
     /// Opens a file; `None` if a writer is changing it.
-    async fn try_open<D: Described>(&self, target: &Target) -> Result<Option<(D, Content)>> {
+    async fn try_open<D: FileColumns>(&self, target: &Target) -> Result<Option<(D, Content)>> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         let found = self.scope.fetch_optional(D::STATEMENT, &values, rows::found_file::<D>).await?;
-        let FoundFile { described, is_inline, content, has_intent } = found.ok_or_else(missing)?;
-        let size = described.size();
+        let FoundFile { columns, is_inline, content, has_intent } = found.ok_or_else(missing)?;
+        let size = columns.size();
         if is_inline {
             let content = content.ok_or_else(gone)?;
             check_size(size, content.len() as u64)?;
-            return Ok(Some((described, Content::Inline(content))));
+            return Ok(Some((columns, Content::Inline(content))));
         }
         if has_intent {
             return Ok(None);
         }
-        let object = self.core.objects.open_version(&target.key(), size, described.etag()).await?;
-        let is_current = match object.as_ref().and_then(|object| object.is_of(described.etag())) {
+        let object = self.core.objects.open_version(&target.key(), size, columns.etag()).await?;
+        let is_current = match object.as_ref().and_then(|object| object.is_of(columns.etag())) {
             Some(is_of_row) => is_of_row,
-            // The row tells: the object was opened between two looks at it.
-            None => self.is_current(target, described.etag()).await?,
+            // Reads the row again: if it has not changed, the object belongs to it.
+            None => self.is_current(target, columns.etag()).await?,
         };
         if !is_current {
             return Ok(None);
         }
         let object = object.ok_or_else(gone)?;
         check_size(size, object.size)?;
-        Ok(Some((described, Content::Object(object))))
+        Ok(Some((columns, Content::Object(object))))
     }
 
     /// Whether the file still has this version, and nobody is writing its object.

@@ -20,9 +20,9 @@ pub(super) struct FileRow {
     pub(super) is_inline: bool,
 }
 
-/// The columns that a read needs.
-pub(super) trait Described: Sized + Send + 'static {
-    /// Reads [`COLUMNS`](Described::COLUMNS), the inline bytes, and whether the object is being written.
+/// The columns of a file that a read selects.
+pub(super) trait FileColumns: Sized + Send + 'static {
+    /// Reads [`COLUMNS`](FileColumns::COLUMNS), the inline bytes, and whether the object is being written.
     const STATEMENT: &'static Statement;
     /// The number of columns; `is_inline` is the last.
     const COLUMNS: usize;
@@ -34,7 +34,7 @@ pub(super) trait Described: Sized + Send + 'static {
     fn etag(&self) -> &str;
 }
 
-/// All that a download needs to know of a file.
+/// Size and version of a file: the columns that a download needs.
 pub(super) struct FileVersion {
     size: u64,
     etag: String,
@@ -42,7 +42,7 @@ pub(super) struct FileVersion {
 
 /// A row with its inline bytes.
 pub(super) struct FoundFile<D> {
-    pub(super) described: D,
+    pub(super) columns: D,
     pub(super) is_inline: bool,
     pub(super) content: Option<Bytes>,
     /// Whether the object is being written.
@@ -101,9 +101,9 @@ pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
     Ok(row.readable(file_info))
 }
 
-pub(super) fn found_file<D: Described>(row: &Row<'_>) -> Result<FoundFile<D>> {
+pub(super) fn found_file<D: FileColumns>(row: &Row<'_>) -> Result<FoundFile<D>> {
     let (content, has_intent) = (row.get_optional(D::COLUMNS)?, row.get(D::COLUMNS + 1)?);
-    Ok(FoundFile { described: D::read(row)?, is_inline: row.get(D::COLUMNS - 1)?, content, has_intent })
+    Ok(FoundFile { columns: D::read(row)?, is_inline: row.get(D::COLUMNS - 1)?, content, has_intent })
 }
 
 /// Reads bucket and path.
@@ -124,7 +124,7 @@ pub(super) fn intent(row: &Row<'_>) -> Result<Intent> {
     })
 }
 
-impl Described for FileInfo {
+impl FileColumns for FileInfo {
     const STATEMENT: &'static Statement = &sql::GET;
     const COLUMNS: usize = 10;
 
@@ -141,7 +141,7 @@ impl Described for FileInfo {
     }
 }
 
-impl Described for FileVersion {
+impl FileColumns for FileVersion {
     const STATEMENT: &'static Statement = &sql::GET_VERSION;
     const COLUMNS: usize = 3;
 

@@ -27,7 +27,7 @@ pub(in crate::objects) struct FolderReader {
     pool: BlockingPool,
     file: Arc<File>,
     pub(in crate::objects) size: u64,
-    /// What the file says of its version.
+    /// The version in the extended attribute of the file.
     pub(in crate::objects) version: Option<String>,
     /// The whole content of a small file.
     content: Option<Bytes>,

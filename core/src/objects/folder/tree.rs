@@ -82,8 +82,8 @@ pub(super) fn sync(dir: &Dir) -> io::Result<()> {
     if cfg!(unix) { dir.open_with(".", OpenOptions::new().read(true))?.sync_all() } else { Ok(()) }
 }
 
-/// Opens what is at a key for reading, in one step; it may be no regular file. `None` if that fails: then [`Chain`] and
-/// [`open_file`] find out why, or open it where the system does not know the call.
+/// Opens the file at a key for reading, with one system call. The file may be of any type. `None` if the call fails or the
+/// system lacks it: then the caller walks the folders with [`Chain`] and calls [`open_file`].
 pub(super) fn open_at_once(root: &Dir, key: &ObjectKey) -> Option<std::fs::File> {
     #[cfg(target_os = "linux")]
     {

@@ -1,7 +1,7 @@
 //! The version of an object as an extended attribute of its file, `user.townsquare.version`.
 //!
-//! It saves a reader a second look at the row: the version belongs to the open file, whatever a writer renames meanwhile. Where
-//! the file system keeps no such attributes, or another program wrote the file, there is none.
+//! A reader compares it with the row and need not read the row again: a writer that replaces the object does not change the
+//! open file. A file has no version if the file system has no extended attributes, or if another program wrote the file.
 
 use std::fs::File;
 

@@ -230,7 +230,7 @@ async fn a_folder_that_cannot_be_written_is_an_error_and_still_read() {
     assert!(second.open_object(&key("x")).await.expect("an answer").is_some());
 }
 
-/// Which versions the object at `x` says that it is of.
+/// Whether the object at `x` is of the versions `one` and `two`.
 #[cfg(target_os = "linux")]
 async fn versions_of_x(store: &Store) -> [Option<bool>; 2] {
     let object = store.objects.open_object(&key("x")).await.expect("an answer").expect("an object");
@@ -239,7 +239,7 @@ async fn versions_of_x(store: &Store) -> [Option<bool>; 2] {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_object_tells_its_version_unless_another_program_wrote_the_file() {
+async fn an_object_has_its_version_unless_another_program_wrote_the_file() {
     let store = Store::folder();
     store.put("x", b"old", "one").await.expect("written");
     assert_eq!(versions_of_x(&store).await, [Some(true), None]);
