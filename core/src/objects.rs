@@ -207,9 +207,18 @@ impl Objects {
 
     /// Opens the object of `key`. `None` if there is none.
     pub(crate) async fn open_object(&self, key: &ObjectKey) -> Result<Option<ObjectReader>> {
+        self.open_expected(key, None).await
+    }
+
+    /// Does what [`open_object`](Objects::open_object) does, faster if the object is of this size and version.
+    pub(crate) async fn open_version(&self, key: &ObjectKey, size: u64, version: &str) -> Result<Option<ObjectReader>> {
+        self.open_expected(key, Some((size, version))).await
+    }
+
+    async fn open_expected(&self, key: &ObjectKey, expected: Option<(u64, &str)>) -> Result<Option<ObjectReader>> {
         Ok(match &self.0 {
             Backend::Folder(folder) => folder
-                .open_object(key)
+                .open_object(key, expected)
                 .await?
                 .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }),
             Backend::Remote(remote) => remote
@@ -217,13 +226,6 @@ impl Objects {
                 .await?
                 .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Remote(reader) }),
         })
-    }
-
-    /// Does what [`open_object`](Objects::open_object) does, faster if the object is of this size and version.
-    pub(crate) async fn open_version(&self, key: &ObjectKey, size: u64, version: &str) -> Result<Option<ObjectReader>> {
-        let Backend::Folder(folder) = &self.0 else { return self.open_object(key).await };
-        let reader = folder.open_version(key, size, version.to_owned()).await?;
-        Ok(reader.map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }))
     }
 
     /// Returns size, digest and version of the object of `key`. `None` if there is none.

@@ -142,18 +142,14 @@ impl Folder {
         .await
     }
 
-    pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<FolderReader>> {
-        self.with_key(key, |folder, key| folder.open_reader(key, None)).await
-    }
-
-    /// Does what `open_object` does, in fewer steps if the object is small and of this size and version.
-    pub(super) async fn open_version(
+    /// Opens an object. `expected` is the size and the version that it probably has: then a small object takes fewer steps.
+    pub(super) async fn open_object(
         &self,
         key: &ObjectKey,
-        size: u64,
-        version: String,
+        expected: Option<(u64, &str)>,
     ) -> Result<Option<FolderReader>> {
-        self.with_key(key, move |folder, key| folder.open_reader(key, Some((size, version)))).await
+        let expected = expected.map(|(size, version)| (size, version.to_owned()));
+        self.with_key(key, move |folder, key| folder.open_reader(key, expected)).await
     }
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
