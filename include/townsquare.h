@@ -119,7 +119,8 @@
  *   limit arguments             1 to 1,000
  *   nesting of JSON             100 levels; no NUL character in any text or key
  *   text                        no NUL character; option max_text_size, 1 MiB
- *   JSON without white space    option max_json_size, 4 MiB
+ *   name, type of a fidget      option max_name_size, 1 KiB
+ *   JSON without white space    option max_json_size, 256 KiB
  *   rows of a call              option max_bulk_rows, 10,000 (create_spaces, create_fidgets, save_positions,
  *                               import_credentials)
  *   community id                50 characters
@@ -127,9 +128,11 @@
  *   new password                8 to 1,024 bytes
  *   body of an HTTP request     64 KiB (the response has status 413)
  *   page of a catalog           option catalog_max_page_bytes
- *   file                        option max_file_size, 50 MiB
- *   path of a file              1,024 bytes; 255 between slashes
- *   metadata of a file          64 names of 64 characters; 1,024 bytes a value
+ *   file                        option max_file_size, 50 MiB; with verify option max_verified_size, 1 MiB
+ *   files and spaces of a user  options max_owner_bytes, max_owner_files, max_owner_spaces; no limit by default
+ *                               (TSQ_QUOTA_EXCEEDED)
+ *   path of a file              1,024 bytes; 255 between slashes; in a new one no bidirectional control
+ *   metadata of a file          64 names of 64 characters; 1,024 bytes a value; 8 KiB together
  *
  * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *
@@ -138,7 +141,8 @@
  *
  * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was
  * lost: with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS,
- * whoever owns the row. The rows of one call keep their order in lists: created_at increases by a microsecond from row to
+ * whoever owns the row. The id of a registered page, of a folder spaces/<id> that has files, or of a deleted space is
+ * TSQ_FORBIDDEN for callers other than the service. The rows of one call keep their order in lists: created_at increases by a microsecond from row to
  * row.
  *
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
@@ -242,7 +246,8 @@
  *
  * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users signs
  * users in on a tsq_client_as_service handle, whose caller does not change. It gives each user the session's tokens. It
- * answers each request on a tsq_client_as_user handle. Calls for a session that has ended, in this or another process,
+ * answers each request on a tsq_client_as_user handle. Handles of tsq_client_with_client_key count the guesses, streams and
+ * uploads of each peer: make the others from one of them. Calls for a session that has ended, in this or another process,
  * fail with TSQ_UNAUTHORIZED.
  *
  * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session
@@ -306,7 +311,8 @@
  *
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. Inside any callback tsq_subscription_unsubscribe does not wait, so
- * two callbacks can end each other's subscriptions: no further call starts, and a call that runs ends. tsq_client_free does not wait for a running callback:
+ * two callbacks can end each other's subscriptions: no further call starts, and a call that runs ends. Outside of callbacks it
+ * first delivers the events of sessions and of the catalog that happened before. tsq_client_free does not wait for a running callback:
  * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
  * fails, user_data is destroyed exactly once, when no callback uses it any more.
  *
@@ -317,10 +323,15 @@
  * its own (a game, a window) takes them when it likes: tsq_realtime_changes returns a stream, and tsq_change_stream_next with
  * the time-out 0 returns the next change or NULL at once. tsq_realtime_live returns the rows first, then their changes.
  * Neither loses a change that the host takes late: it waits in the database for the option change_retention. To go on
- * after a restart, store the cursor of the last change that was handled and give it as since.
+ * after a restart, store the cursor of the last change that was handled and give it as since. Of a row that was deleted since, or
+ * that the caller no longer sees, only the DELETE is delivered then, with the primary key alone; the service gets every change.
  *
- * A subscription ends when it is unsubscribed, when its client is closed, or when the feed no longer has what follows. The
- * on_close of its request is told which, after the last change and before user_data is destroyed.
+ * Changes are logged from the first subscription of the host or tsq_realtime_start on, until tsq_realtime_stop. A request over
+ * HTTP does not switch the log on: until then tsq_realtime_handle_events answers 503.
+ *
+ * A subscription ends when it is unsubscribed, when its client is closed, when the feed no longer has what follows, and when its
+ * handle of tsq_client_as_user may no longer act for the user (TSQ_UNAUTHORIZED): the session has ended, or its token is not
+ * valid any more. The on_close of its request is told which, after the last change and before user_data is destroyed.
  *
  *
  * LOG
@@ -364,7 +375,9 @@
  * text.len) before.
  *
  *
- * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of tsq_config_from_env
+ * OPTIONS of tsq_config_set, of the query of tsq_config_from_url and, as TOWNSQUARE_<NAME>, of the environment
+ *
+ * When a client opens, an option that its configuration does not set is read from the environment.
  *
  *   data_dir                Folder of the database and of the session file; it is created when it is missing. Default: $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
  *   database_url            Database: sqlite:PATH or postgres://HOST/NAME. Default: the file townsquare.db in data_dir.
@@ -373,9 +386,11 @@
  *   database_pooler         How the PostgreSQL server, or a pooler before it, shares connections; auto finds out at open. Default: auto (auto, session or transaction).
  *   max_connections         Maximum number of connections to PostgreSQL. Default: 16 (1 to 10000).
  *   operation_timeout       Time limit of an operation on PostgreSQL, the wait for a connection included. Default: 30 seconds.
+ *   connect_timeout         Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried. Default: 2 seconds.
  *   idle_timeout            Time after which an idle connection to PostgreSQL is closed. Default: 600 seconds.
  *   max_lifetime            Time after which a connection to PostgreSQL is replaced. Default: 1800 seconds.
  *   adopt                   Adds what is missing to a PostgreSQL database that has the tables but was not made by this library. Default: false (true or false).
+ *   migrate                 Whether open may create or migrate the database; without it, a database that needs that is refused unchanged. Default: true (true or false).
  *   catalog_url             Catalog: the base URL of an upstream API, or file:PATH for a catalog file. Default: https://api.neynar.com.
  *   catalog_api_key         Key of the upstream API; with an empty key, discovery returns no mini apps. Default: $CATALOG_API_KEY.
  *   catalog_key_header      Name of the HTTP header that carries the key. Default: x-api-key.
@@ -391,21 +406,30 @@
  *   max_staleness           Age of the catalog from which a read waits for a refresh; without it, reads are answered from a catalog of any age. Default: no limit.
  *   endpoint_refresh        Whether callers of the discovery endpoint may refresh the catalog. Default: true (true or false).
  *   endpoint_refresh_age    Age of the catalog below which a refresh by the discovery endpoint fetches nothing. Default: 60 seconds.
+ *   endpoint_lists          Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the orders of other timeframes, and the apps of networks. Default: false (true or false).
  *   endpoint_origins        Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin. Default: .
  *   persist_session         Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the program starts again; for a program with one user. Processes with the same data_dir share the session. Default: false (true or false).
  *   max_text_size           Maximum size in bytes of a text in a table. Default: 1048576 (1 to 1000000000).
- *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 4194304 (1 to 1000000000).
+ *   max_name_size           Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget. Default: 1024 (1 to 1000000000).
+ *   max_json_size           Maximum size in bytes of a JSON value in a table, written without white space. Default: 262144 (1 to 1000000000).
  *   max_bulk_rows           Maximum number of rows that one call creates or changes. Default: 10000 (1 to 1000000).
  *   sign_up_limit           Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit. Default: 0 (0 to 1000000).
  *   identity_audience       Name of the deployment that identity claims must be for. Default: the incarnation id of the database.
  *   storage_url             Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://…. Default: the folder files in data_dir.
+ *   claim_store             Takes the object store over for this database, if it has the files of this database and belongs to another one: to the original of a copy, which nobody uses any more. For one open. Default: false (true or false).
+ *   url_signing_key         Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. Default: a key in the database, which no backup contains.
  *   inline_file_limit       Maximum size in bytes of a file that is kept in the database instead of the object store. Default: 65536, or 0 when storage_url is given (0 to 1000000000).
  *   max_file_size           Maximum size in bytes of a file. Default: 52428800 (1 to 1099511627776).
+ *   max_verified_size       Maximum size in bytes of an upload with verify, which needs up to 100 times as much memory. Default: 1048576 (1 to 1099511627776).
+ *   max_owner_bytes         Maximum size in bytes of all files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
+ *   max_owner_files         Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
+ *   max_owner_spaces        Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded. Default: no limit (0 to 1000000000000000000).
  *   buckets                 Further buckets as NAME=public or NAME=private, separated by commas. Default: .
  *   change_retention        Time for which the change feed keeps a change, for subscriptions that go on from a cursor. Default: 604800 seconds.
  *   change_retention_rows   Number of changes that the change feed keeps. Default: 1000000 (100 to 1000000000).
+ *   change_retention_bytes  Size in bytes of the changes that the change feed keeps. Default: 1073741824 (65536 to 1099511627776).
  *   event_heartbeat         Time between two heartbeats of server-sent events. Default: 15 seconds.
- *   expose_owner_email      Whether public spaces show the e-mail addresses of their owners. Default: true (true or false).
+ *   expose_owner_email      Owners of public spaces who show their e-mail addresses: every one, those with a verified address, or none. Default: always (always, verified or never; also true or false).
  *
  *
  * VERSIONS
@@ -478,10 +502,12 @@ typedef enum {
     TSQ_INTERNAL = 14,
     /// The file is not the one that `if_match` names: somebody else wrote it since.
     TSQ_CONFLICT = 15,
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
+    /// The owner would have more than the option `max_owner_bytes`, `max_owner_files` or `max_owner_spaces` allows.
+    TSQ_QUOTA_EXCEEDED = 18,
 } tsq_status;
 
 /// How severe a log event is.
@@ -892,7 +918,7 @@ typedef struct {
 typedef struct {
     /// The user's id: a UUID.
     tsq_str id;
-    /// The user's e-mail address; absent when the option `expose_owner_email` is false.
+    /// The user's e-mail address; absent unless the option `expose_owner_email` shows it.
     tsq_str email;
 } tsq_owner;
 
@@ -1041,7 +1067,7 @@ typedef struct {
     tsq_str community_id;
     /// The domain, normalised.
     tsq_str domain;
-    /// `blank_subdomain` or `custom`.
+    /// `blank_subdomain` or `custom`; `other` for another word, which an adopted database may hold.
     tsq_str domain_type;
     /// Creation time, in microseconds.
     int64_t created_at;
@@ -1056,10 +1082,10 @@ typedef struct {
     /// Whether `fid` has a value.
     bool has_fid;
     /// Farcaster id; 0 without one.
-    int32_t fid;
+    int64_t fid;
     /// The space's name.
     tsq_str space_name;
-    /// `profile`, `token`, `proposal`, `channel` or `navPage`.
+    /// `profile`, `token`, `proposal`, `channel` or `navPage`; `other` for another word, which an adopted database may hold.
     tsq_str space_type;
     /// The key that registered the space; may be absent.
     tsq_str identity_public_key;
@@ -1159,13 +1185,14 @@ typedef struct {
 
 /// What `tsq_storage_repair` did and found. A record (manual, RECORDS); freed with `tsq_repair_report_free`.
 typedef struct {
-    /// Unfinished writes and deletes that were finished or undone.
+    /// Unfinished writes and deletes that were finished or undone, and files of a remote store that got the version of
+    /// their object.
     uint64_t finished;
     /// Bytes without a row that were removed.
     uint64_t orphans_removed;
     /// Rows whose bytes had vanished, which were removed.
     uint64_t rows_removed;
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size: an array. They stay, and are never served.
+    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version: an array. They stay, and are never served.
     const tsq_str *mismatched;
     /// Number of these files.
     size_t mismatched_len;
@@ -1194,6 +1221,19 @@ typedef struct {
     /// `TSQ_INVALID_INPUT`.
     bool verify;
 } tsq_upload_options;
+
+/// What a PUT by a signed URL may store. Zeroed, and for NULL, it may store what an upload of the caller may:
+/// `tsq_url_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Media type of the file: a request with another `Content-Type` is refused. Absent: any.
+    tsq_str content_type;
+    /// Whether `max_size` is given; any non-zero byte is true.
+    bool has_max_size;
+    /// Largest size of the file in bytes. Not given: the option `max_file_size` is the limit.
+    uint64_t max_size;
+} tsq_url_options;
 
 /// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to go on; any other number cancels the
 /// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
@@ -1309,7 +1349,7 @@ typedef struct {
     /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
     int32_t event;
     /// Conditions `column=op.value` on the row, joined by `&`: `id=eq.…`. The operators are eq, neq, lt, lte, gt, gte, in,
-    /// like, ilike and is. Absent or empty: every row.
+    /// like, ilike and is. At most 8 conditions and 1,024 bytes. Absent or empty: every row.
     tsq_str filter;
     /// A cursor: the changes after it come first, then the new ones, with no gap and no repeat. Absent: the new ones.
     tsq_str since;
@@ -1436,19 +1476,21 @@ tsq_status tsq_set_log(tsq_log_callback callback,
                        tsq_destroy destroy,
                        tsq_error **err);
 
-/// Creates a configuration with every option at its default. Returns owned.
+/// Creates a configuration that sets no option: clients read each from the environment, and else take its default. Returns
+/// owned.
 tsq_config *tsq_config_new(void);
 
 /// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
 /// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
-/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
-/// invalid value.
+/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option, an invalid value, and
+/// an option that is given twice with different values.
 tsq_status tsq_config_from_url(tsq_str url,
                                tsq_config **out,
                                tsq_error **err);
 
-/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>` now; options without a variable have their defaults.
+/// `tsq_client_open` does that by itself for the options that its configuration does not set.
 ///
 /// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.
 tsq_status tsq_config_from_env(tsq_config **out,
@@ -1456,8 +1498,8 @@ tsq_status tsq_config_from_env(tsq_config **out,
 
 /// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value is invalid; the
-/// configuration then does not change.
+/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown, when the value is invalid, and when the URL of
+/// `tsq_config_from_url` gives the option another value; the configuration then does not change.
 tsq_status tsq_config_set(tsq_config *config,
                           tsq_str name,
                           tsq_str value,
@@ -1468,7 +1510,8 @@ void tsq_config_free(tsq_config *config);
 
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
-/// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
+/// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
+/// environment variables `TOWNSQUARE_<NAME>`; returns owned in `out`. Fails with `TSQ_CONFIG`
 /// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
 /// `TSQ_INTERNAL` when the database does not open.
 tsq_status tsq_client_open(const tsq_config *config,
@@ -1478,7 +1521,7 @@ tsq_status tsq_client_open(const tsq_config *config,
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
 /// client.
 ///
-/// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
+/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
 /// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
 /// parent had the shared client open.
@@ -1494,6 +1537,18 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_client **out,
                                  tsq_error **err);
 
+/// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
+/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for it
+/// first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
+/// addresses with the same first 64 bits are one client.
+///
+/// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
+/// from it have the same client key.
+tsq_status tsq_client_with_client_key(const tsq_client *client,
+                                      tsq_str client_key,
+                                      tsq_client **out,
+                                      tsq_error **err);
+
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
@@ -1505,8 +1560,8 @@ tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_client **out,
                               tsq_error **err);
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
-/// write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
+/// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
+/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
 /// every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
@@ -1518,10 +1573,10 @@ tsq_status tsq_client_backup(const tsq_client *client,
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
 /// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
-/// refused.
+/// refused. Either everything is restored or nothing, also if the process is killed: then the call can be repeated.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
-/// folder with a database.
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
+/// damaged or of a newer version, and for a folder with a database.
 tsq_status tsq_restore(tsq_str source,
                        tsq_str data_dir,
                        tsq_error **err);
@@ -1997,6 +2052,16 @@ tsq_status tsq_auth_sign_in(const tsq_client *client,
                             tsq_session **out,
                             tsq_error **err);
 
+/// Creates a session for the user of a request, whose tokens a server hands out. The handle's caller does not change. On a
+/// handle of `tsq_client_with_client_key` the guesses of each client are limited before those of all.
+///
+/// Borrows all; returns the session owned in `out`. Fails as `tsq_auth_sign_in`.
+tsq_status tsq_auth_create_session(const tsq_client *client,
+                                   tsq_str email,
+                                   tsq_str password,
+                                   tsq_session **out,
+                                   tsq_error **err);
+
 /// Ends the session in every handle and process that uses it. Succeeds without a session, too.
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
@@ -2031,7 +2096,8 @@ tsq_status tsq_auth_refresh_session(const tsq_client *client,
 /// is its own.
 ///
 /// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
-/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A call whose reply
+/// was lost may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
 tsq_status tsq_auth_refresh_session_of(const tsq_client *client,
                                        tsq_str refresh_token,
                                        tsq_session **out,
@@ -2103,8 +2169,9 @@ tsq_status tsq_auth_identity_audience(const tsq_client *client,
                                       tsq_string **out,
                                       tsq_error **err);
 
-/// Makes a token by which the user with this address can recover the account; the program mails it, and answers who asked
-/// for it alike for a known and for an unknown address. The service only. The token works once, within an hour, while
+/// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
+/// (`tsq_auth_find_user`), never to the one that was asked for, and answers who asked for it alike for a known and for an
+/// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
 ///
 /// Borrows all; returns owned in `out`: NULL for an unknown address. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for
@@ -2245,8 +2312,9 @@ void tsq_space_list_free(tsq_space_list *list);
 /// Creates a space. Its owner is the caller; the service may name another owner.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
-/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller and for the id of a
+/// page or of a deleted space, `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`,
+/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_create_space(const tsq_client *client,
                                    const tsq_new_space *space,
                                    tsq_space **out,
@@ -2289,15 +2357,16 @@ tsq_status tsq_spaces_delete_space(const tsq_client *client, tsq_str id, tsq_err
 /// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
 /// empty.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of
+/// memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
                                       tsq_str user_id,
                                       tsq_space_list **out,
                                       tsq_error **err);
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
+/// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
 /// skips `offset` rows, and rows that come or go meanwhile shift the pages.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
@@ -2337,7 +2406,7 @@ tsq_status tsq_spaces_get_public_spaces_after_id(const tsq_client *client,
 /// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space with a fidget has this id,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// `TSQ_TOO_LARGE` when the fidgets take more than 64 MiB of memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_spaces_get_space_with_fidgets(const tsq_client *client,
                                              tsq_str id,
                                              tsq_space **out,
@@ -2406,11 +2475,24 @@ tsq_status tsq_fidgets_delete_fidget(const tsq_client *client,
 
 /// Lists the fidgets of a space, oldest first, then by id. The list of a missing or hidden space is empty.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of memory,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_fidgets_get_space_fidgets(const tsq_client *client,
                                          tsq_str space_id,
                                          tsq_fidget_list **out,
                                          tsq_error **err);
+
+/// Lists at most `limit` fidgets of a space that follow `after`, the last fidget of an earlier page, which may be deleted
+/// meanwhile. NULL is the first page. Such pages contain no fidget twice and leave none out, whatever is inserted or deleted
+/// meanwhile. A page has fewer fidgets when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+tsq_status tsq_fidgets_get_space_fidgets_after(const tsq_client *client,
+                                               tsq_str space_id,
+                                               uint32_t limit,
+                                               const tsq_fidget *after,
+                                               tsq_fidget_list **out,
+                                               tsq_error **err);
 
 /// The configuration as a JSON object: its columns by their names.
 ///
@@ -2479,7 +2561,8 @@ tsq_status tsq_communities_save_community_domain(const tsq_client *client,
 tsq_status tsq_communities_delete_community_domain(const tsq_client *client, tsq_str domain, tsq_error **err);
 
 /// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
-/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`). A user gets the row
+/// without what only the service reads: keys and address are absent, and `custom_domain_authorized` is false.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
 /// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
@@ -2499,7 +2582,8 @@ tsq_status tsq_communities_resolve_community(const tsq_client *client,
                                              tsq_string **out,
                                              tsq_error **err);
 
-/// Registers a space, once. Allowed for the service and the space's owner.
+/// Registers a space, once. Allowed for the service and the space's owner. A user may name only a linked identity key, and no
+/// `fid` and no `signature`: readers take them for proven, so the service checks and stores them.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a registered
 /// space, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for a space that the caller does not own,
@@ -2733,25 +2817,30 @@ tsq_status tsq_storage_delete(const tsq_client *client,
                               tsq_error **err);
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, and with `tsq_storage_rotate_url_key`.
+/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, when the user gets a new password or signs out
+/// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
-/// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time.
+/// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
+/// `options` with `TSQ_URL_GET`.
 tsq_status tsq_storage_signed_url(const tsq_client *client,
                                   tsq_str bucket,
                                   tsq_str path,
                                   tsq_url_method method,
                                   uint64_t expires_in_ms,
+                                  const tsq_url_options *options,
                                   tsq_string **out,
                                   tsq_error **err);
 
 /// Replaces the key of signed URLs: every URL that was signed before is refused from now on. For the service.
 ///
-/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_CLOSED`.
-tsq_status tsq_storage_rotate_url_key(const tsq_client *client, tsq_error **err);
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_INVALID_INPUT` if the key is
+/// the option `url_signing_key`, `TSQ_CLOSED`.
+tsq_status tsq_storage_rotate_url_key(const tsq_client *client,
+                                      tsq_error **err);
 
 /// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
-/// are not of the row's size. For the service. `tsq_client_open` finishes unfinished writes too.
+/// are not of the row's size or version. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
 /// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
 /// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the
@@ -2894,15 +2983,19 @@ tsq_status tsq_private_path_tab(tsq_str owner,
                                 tsq_storage_path **out,
                                 tsq_error **err);
 
-/// The path of a shared image: `images/<name>` in `assets`. The name may contain folders.
+/// The path of a shared image, which only the service may write: `images/<name>` in `assets`. The name may contain folders.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
-tsq_status tsq_asset_path_image(tsq_str name, tsq_storage_path **out, tsq_error **err);
+tsq_status tsq_asset_path_image(tsq_str name,
+                                tsq_storage_path **out,
+                                tsq_error **err);
 
-/// The path of a shared video: `videos/<name>` in `assets`. The name may contain folders.
+/// The path of a shared video, which only the service may write: `videos/<name>` in `assets`. The name may contain folders.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
-tsq_status tsq_asset_path_video(tsq_str name, tsq_storage_path **out, tsq_error **err);
+tsq_status tsq_asset_path_video(tsq_str name,
+                                tsq_storage_path **out,
+                                tsq_error **err);
 
 /// Frees a path. Takes `path`; NULL is allowed.
 void tsq_storage_path_free(tsq_storage_path *path);
@@ -3005,6 +3098,20 @@ void tsq_live_query_free(tsq_live_query *live);
 /// Frees figures. Takes `stats`; NULL is allowed.
 void tsq_realtime_stats_free(tsq_realtime_stats *stats);
 
+/// Switches the change log on, in the database and so for all processes. Does nothing if it is on. The first subscription of the
+/// host does so, too; `tsq_realtime_handle_events` never does.
+///
+/// Borrows `client`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_realtime_start(const tsq_client *client,
+                              tsq_error **err);
+
+/// Switches the change log off, for all processes, and empties it. Every subscription ends with `TSQ_UNAVAILABLE`, and every cursor
+/// expires. The next subscription of a host switches the log on again. For the service.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for another caller, `TSQ_CLOSED`.
+tsq_status tsq_realtime_stop(const tsq_client *client,
+                             tsq_error **err);
+
 /// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
 /// subscription is live when this returns. `channel` is a name for logs. See CALLBACKS in the manual.
 ///
@@ -3054,7 +3161,8 @@ tsq_status tsq_realtime_changes(const tsq_client *client,
 /// Returns the rows of `table` that match `filter` (absent: all) and that the caller may see, and every change after them, with
 /// no gap and no repeat. The query keeps the caller that it began with.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of
+/// memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_realtime_live(const tsq_client *client,
                              tsq_str table,
                              tsq_str filter,
@@ -3074,9 +3182,11 @@ tsq_status tsq_realtime_get_stats(const tsq_client *client, tsq_realtime_stats *
 /// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
 /// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
-/// `tsq_file_response_free` ends the subscription.
+/// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
+/// expires, is replaced or is revoked, the last event is `event: end` with the status and the reason as JSON.
 ///
-/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404 or 410. Fails with
+/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404, 410, or 503
+/// while the change log is switched off: a request never switches it on. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 tsq_status tsq_realtime_handle_events(const tsq_client *client,
                                       tsq_str target,

@@ -54,6 +54,7 @@ fn main() {
     pages(&mut criterion, &url, [&service, &users[0]], &alone);
     writing(&mut criterion, &url, client.as_service().inner());
     client.close();
+    beside_private(&mut criterion, &server, &alone);
     criterion.final_summary();
 }
 
@@ -174,6 +175,40 @@ fn pages(criterion: &mut Criterion, url: &str, [service, user]: [&townsquare::bl
         }
     }
     group.finish();
+}
+
+/// Pages of 50,000 public spaces beside 400,000 private ones: the policies must not keep anyone from the ordered index.
+fn beside_private(criterion: &mut Criterion, server: &Server, alone: &Runtime) {
+    let url = server.socket_url(APP_ROLE, &server.new_database());
+    let client = open(&url);
+    let mut connection = alone.block_on(connect(&url));
+    let (insert, _) = owners(1);
+    let spaces = format!(
+        "INSERT INTO spaces (name, owner_id, is_public, created_at)
+         SELECT 'A space', (SELECT id FROM users), number % 9 = 0, now() - number * interval '1 second'
+         FROM generate_series(1, {}) AS number",
+        sized(450_000, 450)
+    );
+    for statement in [insert, spaces, "ANALYZE".to_owned()] {
+        alone.block_on(connection.execute(AssertSqlSafe(statement))).expect("rows");
+    }
+    // Signing in on this handle leaves the client anonymous.
+    let service = client.as_service();
+    service.auth().sign_up("ann@town.example", "correct horse battery").expect("an account");
+    let session = service.auth().sign_in("ann@town.example", "correct horse battery").expect("a session");
+    let user = client.as_user(&session.access_token).expect("a handle");
+    let after = service.spaces().get_public_spaces(1, sized(20_000, 20)).expect("a deep page").pop().expect("a space");
+    let mut group = criterion.benchmark_group("postgres/get_public_spaces(20), beside many private");
+    for (name, caller) in [("service", &service), ("anonymous", &client), ("user", &user)] {
+        group.bench_function(format!("{name}, first"), |bencher| {
+            bencher.iter(|| caller.spaces().get_public_spaces(20, 0).expect("a page"));
+        });
+        group.bench_function(format!("{name}, after"), |bencher| {
+            bencher.iter(|| caller.spaces().get_public_spaces_after(20, &after).expect("a page"));
+        });
+    }
+    group.finish();
+    client.close();
 }
 
 fn writing(criterion: &mut Criterion, url: &str, service: &Client) {

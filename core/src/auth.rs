@@ -31,6 +31,7 @@ use self::{password::HashPermit, session_file::SessionFile, session_state::Sessi
 pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch};
 use crate::{
     callbacks::Subscription,
+    client_key::ClientKey,
     database::CurrentPrincipal,
     error::{self, Error, Operation, Result, WithOperation as _},
     policy::Table,
@@ -61,19 +62,21 @@ use crate::{
 pub struct Auth {
     accounts: Arc<Accounts>,
     state: Arc<SessionState>,
+    /// The client that calls are counted for.
+    client: Option<ClientKey>,
 }
 
 impl Auth {
     /// The `Auth` of a client's own handle, anonymous at first.
     pub(crate) fn anonymous(accounts: Arc<Accounts>, session_file: Option<PathBuf>) -> Auth {
         let state = SessionState::anonymous(Arc::clone(&accounts), session_file.map(SessionFile::new));
-        Auth { accounts, state }
+        Auth { accounts, state, client: None }
     }
 
     /// The `Auth` of an `as_service` handle.
     pub(crate) fn service(accounts: Arc<Accounts>) -> Auth {
         let state = SessionState::service(Arc::clone(&accounts));
-        Auth { accounts, state: Arc::new(state) }
+        Auth { accounts, state: Arc::new(state), client: None }
     }
 
     /// The `Auth` of an `as_user` handle.
@@ -82,12 +85,22 @@ impl Auth {
     /// `Unauthorized` when the session has ended or the access token has expired.
     pub(crate) async fn as_user(accounts: Arc<Accounts>, access_token: &str) -> Result<Auth> {
         let state = SessionState::as_user(Arc::clone(&accounts), access_token).await?;
-        Ok(Auth { accounts, state: Arc::new(state) })
+        Ok(Auth { accounts, state: Arc::new(state), client: None })
     }
 
     /// The principal that the handle's statements run for.
     pub(crate) fn principal(&self) -> &CurrentPrincipal {
         self.state.principal()
+    }
+
+    /// The same accounts and session, with limits for a client.
+    pub(crate) fn for_client(&self, client: Option<ClientKey>) -> Auth {
+        Auth { client, ..self.clone() }
+    }
+
+    /// The client that calls are counted for.
+    pub(crate) fn client(&self) -> Option<ClientKey> {
+        self.client
     }
 
     /// Makes the session of the session file the handle's session, if there is one and it has not ended.
@@ -136,6 +149,11 @@ impl Auth {
     /// are waiting. After ten failures the wait is 30 seconds; each further failure doubles it, up to 15 minutes. After
     /// the wait, one failure is forgotten every 15 minutes; a sign-in forgets all.
     ///
+    /// A server calls this on a handle of [`with_client_key`](crate::Client::with_client_key). Then each client has limits of
+    /// its own before those of the address: 50 failures, of which one is forgotten every minute, and 8 password checks at the
+    /// same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
+    /// of others.
+    ///
     /// # Examples
     ///
     /// ```no_run
@@ -152,11 +170,32 @@ impl Auth {
     pub async fn sign_in(&self, email: &str, password: &str) -> Result<Session> {
         let (auth, address, password) = (self.clone(), email.to_owned(), password.to_owned());
         let work = |permit, ()| async move {
-            let session = auth.accounts.sign_in(permit, &address, &password).await?;
+            let session = auth.accounts.sign_in(permit, &address, &password, auth.client).await?;
             auth.state.sign_in(&session).await?;
             Ok(session)
         };
-        self.hash(Operation::SignIn, self.accounts.check_address(email), work).await
+        self.hash(Operation::SignIn, self.accounts.check_sign_in(email, self.client), work).await
+    }
+
+    /// Creates a session and returns it, for a server that passes the session on to the user of a request. The caller of the
+    /// handle does not change, and listeners hear of nothing.
+    ///
+    /// # Errors
+    /// As [`sign_in`](Auth::sign_in).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
+    /// let request = client.with_client_key("203.0.113.7");
+    /// let session = request.auth().create_session("ann@town.example", "correct horse battery")?;
+    /// println!("Set-Cookie: session={}", session.access_token);
+    /// # Ok::<(), townsquare::Error>(())
+    /// ```
+    pub async fn create_session(&self, email: &str, password: &str) -> Result<Session> {
+        let (auth, address, password) = (self.clone(), email.to_owned(), password.to_owned());
+        let work = |permit, ()| async move { auth.accounts.sign_in(permit, &address, &password, auth.client).await };
+        self.hash(Operation::SignIn, self.accounts.check_sign_in(email, self.client), work).await
     }
 
     /// Ends the session for every handle and process that uses it, and sends `SIGNED_OUT` to listeners. Succeeds when no
@@ -247,7 +286,8 @@ impl Auth {
     ///
     /// # Errors
     /// `Unauthorized` for an unknown or expired refresh token, and for one that was used before, which also ends its
-    /// session.
+    /// session. A call whose reply was lost may be repeated: for 10 s the same refresh token gives the same new tokens, as
+    /// long as these were not used in turn.
     ///
     /// # Examples
     ///
@@ -333,7 +373,7 @@ impl Auth {
         self.hash(Operation::UpdateUser, prepare, work).await
     }
 
-    /// Deletes the signed-in user's account with everything that belongs to it: spaces, fidgets and sessions. Sends
+    /// Deletes the signed-in user's account with everything that belongs to it, as [`delete_user`](Auth::delete_user) does. Sends
     /// `SIGNED_OUT` to listeners.
     ///
     /// # Errors
@@ -359,7 +399,8 @@ impl Auth {
         self.hash(Operation::DeleteUser, prepare, work).await
     }
 
-    /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this.
+    /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this. The change
+    /// feed keeps nothing of these rows but their keys, so that it can still tell of their end.
     ///
     /// # Errors
     /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.
@@ -468,7 +509,7 @@ impl Auth {
         let prepared = async {
             self.principal().check_open()?;
             let prepared = prepare.await?;
-            Ok((self.accounts.hash_permit().await?, prepared))
+            Ok((self.accounts.hash_permit(self.client).await?, prepared))
         };
         let (permit, prepared) = prepared.await.with_operation(operation)?;
         self.run_to_completion(operation, work(permit, prepared)).await

@@ -22,25 +22,40 @@ use std::cmp::Ordering;
 
 use serde_json::Value as Json;
 
+pub(crate) use self::scalar::Scalar;
 use self::{
     parser::{RawCondition, RawValue},
     pattern::Pattern,
-    scalar::{Scalar, type_name},
+    scalar::type_name,
 };
 use crate::{
     error::{Error, Result},
     model::ColumnType,
-    policy::{Column, RowImage, Table},
+    policy::{Caller, Column, RowImage, Table},
 };
 
-/// The largest size of a filter in bytes: a list of more than a thousand ids.
-const MAX_SIZE: usize = 65_536;
+/// The largest size of a filter in bytes. With the number of conditions it bounds what an anonymous request can make each
+/// change of a row cost.
+const MAX_SIZE: usize = 1_024;
+
+/// The most conditions of a filter.
+const MAX_CONDITIONS: usize = 8;
+
+/// The most conditions of a filter whose rows are judged in a fixed short time.
+const CHEAP_CONDITIONS: usize = 3;
 
 /// Conditions that all hold for the rows of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChangeFilter {
     conditions: Vec<Condition>,
-    equality: Option<(&'static str, String)>,
+    equality: Option<Equality>,
+}
+
+/// A value that a column has in every matching row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Equality {
+    pub(crate) column: Column,
+    pub(crate) value: Scalar<'static>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,9 +67,9 @@ struct Condition {
 /// What a condition demands of its column.
 #[derive(Debug, Clone, PartialEq)]
 enum Test {
-    Compare(Comparison, Scalar),
+    Compare(Comparison, Scalar<'static>),
     /// Equal to one of the values, which are sorted.
-    In(Vec<Scalar>),
+    In(Vec<Scalar<'static>>),
     Like(Pattern),
     IsNull,
     Is(bool),
@@ -71,12 +86,12 @@ enum Comparison {
 }
 
 impl ChangeFilter {
-    /// Reads the filter of a subscription to `table`. Every row matches the empty text.
+    /// Reads the filter of a subscription of `caller` to `table`. Every row matches the empty text.
     ///
     /// # Errors
-    /// `InvalidInput` if the text is malformed, if the table has no such column, or if the operator or the value does not
-    /// fit the column's type.
-    pub(crate) fn parse(table: Table, text: &str) -> Result<ChangeFilter> {
+    /// `InvalidInput` if the text is malformed, if the table has no such column that the caller reads, or if the operator or the
+    /// value does not fit the column's type.
+    pub(crate) fn parse(table: Table, caller: Caller, text: &str) -> Result<ChangeFilter> {
         if text.len() > MAX_SIZE {
             return Err(refused(format_args!("has {} bytes; the limit is {MAX_SIZE}", text.len())));
         }
@@ -84,44 +99,63 @@ impl ChangeFilter {
             return Err(refused(format_args!("contains a NUL character")));
         }
         let conditions = if text.is_empty() { Vec::new() } else { parser::parse(text)? };
-        let conditions: Vec<_> = conditions.into_iter().map(|raw| Condition::new(table, raw)).collect::<Result<_>>()?;
+        if conditions.len() > MAX_CONDITIONS {
+            return Err(refused(format_args!("has {} conditions; the limit is {MAX_CONDITIONS}", conditions.len())));
+        }
+        let conditions: Vec<_> =
+            conditions.into_iter().map(|raw| Condition::new(table, caller, raw)).collect::<Result<_>>()?;
         let equality = select_equality(&conditions);
         Ok(ChangeFilter { conditions, equality })
     }
 
     /// Whether every condition is true for the row.
     pub(crate) fn matches(&self, row: &RowImage) -> bool {
-        self.conditions
-            .iter()
-            .all(|condition| condition.test.is_true(row.get(condition.column.name).unwrap_or(&Json::Null)))
+        self.conditions.iter().all(|condition| condition.is_true(row.get(condition.column.name).unwrap_or(&Json::Null)))
     }
 
-    /// Returns a column and the value that it has in every matching row, to find the filter by: a text as itself, anything
-    /// else as JSON. `None` if the filter demands no such equality on a column of uuids, texts, integers or booleans.
-    pub(crate) fn equality(&self) -> Option<(&'static str, &str)> {
-        self.equality.as_ref().map(|(column, value)| (*column, value.as_str()))
+    /// Whether a row may match of which only the key may be told, and the space of a fidget. Other columns count as fulfilled: what
+    /// they held must not be found out by filters.
+    pub(crate) fn may_match(&self, table: Table, row: &RowImage) -> bool {
+        let is_told = |column: &str| table.key().contains(&column) || (table == Table::Fidgets && column == "space_id");
+        let value = |column: &str| row.get(column).filter(|_| is_told(column));
+        self.conditions
+            .iter()
+            .all(|condition| value(condition.column.name).is_none_or(|value| condition.is_true(value)))
+    }
+
+    /// Whether judging a row may take long: its time grows with the text of the row, or with the number of conditions.
+    pub(crate) fn is_costly(&self) -> bool {
+        let is_pattern = |condition: &Condition| matches!(condition.test, Test::Like(_));
+        self.conditions.len() > CHEAP_CONDITIONS || self.conditions.iter().any(is_pattern)
+    }
+
+    /// Returns a value that a column has in every matching row, to find the filter by. `None` if the filter demands no
+    /// equality.
+    pub(crate) fn equality(&self) -> Option<&Equality> {
+        self.equality.as_ref()
     }
 }
 
 /// Selects the equality that the fewest rows are likely to have.
-fn select_equality(conditions: &[Condition]) -> Option<(&'static str, String)> {
-    let by_selectivity = [ColumnType::Uuid, ColumnType::Text, ColumnType::Integer, ColumnType::Boolean];
-    by_selectivity.into_iter().find_map(|wanted| {
+fn select_equality(conditions: &[Condition]) -> Option<Equality> {
+    use ColumnType::{Boolean, Integer, Text, Timestamp, Uuid};
+    [Uuid, Text, Timestamp, Integer, Boolean].into_iter().find_map(|wanted| {
         conditions.iter().filter(|condition| condition.column.column_type == wanted).find_map(|condition| {
-            let scalar = match &condition.test {
-                Test::Compare(Comparison::Equal, scalar) => scalar,
+            let value = match &condition.test {
+                Test::Compare(Comparison::Equal, value) => value,
                 Test::In(values) if values.len() == 1 => values.first()?,
                 _ => return None,
             };
-            Some((condition.column.name, scalar.image_text()?))
+            Some(Equality { column: condition.column, value: value.clone() })
         })
     })
 }
 
 impl Condition {
-    fn new(table: Table, raw: RawCondition<'_>) -> Result<Condition> {
+    fn new(table: Table, caller: Caller, raw: RawCondition<'_>) -> Result<Condition> {
         let column = table
             .column(raw.column)
+            .filter(|column| table.may_read(caller, column.name))
             .ok_or_else(|| refused(format_args!("names no column of {}: {:?}", table.name(), excerpt(raw.column))))?;
         let (name, column_type) = (column.name, column.column_type);
         let test = Test::new(column_type, raw.operator, raw.value).map_err(|fault| match fault {
@@ -135,6 +169,18 @@ impl Condition {
             Fault::UnfitValue(expected) => refused(format_args!("has a value for {name} that is not {expected}")),
         })?;
         Ok(Condition { column, test })
+    }
+
+    /// Whether the condition is true for the value of its column.
+    fn is_true(&self, value: &Json) -> bool {
+        let scalar = || Scalar::of_image(self.column.column_type, value);
+        match &self.test {
+            Test::Compare(comparison, other) => scalar().is_some_and(|scalar| comparison.accepts(scalar.cmp(other))),
+            Test::In(others) => scalar().is_some_and(|scalar| others.binary_search(&scalar).is_ok()),
+            Test::Like(pattern) => value.as_str().is_some_and(|text| pattern.matches(text)),
+            Test::IsNull => value.is_null(),
+            Test::Is(expected) => value.as_bool() == Some(*expected),
+        }
     }
 }
 
@@ -182,22 +228,6 @@ impl Test {
                 Pattern::parse(&text, operator == "ilike").map(Test::Like).ok_or(Fault::UnfitValue(expected))
             }
             (_, _, RawValue::List(_)) => Err(Fault::UnfitOperator),
-        }
-    }
-
-    fn is_true(&self, value: &Json) -> bool {
-        match self {
-            Test::Compare(comparison, scalar) => {
-                scalar.compare(value).is_some_and(|ordering| comparison.accepts(ordering))
-            }
-            Test::In(scalars) => {
-                // A value that compares with none of them, such as NULL, is sorted nowhere and is not found.
-                let place = |scalar: &Scalar| scalar.compare(value).map_or(Ordering::Less, Ordering::reverse);
-                scalars.binary_search_by(place).is_ok()
-            }
-            Test::Like(pattern) => value.as_str().is_some_and(|text| pattern.matches(text)),
-            Test::IsNull => value.is_null(),
-            Test::Is(expected) => value.as_bool() == Some(*expected),
         }
     }
 }

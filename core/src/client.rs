@@ -5,6 +5,8 @@
 //! `as_user` or `as_service`, closes that handle and its clones only. Dropping the last handle without `close` ends the
 //! threads in the background.
 
+mod with_client_key;
+
 use std::{
     mem::ManuallyDrop,
     path::Path,
@@ -20,17 +22,17 @@ use tokio::sync::oneshot;
 use crate::{
     auth::{AccountOptions, Accounts, Auth},
     bearer::BearerResolver,
+    client_key::ClientLimits,
     clock::Clock,
     communities::Communities,
-    config::{Config, FilesLocation, OptionValues, Resolved},
-    database::{Database, OpenOptions, PostgresOptions, change_log::RetentionLimits},
+    config::{Config, OptionValues, OwnerEmail, Resolved},
+    database::{Database, OpenOptions, PostgresOptions, PreparedDatabase, change_log::RetentionLimits},
     discovery::{Discovery, DiscoveryOptions, EndpointOptions},
     error::{Operation, Result, operation},
-    objects::ObjectsLocation,
     realtime::{EventOptions, Realtime, RealtimeCore},
     runtime::Runtime,
     spaces::{Fidgets, Spaces},
-    storage::{Storage, StorageCore, StorageOptions},
+    storage::{FileQuota, PreparedStorage, Storage, StorageCore, StorageOptions},
     threads,
     upstream::Upstream,
     validate::Limits,
@@ -85,7 +87,8 @@ struct ClientCore {
     database: Database,
     clock: Clock,
     limits: Limits,
-    expose_owner_email: bool,
+    expose_owner_email: OwnerEmail,
+    client_limits: ClientLimits,
     is_closed: AtomicBool,
     /// The process that opened the client. A forked child has none of its threads.
     process: u32,
@@ -95,8 +98,9 @@ impl Client {
     /// Opens a client. Creates the folder, the database and its tables if they do not exist.
     ///
     /// # Errors
-    /// `Config`, naming the option or the file, for a configuration that cannot work, and in a process that was forked
-    /// while its parent had a SQLite database open.
+    /// `Config`, naming the option or the file, for a configuration that cannot work, for a database that a newer version or
+    /// another build of the library made, and in a process that was forked while its parent had a SQLite database open. A
+    /// database that is refused is not changed.
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {
@@ -124,17 +128,22 @@ impl Client {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let storage = StorageOptions {
-            location: objects_location(files),
+            location: files.into(),
             inline_file_limit,
             max_file_size: options.max_file_size,
+            max_verified_size: options.max_verified_size,
+            quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
             buckets: options.buckets.clone(),
+            claim_store: options.claim_store,
+            url_signing_key: options.url_signing_key.clone(),
         };
-        let OptionValues { durability, busy_timeout, expose_owner_email, .. } = options;
-        let OptionValues { max_text_size, max_json_size, max_bulk_rows, .. } = options;
-        let limits = Limits { max_text_size, max_json_size, max_bulk_rows };
+        let OptionValues { durability, busy_timeout, migrate, expose_owner_email, .. } = options;
+        let OptionValues { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces, .. } = options;
+        let limits = Limits { max_text_size, max_name_size, max_json_size, max_bulk_rows, max_owner_spaces };
         let (sign_up_limit, identity_audience) = (options.sign_up_limit, options.identity_audience.clone());
         let accounts = AccountOptions { sign_up_limit, identity_audience, limits };
-        let retention = RetentionLimits { age: options.change_retention, rows: options.change_retention_rows };
+        let OptionValues { change_retention: age, change_retention_rows: rows, .. } = options;
+        let retention = RetentionLimits { age, rows, bytes: options.change_retention_bytes };
         let discovery = DiscoveryOptions {
             interval: options.refresh_interval,
             lease: options.catalog_refresh_timeout,
@@ -143,6 +152,7 @@ impl Client {
             endpoint: EndpointOptions {
                 can_refresh: options.endpoint_refresh,
                 min_refresh_age: options.endpoint_refresh_age,
+                can_fetch_lists: options.endpoint_lists,
                 allowed_origins: allowed_origins.into(),
             },
         };
@@ -150,6 +160,7 @@ impl Client {
             pooler: options.database_pooler,
             max_connections: options.max_connections,
             operation_timeout: options.operation_timeout,
+            connect_timeout: options.connect_timeout,
             idle_timeout: options.idle_timeout,
             max_lifetime: options.max_lifetime,
             adopt: options.adopt,
@@ -157,8 +168,14 @@ impl Client {
         let event_heartbeat = options.event_heartbeat;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
-        let options = OpenOptions { durability, busy_timeout, postgres, clock: clock.clone() };
-        let database = Database::open(database, options, handle.clone()).await?;
+        let storage = PreparedStorage::new(storage, &handle)?;
+        let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
+        // Everything that may refuse the database comes before the first change of it.
+        let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
+        storage.check(&stored_files).await?;
+        let database = database.open().await?;
+        // Processes compare the times of rows, sessions and tokens.
+        let clock = database.clock().clone();
         let service = database.service();
         let callbacks = runtime.callbacks().clone();
         let storage = StorageCore::open(storage, service.clone(), clock.clone(), handle.clone()).await?;
@@ -180,6 +197,7 @@ impl Client {
             clock,
             limits,
             expose_owner_email,
+            client_limits: ClientLimits::new(),
             is_closed,
             process,
         };
@@ -194,13 +212,14 @@ impl Client {
         let (clock, limits) = (|| core.clock.clone(), core.limits);
         let bearer = bearer_resolver(&core.accounts);
         let (heartbeat, runtime) = (core.event_heartbeat, core.runtime.tokio().clone());
-        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime };
+        let (streams, uploads) = core.client_limits.of(auth.client());
+        let events = EventOptions { bearer: bearer.clone(), heartbeat, runtime, streams };
         Client(Arc::new(CallerServices {
             communities: Communities::new(scope.clone(), clock(), limits),
             spaces: Spaces::new(scope.clone(), clock(), limits, core.expose_owner_email),
             fidgets: Fidgets::new(scope.clone(), clock(), limits),
             realtime: Realtime::new(Arc::clone(&core.realtime), auth.principal().clone(), events),
-            storage: Storage::new(scope, Arc::clone(&core.storage), bearer),
+            storage: Storage::new(scope, Arc::clone(&core.storage), bearer, uploads),
             discovery: core.discovery.for_handle(auth.principal().clone()),
             auth,
             is_derived,
@@ -221,7 +240,7 @@ impl Client {
     /// # }
     /// ```
     pub fn as_service(&self) -> Client {
-        let auth = Auth::service(Arc::clone(&self.0.core.accounts));
+        let auth = Auth::service(Arc::clone(&self.0.core.accounts)).for_client(self.0.auth.client());
         if self.0.auth.principal().is_closed() {
             auth.principal().close();
         }
@@ -250,7 +269,7 @@ impl Client {
         operation(Operation::AsUser, async {
             self.0.auth.principal().check_open()?;
             let accounts = Arc::clone(&self.0.core.accounts);
-            let auth = Auth::as_user(accounts, access_token).await?;
+            let auth = Auth::as_user(accounts, access_token).await?.for_client(self.0.auth.client());
             Ok(Client::with_auth(Arc::clone(&self.0.core), auth, true))
         })
         .await
@@ -358,20 +377,24 @@ impl Client {
         &self.0.discovery
     }
 
-    /// Writes a consistent copy of the SQLite database to the file `target`. Other calls may write meanwhile.
+    /// Writes a copy of the SQLite database to the file `target`, as the database is at one moment. Other calls may write
+    /// meanwhile.
     ///
-    /// Small files are in the database. The large ones are copied to the folder `<target>.files`, at `BUCKET/PATH`; their rows
-    /// in the copy describe the bytes there. If the files are in a remote object store (`s3://…`), they stay there and the
-    /// copy has their rows only.
+    /// Small files are in the database. The large ones are copied to the folder `<target>.files`, at `BUCKET/PATH`, as they are
+    /// at the same moment. If the files are in a remote object store (`s3://…`), they stay there and the copy has their rows
+    /// only. The copy has its name when it is complete; a process that is killed leaves a folder `<target>.….part`, which the
+    /// next backup to `target` removes.
     ///
     /// A backup is an operation of the host, not of a caller: every handle may make one, and the copy has every row and file
     /// of the database, also those that policies hide from the handle's caller. A host that lets its users choose a
-    /// target must check them first. The copy contains password hashes and the hashes of session tokens.
+    /// target must check them first. The copy contains password hashes and the hashes of session tokens, but not the key of
+    /// signed URLs.
     ///
     /// # Errors
     /// `InvalidInput` if `target` or `<target>.files` exists, and on PostgreSQL, which has its own tools for backups.
     /// `Internal`, naming the files, if the bytes of files are gone or of another size: there is no backup then. Upload or
-    /// delete such files, or call [`repair`](crate::storage::Storage::repair).
+    /// delete such files, or call [`repair`](crate::storage::Storage::repair). `Unavailable` if the disk is full, or if files
+    /// change faster than the backup can follow.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -389,8 +412,7 @@ impl Client {
 
     #[cfg(feature = "sqlite")]
     async fn back_up(&self, target: &Path) -> Result<()> {
-        let copy = self.0.core.database.backup(target).await?;
-        self.as_service().storage().back_up(copy, target).await
+        self.as_service().storage().back_up(target).await
     }
 
     #[cfg(not(feature = "sqlite"))]
@@ -405,10 +427,13 @@ impl Client {
     ///
     /// The restored database is one of its own: it has its own incarnation id and its own key of signed URLs, so signed URLs
     /// of the original are refused. Users and sessions are those of the backup: a session of the backup is valid in both
-    /// databases, in each until it ends there.
+    /// databases, in each until it ends there. Files that stayed in a remote store can be read; see
+    /// [`claim_store`](crate::Config::claim_store) for changing them.
+    ///
+    /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated.
     ///
     /// # Errors
-    /// `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, if a file's bytes are
+    /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, if a file's bytes are
     /// missing or damaged, and if `data_dir` already contains a database or files. Nothing is installed then.
     ///
     /// ```no_run
@@ -420,12 +445,8 @@ impl Client {
     /// ```
     #[cfg(feature = "sqlite")]
     pub fn restore(source: impl AsRef<Path>, data_dir: impl AsRef<Path>) -> Result<()> {
-        let restore = || {
-            let restore = crate::database::prepare_restore(source.as_ref(), data_dir.as_ref())?;
-            crate::storage::restore_files(&restore, source.as_ref(), data_dir.as_ref())?;
-            restore.install()
-        };
-        restore().map_err(|error| error.with_operation(Operation::Restore))
+        let restored = crate::storage::restore(source.as_ref(), data_dir.as_ref());
+        restored.map_err(|error| error.with_operation(Operation::Restore))
     }
 
     /// The runtime for background work. For the Python and C bindings.
@@ -544,14 +565,6 @@ impl ClientCore {
         self.database.close();
         self.storage.close();
         self.runtime.shut_down();
-    }
-}
-
-fn objects_location(files: FilesLocation) -> ObjectsLocation {
-    match files {
-        FilesLocation::Folder(path) => ObjectsLocation::Folder(path),
-        FilesLocation::Memory => ObjectsLocation::Memory,
-        FilesLocation::Remote { url, environment } => ObjectsLocation::Remote { url, environment },
     }
 }
 

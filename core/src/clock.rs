@@ -7,7 +7,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -30,13 +30,30 @@ enum Source {
     #[default]
     System,
     Manual(Arc<ManualTime>),
+    #[cfg(feature = "postgres")]
+    Server(Arc<ServerTime>),
 }
+
+/// The time of a database server, which a client reads from time to time. In between, the client's monotonic time counts on.
+#[cfg(feature = "postgres")]
+struct ServerTime {
+    own: Clock,
+    /// Microseconds from the client's monotonic time to the server's wall time; [`UNKNOWN`] before the first answer.
+    ahead: AtomicI64,
+}
+
+/// Before the first answer of a server.
+#[cfg(feature = "postgres")]
+const UNKNOWN: i64 = i64::MIN;
 
 /// The two times of a [`ManualClock`].
 #[derive(Debug)]
 struct ManualTime {
     wall_micros: AtomicI64,
     monotonic_micros: AtomicU64,
+    /// Microseconds from the monotonic time to the wall time of the PostgreSQL server, for all clients with this clock. The
+    /// first answer of a server sets it: only a test moves the clock.
+    ahead_of_server: OnceLock<i64>,
 }
 
 /// A point in monotonic time. Compare only moments of the same clock.
@@ -53,6 +70,10 @@ impl Moment {
     pub(crate) fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
+
+    fn as_micros(self) -> i64 {
+        i64::try_from(self.0.as_micros()).unwrap_or(i64::MAX)
+    }
 }
 
 impl Clock {
@@ -61,6 +82,11 @@ impl Clock {
         match &self.0 {
             Source::System => micros(Timestamp::now().as_microsecond()),
             Source::Manual(time) => micros(time.wall_micros.load(Ordering::Acquire)),
+            #[cfg(feature = "postgres")]
+            Source::Server(time) => match time.ahead.load(Ordering::Acquire) {
+                UNKNOWN => time.own.now(),
+                ahead => micros(self.moment().as_micros().saturating_add(ahead)),
+            },
         }
     }
 
@@ -69,7 +95,29 @@ impl Clock {
         match &self.0 {
             Source::System => Moment(since_boot()),
             Source::Manual(time) => Moment(Duration::from_micros(time.monotonic_micros.load(Ordering::Acquire))),
+            #[cfg(feature = "postgres")]
+            Source::Server(time) => time.own.moment(),
         }
+    }
+
+    /// A clock for the time of a server. It shows the time of this clock until [`Clock::synchronize`] sets it.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_server(&self) -> Clock {
+        Clock(Source::Server(Arc::new(ServerTime { own: self.clone(), ahead: AtomicI64::new(UNKNOWN) })))
+    }
+
+    /// Sets a clock of [`Clock::of_server`] to the time that the server has just answered. The client asked at `asked`, so
+    /// the answer may be as old as that. A time that fits the answer is kept, so that slow answers do not move the clock.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn synchronize(&self, asked: Moment, answer: Timestamp) {
+        let Source::Server(time) = &self.0 else { return };
+        let least = answer.as_microsecond().saturating_sub(self.moment().as_micros());
+        let most = answer.as_microsecond().saturating_sub(asked.as_micros()).max(least);
+        let ahead = match &time.own.0 {
+            Source::Manual(manual) => *manual.ahead_of_server.get_or_init(|| least),
+            _ => time.ahead.load(Ordering::Acquire).clamp(least, most),
+        };
+        time.ahead.store(ahead, Ordering::Release);
     }
 }
 
@@ -78,6 +126,8 @@ impl fmt::Debug for Clock {
         f.write_str(match self.0 {
             Source::System => "Clock::System",
             Source::Manual(_) => "Clock::Manual",
+            #[cfg(feature = "postgres")]
+            Source::Server(_) => "Clock::Server",
         })
     }
 }
@@ -87,12 +137,17 @@ impl PartialEq for Clock {
         match (&self.0, &other.0) {
             (Source::System, Source::System) => true,
             (Source::Manual(a), Source::Manual(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "postgres")]
+            (Source::Server(a), Source::Server(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
 }
 
 /// A clock that only moves when a test moves it.
+///
+/// A client on PostgreSQL uses the server's time. The first client with this clock reads it; [`advance`](ManualClock::advance)
+/// then moves it, and [`step`](ManualClock::step) does not.
 ///
 /// ```
 /// use std::time::Duration;
@@ -113,12 +168,25 @@ impl ManualClock {
             wall_micros: AtomicI64::new(now.as_microsecond()),
             // Above zero, so that a test can compute moments before its start.
             monotonic_micros: AtomicU64::new(1_000_000_000_000),
+            ahead_of_server: OnceLock::new(),
         }))
     }
 
     /// The [`Clock`] to pass to [`Config::clock`](crate::Config::clock).
     pub fn clock(&self) -> Clock {
         Clock(Source::Manual(Arc::clone(&self.0)))
+    }
+
+    /// The time of the PostgreSQL server as the clients with this clock see it; `None` before a client has read it.
+    ///
+    /// ```
+    /// use townsquare::{Timestamp, config::ManualClock};
+    ///
+    /// assert_eq!(ManualClock::at(Timestamp::UNIX_EPOCH).server_time(), None);
+    /// ```
+    pub fn server_time(&self) -> Option<Timestamp> {
+        let ahead = self.0.ahead_of_server.get()?;
+        Some(micros(self.clock().moment().as_micros().saturating_add(*ahead)))
     }
 
     /// Moves wall time and monotonic time forwards.
@@ -168,7 +236,7 @@ fn since_boot() -> Duration {
 
 /// The time since the first use of a system clock in this process.
 fn since_first_use() -> Duration {
-    static FIRST_USE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    static FIRST_USE: OnceLock<Instant> = OnceLock::new();
     FIRST_USE.get_or_init(Instant::now).elapsed()
 }
 
@@ -186,6 +254,40 @@ mod tests {
         assert_eq!(clock.now(), wall - SignedDuration::from_hours(1));
         manual.advance(Duration::from_secs(2));
         assert_eq!(clock.moment().since(moment), Duration::from_secs(2));
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn the_clock_of_a_server_shows_the_time_of_the_server() {
+        let (own, server) = (Clock::default(), Clock::default().of_server());
+        assert!(server.now() >= own.now() - SignedDuration::from_secs(60), "its own time before the first answer");
+        let hours = |hours| SignedDuration::from_hours(hours);
+        for ahead in [5, -7] {
+            server.synchronize(server.moment(), own.now() + hours(ahead));
+            let difference = server.now().duration_since(own.now()) - hours(ahead);
+            assert!(difference.abs() < SignedDuration::from_secs(60), "{difference}");
+        }
+        // An answer that took long fits every time of the wait.
+        let asked = server.moment();
+        let before = server.now();
+        while server.moment() == asked {}
+        server.synchronize(asked, before);
+        assert!(server.now() >= before);
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn a_manual_clock_moves_the_time_of_the_server() {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let [first, second] = [(); 2].map(|()| manual.clock().of_server());
+        let time = Clock::default().now();
+        first.synchronize(first.moment(), time);
+        manual.advance(Duration::from_secs(60));
+        manual.step(SignedDuration::from_hours(5));
+        second.synchronize(second.moment(), time + SignedDuration::from_secs(1));
+        for clock in [first, second] {
+            assert_eq!(clock.now(), time + SignedDuration::from_secs(60));
+        }
     }
 
     /// A time namespace moves the clock that counts the time asleep, as a suspended machine does, and no other clock.

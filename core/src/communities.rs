@@ -154,7 +154,8 @@ impl Communities {
     }
 
     /// Sets a community's navigation and nothing else; `None` clears it. For the service, and for a user who has linked
-    /// one of the community's `admin_identity_public_keys` and may see the community.
+    /// one of the community's `admin_identity_public_keys` and may see the community. The user gets the configuration without
+    /// what only the service reads: without keys and address, and with `custom_domain_authorized` false.
     ///
     /// # Errors
     /// For the service, `NotFound` if the community does not exist. `Unauthorized` for an anonymous caller. `Forbidden`
@@ -211,9 +212,13 @@ impl Communities {
 
     /// Registers a space, once. For the service and the space's owner.
     ///
+    /// Readers take the columns of a registration for proven. So a user may name only an identity key that the user has
+    /// [linked](crate::auth::Auth::link_identity). `fid` and `signature` are for the service, which checks them before it
+    /// stores them; the library does not.
+    ///
     /// # Errors
     /// `AlreadyExists` if the space is registered; `FieldMissing` without a name; `Forbidden` if the space is not the
-    /// caller's.
+    /// caller's, and for a user's registration with a `fid`, a `signature`, or an identity key that the user has not linked.
     ///
     /// # Examples
     /// ```

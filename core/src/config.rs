@@ -1,5 +1,8 @@
 //! The configuration of a client: set by builder methods, by option names, from a URL, or from environment variables.
 //!
+//! An option that the caller gives stands above one of the environment. One that a URL gives is not given again with another
+//! value.
+//!
 //! Invariant: only this module reads the environment. `Config::resolve` returns values that are all in range, or an
 //! error that names the option. `Debug` never prints a key or a URL.
 
@@ -8,7 +11,7 @@ mod proxy;
 mod resolved;
 mod secret;
 
-use std::env;
+use std::{collections::BTreeMap, env};
 
 pub use self::options::OPTIONS;
 pub(crate) use self::{
@@ -24,12 +27,11 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Durability {
-    /// What a call has written survives a power loss (`synchronous=FULL`). The row of a large file may be missing from the
-    /// database file until the next `open` has recovered it.
+    /// What a call has written survives a power loss (`synchronous=FULL`).
     #[default]
     Full,
     /// A commit survives a crash of the process. A power loss may undo the last commits; it does not damage the
-    /// database (`synchronous=NORMAL`).
+    /// database (`synchronous=NORMAL`). Large files and their rows agree after it as with `Full`.
     Normal,
 }
 
@@ -47,6 +49,27 @@ pub enum DatabasePooler {
     Transaction,
 }
 
+/// Which owners of public spaces show their e-mail addresses (SPEC 4.5). Set by [`Config::expose_owner_email`]. `true` and
+/// `false` are the first and the last value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OwnerEmail {
+    /// Every owner.
+    #[default]
+    Always,
+    /// Owners who have proved to receive mail at their address. For servers: otherwise whoever signs up with the address of
+    /// somebody else publishes it.
+    Verified,
+    /// No owner.
+    Never,
+}
+
+impl From<bool> for OwnerEmail {
+    fn from(is_exposed: bool) -> OwnerEmail {
+        if is_exposed { OwnerEmail::Always } else { OwnerEmail::Never }
+    }
+}
+
 /// The configuration of a [`Client`](crate::Client).
 ///
 /// Every option has a builder method, and a name for [`Config::set`] and [`OPTIONS`].
@@ -60,17 +83,39 @@ pub enum DatabasePooler {
 /// assert_eq!(config, by_name);
 /// # Ok::<(), townsquare::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Config {
     options: OptionValues,
+    /// Which options are given, and by what. The others are read from the environment when the client opens.
+    given: BTreeMap<&'static str, Source>,
+    /// An option that is given again with another value.
+    given_twice: Option<&'static str>,
     clock: Clock,
+}
+
+/// What gives the value of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// A variable `TOWNSQUARE_<NAME>`.
+    Environment,
+    /// The URL of [`Config::from_url`].
+    Url,
+    /// A builder method or [`Config::set`].
+    Caller,
+}
+
+impl PartialEq for Config {
+    /// Whether the options have equal values, whatever gave them.
+    fn eq(&self, other: &Config) -> bool {
+        self.options == other.options && self.given_twice == other.given_twice && self.clock == other.clock
+    }
 }
 
 impl Config {
     /// A configuration with every option at its default.
     ///
-    /// Two options fall back to an environment variable if they are not set when the client opens: `data_dir` to
-    /// `TOWNSQUARE_DATA_DIR` and `catalog_api_key` to `CATALOG_API_KEY` (SPEC 1.5).
+    /// An option that is not given when the client opens is read from the environment variable `TOWNSQUARE_<NAME>`, for
+    /// example `TOWNSQUARE_DATABASE_URL`. `catalog_api_key` is also read from `CATALOG_API_KEY` (SPEC 1.5).
     ///
     /// ```
     /// use townsquare::Config;
@@ -81,7 +126,8 @@ impl Config {
         Config::default()
     }
 
-    /// Reads every option from its environment variable `TOWNSQUARE_<NAME>`, for example `TOWNSQUARE_DATABASE_URL`.
+    /// Reads every option from its environment variable `TOWNSQUARE_<NAME>` now. [`Client::open`](crate::Client::open) does
+    /// that by itself for the options that are not given.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config), naming the first variable whose value is not valid.
@@ -91,16 +137,28 @@ impl Config {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn from_env() -> Result<Config> {
-        let mut config = Config::new();
+        Config::new().with_environment()
+    }
+
+    /// Reads the options that are not given from the environment.
+    pub(crate) fn with_environment(mut self) -> Result<Config> {
         for (name, _) in OPTIONS {
+            if self.given.contains_key(name) {
+                continue;
+            }
             let variable = format!("TOWNSQUARE_{}", name.to_ascii_uppercase());
-            if let Some(value) = variable_value(&variable)? {
-                config = config
-                    .set(name, &value)
+            if *name == "data_dir" {
+                // A path need not be UTF-8.
+                if let Some(folder) = env::var_os(variable) {
+                    self.note("data_dir", Source::Environment, false);
+                    self.options.data_dir = Some(folder.into());
+                }
+            } else if let Some(value) = variable_value(&variable)? {
+                self.set_from(Source::Environment, name, &value)
                     .map_err(|error| Error::config(format!("Environment variable {variable}: {}", error.message())))?;
             }
         }
-        Ok(config)
+        Ok(self)
     }
 
     /// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`. The query of the URL
@@ -109,7 +167,9 @@ impl Config {
     /// In a `postgres:` URL, query keys that are not in [`OPTIONS`] stay in the URL for PostgreSQL (`sslmode`, …).
     ///
     /// # Errors
-    /// [`Config`](crate::ErrorKind::Config) for another scheme, an unknown option, or a value that is not valid.
+    /// [`Config`](crate::ErrorKind::Config) for another scheme, an unknown option, a value that is not valid, and an option
+    /// that is given twice with different values. The last one is also the error of opening a client if a later call gives an
+    /// option of the URL another value.
     ///
     /// ```
     /// use townsquare::{Config, config::Durability};
@@ -128,26 +188,29 @@ impl Config {
             if is_postgres && !OPTIONS.iter().any(|(option, _)| *option == name) {
                 postgres_pairs.push((name, value));
             } else {
-                config = config.set(&name, &value)?;
+                config.set_from(Source::Url, &name, &value)?;
             }
         }
         match scheme {
-            "townsquare" => Ok(config.data_dir(resolved::url_path(rest))),
-            "sqlite" => Ok(config.database_url(base)),
-            _ if is_postgres && postgres_pairs.is_empty() => Ok(config.database_url(base)),
+            "townsquare" => config.set_from(Source::Url, "data_dir", resolved::url_path(rest))?,
+            "sqlite" => config.set_from(Source::Url, "database_url", base)?,
+            _ if is_postgres && postgres_pairs.is_empty() => config.set_from(Source::Url, "database_url", base)?,
             _ if is_postgres => {
                 let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(postgres_pairs).finish();
-                Ok(config.database_url(format!("{base}?{query}")))
+                config.set_from(Source::Url, "database_url", &format!("{base}?{query}"))?;
             }
-            _ => Err(bad_url("its scheme is none of townsquare:, sqlite:, postgres:")),
+            _ => return Err(bad_url("its scheme is none of townsquare:, sqlite:, postgres:")),
         }
+        config.refuse_given_twice()?;
+        Ok(config)
     }
 
     /// Sets the option `name` (see [`OPTIONS`]) from text.
     ///
     /// # Errors
-    /// [`Config`](crate::ErrorKind::Config), naming the option, if the option is unknown or the value is not valid. A
-    /// number outside the option's range is refused when the client opens.
+    /// [`Config`](crate::ErrorKind::Config), naming the option, if the option is unknown, if the value is not valid, and if
+    /// the URL of [`Config::from_url`] gives the option another value. A number outside the option's range is refused when the
+    /// client opens.
     ///
     /// ```
     /// use townsquare::{Config, ErrorKind};
@@ -158,23 +221,42 @@ impl Config {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn set(mut self, name: &str, value: &str) -> Result<Config> {
-        self.options.set(name, value)?;
+        self.set_from(Source::Caller, name, value)?;
+        self.refuse_given_twice()?;
         Ok(self)
     }
 
+    /// Notes that `source` gives an option a value, which is the same as before or another one.
+    fn note(&mut self, name: &'static str, source: Source, is_same: bool) {
+        match self.given.get(name) {
+            Some(Source::Url) if is_same => {}
+            Some(Source::Url) => self.given_twice = Some(name),
+            _ => drop(self.given.insert(name, source)),
+        }
+    }
+
+    /// # Errors
+    /// `Config`, naming the option.
+    fn refuse_given_twice(&self) -> Result<()> {
+        match self.given_twice {
+            Some(name) => Err(Error::config(format!("Option {name} is given twice, with different values"))),
+            None => Ok(()),
+        }
+    }
+
     /// Hides the e-mail addresses of owners in public spaces: short for
-    /// [`expose_owner_email(false)`](Config::expose_owner_email).
+    /// [`expose_owner_email(OwnerEmail::Never)`](Config::expose_owner_email).
     ///
     /// ```
     /// let config = townsquare::Config::new().hide_owner_email();
     /// ```
     #[must_use]
-    pub fn hide_owner_email(mut self) -> Config {
-        self.options.expose_owner_email = false;
-        self
+    pub fn hide_owner_email(self) -> Config {
+        self.expose_owner_email(OwnerEmail::Never)
     }
 
-    /// The clock from which the client reads the time. Tests pass the clock of a [`ManualClock`].
+    /// The clock from which the client reads the time. Tests pass the clock of a [`ManualClock`]. On PostgreSQL, sessions and
+    /// rows have the times of the server.
     ///
     /// ```
     /// use townsquare::{Config, Timestamp, config::ManualClock};
@@ -215,7 +297,8 @@ mod tests {
         for (name, _) in OPTIONS {
             let value = match *name {
                 "durability" => "normal",
-                "expose_owner_email" | "endpoint_refresh" => "false",
+                "expose_owner_email" => "verified",
+                "endpoint_refresh" | "migrate" => "false",
                 "database_pooler" => "session",
                 _ => "1",
             };
@@ -263,6 +346,27 @@ mod tests {
         for bad in ["nonsense", "ftp://x", "sqlite:x?colour=red"] {
             assert!(Config::from_url(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_option_of_a_url_is_not_given_again_with_another_value() {
+        for url in [
+            "townsquare:/srv/town?durability=full&durability=normal",
+            "townsquare:/srv/town?data_dir=/srv/other",
+            "sqlite:a.db?database_url=sqlite:b.db",
+        ] {
+            let error = Config::from_url(url).expect_err(url);
+            assert!(error.message().contains("is given twice"), "{error}");
+        }
+        let config =
+            || Config::from_url("townsquare:/srv/town?durability=normal&data_dir=/srv/town").expect("the same");
+        let error = config().set("durability", "full").expect_err("another value");
+        assert_eq!(error.message(), "Option durability is given twice, with different values");
+        let error = config().data_dir("/srv/other").resolve().err().expect("another folder");
+        assert!(error.message().contains("data_dir"), "{error}");
+        assert!(config().set("durability", "normal").is_ok() && config().data_dir("/srv/town").resolve().is_ok());
+        // A later call replaces what an earlier one set.
+        assert!(Config::new().max_connections(2).max_connections(3).resolve().is_ok());
     }
 
     #[test]

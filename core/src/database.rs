@@ -5,7 +5,12 @@
 //! is committed.
 
 pub(crate) mod change_log;
+mod copies;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod migration;
+mod moment;
 mod options;
+mod owner_usage;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -14,11 +19,10 @@ mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statement;
+mod stored_files;
 mod transaction;
 mod value;
 
-#[cfg(feature = "sqlite")]
-use std::path::Path;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -29,14 +33,17 @@ use jiff::Timestamp;
 #[cfg(all(test, feature = "sqlite"))]
 pub(crate) use self::sqlite::query_plan;
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::{BackupCopy, BackupObject, Restore, prepare_restore, refuse_forked_child};
+pub(crate) use self::sqlite::{Restore, prepare_backup, prepare_restore, refuse_forked_child};
 use self::transaction::FailedWrite;
 pub(crate) use self::{
+    moment::DatabaseMoment,
     options::{OpenOptions, PostgresOptions},
-    page::{NEAR_ROWS, Page, PageStart},
+    owner_usage::{OWNER_USAGE, OwnerUsage},
+    page::{Page, PageStart},
     principal::{Credential, CurrentPrincipal, Principal, session_ended, session_expired},
     row::{Read, Row, readable_record, record},
     statement::Statement,
+    stored_files::{StoredFiles, StoredObject},
     transaction::{Effect, Transaction, Work},
     value::Value,
 };
@@ -71,33 +78,77 @@ pub(crate) struct Scope {
     principal: CurrentPrincipal,
 }
 
-impl Database {
-    /// Opens the database, creates it if it is missing, and migrates it.
+/// A database that was checked and not changed yet.
+pub(crate) struct PreparedDatabase {
+    engine: PreparedEngine,
+    clock: Clock,
+}
+
+enum PreparedEngine {
+    #[cfg(feature = "sqlite")]
+    Sqlite(Box<sqlite::PreparedSqlite>),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<postgres::PreparedPostgres>),
+}
+
+impl PreparedDatabase {
+    /// Checks the database, and reads what it knows of its object store. Changes nothing.
     ///
     /// # Errors
-    /// `Config` if the location cannot be used, if the file is not a townsquare database, or if a newer version of
-    /// the library wrote the database. A refused database is left unchanged.
-    pub(crate) async fn open(
+    /// `Config` if the location cannot be used, if the file is not a townsquare database, if a newer version or another build
+    /// of the library wrote the database, and if it needs a migration that the options do not allow.
+    pub(crate) async fn new(
         location: DatabaseLocation,
         options: OpenOptions,
         runtime: RuntimeHandle,
-    ) -> Result<Database> {
-        let clock = options.clock.clone();
-        let engine = match location {
+    ) -> Result<(PreparedDatabase, StoredFiles)> {
+        #[cfg(feature = "sqlite")]
+        let own_clock = options.clock.clone();
+        let (engine, clock, stored_files) = match location {
             #[cfg(feature = "sqlite")]
             DatabaseLocation::Sqlite { file, folder } => {
-                Engine::Sqlite(Arc::new(sqlite::Sqlite::open(file, folder, options, runtime.blocking).await?))
+                let mut prepared = sqlite::PreparedSqlite::new(file, folder, options, runtime.blocking).await?;
+                let stored_files = prepared.take_stored_files();
+                (PreparedEngine::Sqlite(Box::new(prepared)), own_clock, stored_files)
             }
             #[cfg(feature = "postgres")]
             DatabaseLocation::Postgres(url) => {
-                Engine::Postgres(Arc::new(postgres::Postgres::open(&url, &options, runtime.tokio).await?))
+                let (prepared, stored_files) = postgres::PreparedPostgres::new(&url, options, runtime.tokio).await?;
+                let clock = prepared.clock().clone();
+                (PreparedEngine::Postgres(Box::new(prepared)), clock, stored_files)
             }
             #[cfg(not(feature = "sqlite"))]
             DatabaseLocation::Sqlite { .. } => return Err(missing_feature("sqlite")),
             #[cfg(not(feature = "postgres"))]
             DatabaseLocation::Postgres(_) => return Err(missing_feature("postgres")),
         };
-        Ok(Database { engine, clock, is_closed: Arc::default() })
+        Ok((PreparedDatabase { engine, clock }, stored_files))
+    }
+
+    /// Opens the database, creates it if it is missing, and migrates it.
+    ///
+    /// # Errors
+    /// Those of [`PreparedDatabase::new`]: another process may have changed the database meanwhile. A refused database is left
+    /// unchanged.
+    pub(crate) async fn open(self) -> Result<Database> {
+        let PreparedDatabase { engine, clock } = self;
+        let engine = match engine {
+            #[cfg(feature = "sqlite")]
+            PreparedEngine::Sqlite(prepared) => Engine::Sqlite(Arc::new(prepared.open().await?)),
+            #[cfg(feature = "postgres")]
+            PreparedEngine::Postgres(prepared) => Engine::Postgres(Arc::new(prepared.open().await?)),
+        };
+        let database = Database { engine, clock, is_closed: Arc::default() };
+        database.recognize_copy().await?;
+        Ok(database)
+    }
+}
+
+impl Database {
+    /// The clock by which the processes on the database compare times. On PostgreSQL it shows the server's time: the clocks
+    /// of the processes' machines differ. The processes on one SQLite file share a machine and its clock.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Whether the database runs in this process.
@@ -123,22 +174,6 @@ impl Database {
     /// The current principal of a new handle.
     fn handle_of(&self, principal: Principal) -> CurrentPrincipal {
         CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
-    }
-
-    /// Copies a SQLite database into a file beside `target`, which [`BackupCopy::install`] gives that name. Reads and writes
-    /// continue meanwhile.
-    ///
-    /// # Errors
-    /// `InvalidInput` if `target` exists, and on PostgreSQL, which has its own backup tools.
-    #[cfg(feature = "sqlite")]
-    pub(crate) async fn backup(&self, target: &Path) -> Result<BackupCopy> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.backup(target).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => Err(Error::invalid_input(
-                "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)",
-            )),
-        }
     }
 
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
@@ -169,9 +204,37 @@ impl Scope {
         }
     }
 
+    /// Waits until the commits of this client so far are on the disk, also with `durability=normal`. A PostgreSQL server has
+    /// its own settings.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk fails.
+    pub(crate) async fn flush_commits(&self) -> Result<()> {
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.flush_commits().await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Whether the database runs in this process.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn is_embedded(&self) -> bool {
         self.database.is_embedded()
+    }
+
+    /// Takes this moment of the database.
+    pub(crate) async fn moment(&self) -> Result<DatabaseMoment> {
+        match &self.database.engine {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite(sqlite) => sqlite.moment().await.map(DatabaseMoment::Sqlite),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                let moment = postgres::PostgresMoment::take(Arc::clone(postgres)).await?;
+                Ok(DatabaseMoment::Postgres(Box::new(moment)))
+            }
+        }
     }
 
     /// The caller that policies see.
@@ -339,9 +402,8 @@ impl Scope {
         self.write_with(Effect::IdempotentWrites, work).await.map_err(Error::of_idempotent_call)
     }
 
-    /// Does what [`write`](Scope::write) does. `effect` decides when the transaction may run again, and when `write_with`
-    /// returns.
-    pub(crate) async fn write_with<T: Send + 'static>(
+    /// Does what [`write`](Scope::write) does. `effect` decides when the transaction may run again.
+    async fn write_with<T: Send + 'static>(
         &self,
         effect: Effect,
         work: impl for<'t> FnOnce(&'t mut Transaction<'_>) -> Work<'t, T> + Clone + Send + 'static,
@@ -357,6 +419,7 @@ impl Scope {
         }
     }
 
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite always answers"))]
     async fn write_for<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
@@ -368,7 +431,7 @@ impl Scope {
     {
         match &self.database.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(sqlite) => sqlite.write(principal, effect, work).await,
+            Engine::Sqlite(sqlite) => sqlite.write(principal, work).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => Box::pin(postgres.write(&principal, work, effect)).await,
         }

@@ -32,7 +32,7 @@ use crate::{
     callbacks::Subscription,
     clock::Clock,
     database::{CurrentPrincipal, Scope},
-    error::{Operation, Result, operation},
+    error::{Error, ErrorKind, Operation, Result, operation},
     threads::BlockingPool,
     upstream::Upstream,
     validate,
@@ -72,6 +72,8 @@ pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
     endpoint: Arc<EndpointOptions>,
+    /// Answers requests to the endpoint, which the operator pays for, and not calls of the program.
+    is_for_requests: bool,
     /// The handle that this value belongs to; `None` for the client's own.
     handle: Option<CurrentPrincipal>,
 }
@@ -87,7 +89,13 @@ impl Discovery {
     ) -> Result<Discovery> {
         let endpoint = Arc::new(options.endpoint.clone());
         let refresher = Refresher::new(upstream, options, database, clock, runtime, callbacks)?;
-        Ok(Discovery { cache: refresher.cache(), refresher: Arc::new(refresher), endpoint, handle: None })
+        Ok(Discovery {
+            cache: refresher.cache(),
+            refresher: Arc::new(refresher),
+            endpoint,
+            is_for_requests: false,
+            handle: None,
+        })
     }
 
     /// The same directory for a handle of the client, whose calls fail once the handle is closed.
@@ -167,8 +175,9 @@ impl Discovery {
     /// singular, and two words also written as one (`mini app`, `miniapp`). One typing error is accepted from five
     /// letters on, two from nine, also in the prefix; such matches come after exact ones. Words match in any order. A match
     /// in the name ranks before one in a tag, the tagline, the author or the description; equal matches are in trending
-    /// order. An address (`https://www.rodeo.club`) finds the apps of its host. Apps that match much worse than the best
-    /// one are left out. A blank query has no matches.
+    /// order. An app needs no function word of the query (`to`, `is`, `the`, `my`) beside other words. An address
+    /// (`https://www.rodeo.club`) finds the apps of its host, followed by at most four others. Apps that match much worse
+    /// than the best one are left out. A blank query has no matches.
     ///
     /// [`highlights`](MiniAppRecord::highlights) tells which words of an app match.
     ///
@@ -340,8 +349,8 @@ impl Discovery {
 
     /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
     ///
-    /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call,
-    /// or that was running. The further lists that were read within the refresh interval are fetched too; one that fails
+    /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call:
+    /// the result has what the upstream had at the time of the call. The further lists that were read within the refresh interval are fetched too; one that fails
     /// keeps its old order, and the stats name it in `stale_lists`.
     ///
     /// ```
@@ -428,7 +437,13 @@ impl Discovery {
                 Box::pin(self.refresher.load()).await?;
                 continue;
             };
-            let (now, lists) = (self.refresher.moment(), catalog.lists_of(timeframe, selection));
+            let (now, mut lists) = (self.refresher.moment(), catalog.lists_of(timeframe, selection));
+            let mut missing = catalog.snapshot.missing_lists(timeframe, selection);
+            if self.is_for_requests && !self.endpoint.can_fetch_lists {
+                self.cache.retain_lists_of_program(&mut lists);
+            } else if !self.is_for_requests {
+                self.cache.record_program([&lists, &missing]);
+            }
             self.cache.record_reads(&lists, now);
             if !has_waited && self.refresher.is_too_stale(&catalog, now) {
                 Box::pin(self.refresher.wait_for_refresh()).await;
@@ -436,14 +451,20 @@ impl Discovery {
                 continue;
             }
             self.refresher.refresh_if_stale(&catalog, &lists, now);
-            let missing = catalog.snapshot.missing_lists(timeframe, selection);
             if missing.is_empty() {
                 return Ok(catalog);
             }
             // Refuses unknown names before a fetch, which costs money.
             catalog.snapshot.check_filters(selection)?;
+            if self.is_for_requests && !self.endpoint.can_fetch_lists {
+                self.cache.retain_lists_of_program(&mut missing);
+            }
             let present = catalog.snapshot.data().further_lists().len();
-            if let Err(error) = Box::pin(self.refresher.fetch_lists(missing, present)).await {
+            let fetched = match missing.is_empty() {
+                true => Err(not_fetched_for_requests()),
+                false => Box::pin(self.refresher.fetch_lists(missing, present)).await,
+            };
+            if let Err(error) = fetched {
                 // A missing order is replaced by the default one. Without a network's list the filter cannot be
                 // answered.
                 let is_answerable = catalog.snapshot.missing_lists(Timeframe::default(), selection).is_empty();
@@ -451,6 +472,11 @@ impl Discovery {
             }
         }
     }
+}
+
+/// The error of a request for a list that the program has not read.
+fn not_fetched_for_requests() -> Error {
+    Error::new(ErrorKind::Unavailable, "The list is not available: requests fetch no further lists")
 }
 
 impl fmt::Debug for Discovery {

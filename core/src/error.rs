@@ -19,6 +19,7 @@
 //! ```
 
 mod file_store;
+mod quota;
 mod reason;
 mod run_operation;
 
@@ -116,10 +117,13 @@ error_kinds! {
     Internal, "internal";
     /// The file is not the one that `if_match` names: somebody else wrote it since.
     Conflict, "conflict";
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
     CursorExpired, "cursor_expired";
     /// A callback of the program cancelled the call.
     Cancelled, "cancelled";
+    /// The owner would have more than a quota allows: `max_owner_bytes` ([`Error::status`] is 413), `max_owner_files` or
+    /// `max_owner_spaces` (409).
+    QuotaExceeded, "quota_exceeded";
 }
 
 /// Declares the operations: variant, name of the method, and the words before ` failed: `.
@@ -227,6 +231,8 @@ operations! {
     HandleFile, "handle_file", "Handle file";
     ExportFiles, "export_files", "Export files";
     Repair, "repair", "Repair";
+    StartRealtime, "start", "Start the change feed";
+    StopRealtime, "stop", "Stop the change feed";
     Subscribe, "subscribe", "Subscribe";
     Changes, "changes", "Read changes";
     LiveQuery, "live", "Live query";
@@ -344,7 +350,6 @@ impl Error {
     }
 
     /// The error of a write whose connection was lost before the server answered: it may be committed or not.
-    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
     pub(crate) fn outcome_unknown() -> Error {
         let message =
             "outcome unknown: the connection was lost before the server answered, so the write may have happened";
@@ -479,7 +484,7 @@ impl Error {
         self.0.code.as_deref()
     }
 
-    /// The status of a file store error (SPEC 7).
+    /// The status of a file store error (SPEC 7) and of an exceeded quota.
     pub fn status(&self) -> Option<u16> {
         self.0.status
     }

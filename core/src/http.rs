@@ -12,11 +12,13 @@ pub use self::{
     events::{EVENTS_PATH, events_router},
     files::{FILES_PATH, files_router},
 };
+use std::net::SocketAddr;
+
 use axum::{
     Router,
     body::Body,
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode},
+    extract::{ConnectInfo, Request, State},
+    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode},
     routing::any,
 };
 
@@ -87,6 +89,30 @@ async fn handle(State(client): State<Client>, request: Request) -> Response<Body
         }
     }
     response
+}
+
+/// The client of a request, for the limits of [`with_client_key`](Client::with_client_key): a layer of the host puts it into
+/// the request's extensions. Without it, the address of the peer is the client, if the server has it
+/// (`into_make_service_with_connect_info::<SocketAddr>`). Behind a proxy, which is the peer of every request, the host needs
+/// this layer.
+///
+/// ```
+/// use townsquare::http::RequestClient;
+///
+/// let mut request = axum::extract::Request::new(axum::body::Body::empty());
+/// // From the header that the proxy sets.
+/// request.extensions_mut().insert(RequestClient("203.0.113.7".to_owned()));
+/// ```
+#[derive(Debug, Clone)]
+pub struct RequestClient(pub String);
+
+/// The handle for the client of a request.
+fn of_request(client: Client, extensions: &Extensions) -> Client {
+    match (extensions.get::<RequestClient>(), extensions.get::<ConnectInfo<SocketAddr>>()) {
+        (Some(RequestClient(key)), _) => client.with_client_key(key),
+        (None, Some(ConnectInfo(peer))) => client.with_client_key(&peer.ip().to_string()),
+        (None, None) => client,
+    }
 }
 
 /// The headers of a request as text; `None` if one is not.

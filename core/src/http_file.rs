@@ -17,5 +17,5 @@ pub(crate) use self::{
     headers::{Access, etag_header, file_headers, header},
     range::{Selected, select_range},
     target::Target,
-    url_token::{Signer, UrlKey, UrlToken},
+    url_token::{MAX_LIFE, MIN_KEY, PutLimits, Signer, UrlKey, UrlToken},
 };

@@ -34,6 +34,11 @@ impl Refusal {
         refusal
     }
 
+    /// The parts of an event that says why a response ends.
+    pub(crate) fn status_and_message(self) -> (u16, String) {
+        (self.status, self.message)
+    }
+
     /// The response: its status, its headers without the length, and JSON.
     pub(crate) fn into_parts(self) -> (u16, Vec<(&'static str, String)>, String) {
         let mut content = json!({"success": false, "error": self.message});

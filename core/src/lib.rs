@@ -112,6 +112,7 @@ mod model;
 
 mod catalog;
 mod change_filter;
+mod client_key;
 #[allow(clippy::disallowed_methods, reason = "the only module that reads the environment")]
 pub mod config;
 mod http_file;
@@ -128,6 +129,7 @@ mod bearer;
 mod callbacks;
 mod catalog_thread;
 mod database;
+mod file_place;
 mod objects;
 #[doc(hidden)]
 pub mod threads;

@@ -11,6 +11,7 @@ mod column_type;
 mod community;
 mod credential;
 mod file;
+mod json_memory;
 mod row_change;
 mod space;
 mod user;
@@ -22,12 +23,14 @@ pub use community::{
     SpaceRegistration, SpaceType,
 };
 pub use credential::{ImportReport, NewCredential};
-pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod};
+pub(crate) use file::StoredObject;
+pub use file::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions};
+pub(crate) use json_memory::{memory_of, memory_of_map};
 pub(crate) use record::{FromRow, ReadColumn, RecordColumn, RecordColumns, Validate, read_next};
 pub use row_change::{EventType, RealtimeStats, RowChange};
 pub(crate) use space::CursorTime;
 pub use space::{
-    Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
+    Fidget, FidgetCursor, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
     SpaceWithFidgets,
 };
 pub use user::{AuthEvent, Session, SignOutScope, User, UserPatch};

@@ -6,6 +6,7 @@
 
 mod folder;
 mod hashing;
+mod hold;
 mod key;
 mod locks;
 mod remote;
@@ -22,8 +23,13 @@ use self::{
     folder::{Folder, FolderReader, FolderStage, FolderStaged, FolderWalk},
     remote::{Remote, RemoteReader, RemoteStage, RemoteStaged, RemoteWalk},
 };
-pub(crate) use self::{key::ObjectKey, locks::PathLock};
+pub(crate) use self::{
+    hold::{Held, Hold},
+    key::ObjectKey,
+    locks::PathLock,
+};
 use crate::{
+    config::FilesLocation,
     error::{Error, Result},
     threads::RuntimeHandle,
 };
@@ -47,6 +53,16 @@ pub(crate) enum ObjectsLocation {
     /// `s3://bucket/prefix?endpoint=…`, `gs://bucket/prefix`, `az://container/prefix`. `environment` contains the variables
     /// whose names start with `AWS_`, `GOOGLE_` or `AZURE_`; the URL's query takes precedence.
     Remote { url: Url, environment: Vec<(String, String)> },
+}
+
+impl From<FilesLocation> for ObjectsLocation {
+    fn from(files: FilesLocation) -> ObjectsLocation {
+        match files {
+            FilesLocation::Folder(path) => ObjectsLocation::Folder(path),
+            FilesLocation::Memory => ObjectsLocation::Memory,
+            FilesLocation::Remote { url, environment } => ObjectsLocation::Remote { url, environment },
+        }
+    }
 }
 
 /// What a remote store keeps beside the bytes. A folder keeps only the version,
@@ -98,6 +114,14 @@ impl ObjectDigest {
                 None => self.digest.as_deref() == Some(digest),
             }
     }
+}
+
+/// What is known about an object without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectStat {
+    pub(crate) size: u64,
+    /// [`ObjectAttributes::version`]. `None` if the object has none.
+    pub(crate) version: Option<String>,
 }
 
 /// One object of a listing.
@@ -176,12 +200,23 @@ impl Objects {
     /// Makes staged bytes the object of `key`, in one step and durably. Requires the lock of `key`.
     ///
     /// # Errors
-    /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object.
+    /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object. After any error of a remote store the outcome
+    /// is unknown: the store may still carry the call out. Then the staged bytes stay, for
+    /// [`install_stage`](Objects::install_stage).
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
         match (&self.0, staged.inner) {
             (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,
             (Backend::Remote(remote), StagedInner::Remote(staged)) => remote.install(staged, key).await,
             _ => Err(Error::file(500, "The bytes are staged in another store")),
+        }
+    }
+
+    /// Makes bytes that a remote store has staged, also those of another process, the object of `key`. They stay staged. False if
+    /// there are none, and for a store that stages no bytes for others. Requires the lock of `key`.
+    pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey) -> Result<bool> {
+        match &self.0 {
+            Backend::Remote(remote) => remote.install_stage(staged_id, key).await,
+            Backend::Folder(_) => Ok(false),
         }
     }
 
@@ -207,22 +242,34 @@ impl Objects {
 
     /// Opens the object of `key`. `None` if there is none.
     pub(crate) async fn open_object(&self, key: &ObjectKey) -> Result<Option<ObjectReader>> {
-        self.open_expected(key, None).await
+        self.open_expected(key, None, None).await
     }
 
-    /// Does what [`open_object`](Objects::open_object) does, faster if the object is of this size and version.
-    pub(crate) async fn open_version(&self, key: &ObjectKey, size: u64, version: &str) -> Result<Option<ObjectReader>> {
-        self.open_expected(key, Some((size, version))).await
+    /// Does what [`open_object`](Objects::open_object) does, for reading `range`: a remote store sends no more. Faster if the
+    /// object is of this size and version.
+    pub(crate) async fn open_version(
+        &self,
+        key: &ObjectKey,
+        size: u64,
+        version: &str,
+        range: Range<u64>,
+    ) -> Result<Option<ObjectReader>> {
+        self.open_expected(key, Some((size, version)), Some(range)).await
     }
 
-    async fn open_expected(&self, key: &ObjectKey, expected: Option<(u64, &str)>) -> Result<Option<ObjectReader>> {
+    async fn open_expected(
+        &self,
+        key: &ObjectKey,
+        expected: Option<(u64, &str)>,
+        range: Option<Range<u64>>,
+    ) -> Result<Option<ObjectReader>> {
         Ok(match &self.0 {
             Backend::Folder(folder) => folder
                 .open_object(key, expected)
                 .await?
                 .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }),
             Backend::Remote(remote) => remote
-                .open_object(key)
+                .open_object(key, range)
                 .await?
                 .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Remote(reader) }),
         })
@@ -233,6 +280,31 @@ impl Objects {
         match &self.0 {
             Backend::Folder(folder) => folder.digest(key).await,
             Backend::Remote(remote) => remote.digest(key).await,
+        }
+    }
+
+    /// Does what [`digest`](Objects::digest) does, and reads the bytes also if the object has a version.
+    pub(crate) async fn hash(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.digest(key).await,
+            Backend::Remote(remote) => remote.hash(key).await,
+        }
+    }
+
+    /// Returns size and version of the object of `key`. `None` if there is none.
+    pub(crate) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.stat(key).await,
+            Backend::Remote(remote) => remote.stat(key).await,
+        }
+    }
+
+    /// Gives an object of a folder another version, as far as the file system allows. An object of a remote store keeps the
+    /// version that it was staged with. Requires the lock of `key`.
+    pub(crate) async fn write_version(&self, key: &ObjectKey, version: &str) -> Result<()> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.write_version(key, version).await,
+            Backend::Remote(_) => Ok(()),
         }
     }
 
@@ -288,6 +360,17 @@ impl Objects {
         !self.has_locks()
     }
 
+    /// Checks that a remote store answers and can be used. Does nothing for another store.
+    ///
+    /// # Errors
+    /// `Config` if its bucket does not exist, or if it denies the access; `Unavailable` if it does not answer.
+    pub(crate) async fn probe(&self) -> Result<()> {
+        match &self.0 {
+            Backend::Folder(_) => Ok(()),
+            Backend::Remote(remote) => remote.probe().await,
+        }
+    }
+
     /// The id of the store, which [`write_id`](Objects::write_id) has written. `None` if the store has none, or does not
     /// exist.
     pub(crate) async fn read_id(&self) -> Result<Option<String>> {
@@ -307,6 +390,30 @@ impl Objects {
         }
     }
 
+    /// Whether a folder exists. True for another store.
+    pub(crate) async fn exists(&self) -> Result<bool> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.exists().await,
+            Backend::Remote(_) => Ok(true),
+        }
+    }
+
+    /// Whether the store is a folder that was copied from another one, which nobody else uses.
+    pub(crate) async fn is_copied_folder(&self) -> Result<bool> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.is_copy().await,
+            Backend::Remote(_) => Ok(false),
+        }
+    }
+
+    /// Has a folder record its place, so that a copy of it is noticed.
+    pub(crate) async fn record_place(&self) -> Result<()> {
+        match &self.0 {
+            Backend::Folder(folder) => folder.record_place().await,
+            Backend::Remote(_) => Ok(()),
+        }
+    }
+
     /// Has a folder with another id refuse every access: another folder took its place, or it was unmounted.
     pub(crate) fn expect_id(&self, id: Option<&str>) {
         if let Backend::Folder(folder) = &self.0 {
@@ -322,10 +429,11 @@ impl Objects {
         }
     }
 
-    /// Leaves the clients of a folder.
+    /// Leaves the clients of a folder, or removes from a remote store what its uploads have begun. Blocks the thread.
     pub(crate) fn leave(&self) {
-        if let Backend::Folder(folder) = &self.0 {
-            folder.forget();
+        match &self.0 {
+            Backend::Folder(folder) => folder.forget(),
+            Backend::Remote(remote) => remote.leave(),
         }
     }
 
@@ -403,13 +511,13 @@ impl Stage {
 }
 
 impl ObjectReader {
-    /// Whether the object was written as `version`. `None` if its version is unknown. In a folder another version gives `None`
-    /// too, because the link that [`Objects::stage_link`] made has the version of its source.
+    /// Whether the object was written as `version`. `None` if it has no version.
     pub(crate) fn is_of(&self, version: &str) -> Option<bool> {
-        match &self.inner {
-            ReaderInner::Folder(reader) => (reader.version.as_deref() == Some(version)).then_some(true),
-            ReaderInner::Remote(reader) => reader.version.as_ref().map(|of_object| of_object == version),
-        }
+        let of_object = match &self.inner {
+            ReaderInner::Folder(reader) => &reader.version,
+            ReaderInner::Remote(reader) => &reader.version,
+        };
+        of_object.as_ref().map(|of_object| of_object == version)
     }
 
     /// Reads a range. Its end is clipped to the size.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-pub(crate) use columns::Column;
+pub(crate) use columns::{Column, Readers, RowKey};
 #[cfg(test)]
 pub(crate) use decide::RelatedRows;
 pub(crate) use decide::RowImage;
@@ -145,32 +145,52 @@ impl fmt::Display for Action {
     }
 }
 
+const OWN_SPACE: Predicate = Predicate::CallerIs("owner_id");
+const VISIBLE_SPACE: Predicate = Predicate::AnyOf(&[OWN_SPACE, Predicate::IsTrueForPages("is_public")]);
+
+const OWN_FOLDER: Predicate = Predicate::AllOf(&[
+    Predicate::TextIs("access", "private"),
+    Predicate::AnyOf(&[Predicate::CallerIsText("first_segment"), Predicate::CallerLinked("first_segment")]),
+]);
+
+const FILE_OF_OWN_SPACE: Predicate = Predicate::AllOf(&[
+    Predicate::TextIs("access", "spaces"),
+    Predicate::Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &OWN_SPACE },
+]);
+
+const OWN_PUBLIC_FILE: Predicate =
+    Predicate::AllOf(&[Predicate::TextIs("access", "public"), Predicate::CallerIs("owner_id")]);
+
+/// The folders of SPEC 2.8 in `assets` are the service's. A file with the name of one would keep everybody out of it, on some file
+/// systems in any case.
+const OUTSIDE_SHARED_FOLDERS: Predicate = Predicate::AnyOf(&[
+    Predicate::TextIsNot("bucket", "assets"),
+    Predicate::AllOf(&[
+        Predicate::TextIsNot("first_segment", "images"),
+        Predicate::TextIsNot("first_segment", "videos"),
+    ]),
+]);
+
 /// The rows on which a caller other than the service may perform the action.
 pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
     use Action::{Delete, Insert, Select, Update};
     use Predicate::{
-        AllOf, AnyOf, CallerHoldsKey, CallerIs, CallerIsText, CallerLinked, Everyone, IsTrue, Nobody, Related, TextIs,
+        AllOf, AnyOf, CallerHoldsKey, CallerIs, CallerLinked, Everyone, IsClaimable, IsNull, IsTrue, Nobody, Related,
+        TextIs,
     };
 
-    const OWN_SPACE: Predicate = CallerIs("owner_id");
-    const VISIBLE_SPACE: Predicate = AnyOf(&[OWN_SPACE, IsTrue("is_public")]);
-
-    const OWN_FOLDER: Predicate =
-        AllOf(&[TextIs("access", "private"), AnyOf(&[CallerIsText("first_segment"), CallerLinked("first_segment")])]);
-
     match (table, action) {
+        // By a known path; `listed` has the rule of lists.
         (Table::Files, Select) => &AnyOf(&[TextIs("access", "spaces"), TextIs("access", "public"), OWN_FOLDER]),
         // The owner of a new file is the caller.
-        (Table::Files, Insert | Update | Delete) => &AnyOf(&[
-            AllOf(&[
-                TextIs("access", "spaces"),
-                Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &OWN_SPACE },
-            ]),
-            AllOf(&[TextIs("access", "public"), CallerIs("owner_id")]),
-            OWN_FOLDER,
-        ]),
+        (Table::Files, Insert) => {
+            &AnyOf(&[FILE_OF_OWN_SPACE, AllOf(&[OWN_PUBLIC_FILE, OUTSIDE_SHARED_FOLDERS]), OWN_FOLDER])
+        }
+        (Table::Files, Update | Delete) => &AnyOf(&[FILE_OF_OWN_SPACE, OWN_PUBLIC_FILE, OWN_FOLDER]),
         (Table::Spaces, Select) => &VISIBLE_SPACE,
-        (Table::Spaces, Insert | Update | Delete) => &OWN_SPACE,
+        // A page that has no row, such as a registered one, and what a deleted space had must not become another's.
+        (Table::Spaces, Insert) => &AllOf(&[OWN_SPACE, IsClaimable("id")]),
+        (Table::Spaces, Update | Delete) => &OWN_SPACE,
         (Table::Fidgets, Select) => {
             &Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &VISIBLE_SPACE }
         }
@@ -189,12 +209,45 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
         // `updatable` limits this to the navigation.
         (Table::CommunityConfigs, Update) => &CallerHoldsKey("admin_identity_public_keys"),
         (Table::CommunityDomains | Table::SpaceRegistrations, Select) => &Everyone,
-        (Table::SpaceRegistrations, Insert) => {
-            &Related { column: "spaceId", table: Table::Spaces, key: "id", predicate: &OWN_SPACE }
-        }
+        // Readers take the columns of a registration for proven. A linked identity key is; the service alone can check a fid
+        // and a signature.
+        (Table::SpaceRegistrations, Insert) => &AllOf(&[
+            Related { column: "spaceId", table: Table::Spaces, key: "id", predicate: &OWN_SPACE },
+            IsNull("fid"),
+            IsNull("signature"),
+            AnyOf(&[IsNull("identityPublicKey"), CallerLinked("identityPublicKey")]),
+        ]),
         (Table::CommunityConfigs, Insert | Delete)
         | (Table::CommunityDomains, Insert | Update | Delete)
         | (Table::SpaceRegistrations, Update | Delete) => &Nobody,
+    }
+}
+
+/// The rows that an update by a caller other than the service may leave, if these are others than those it may change. A move
+/// to a folder needs the right to add a file there.
+#[cfg(feature = "postgres")]
+pub(crate) const fn updated(table: Table) -> Option<&'static Predicate> {
+    match table {
+        Table::Files => Some(rule(table, Action::Insert)),
+        _ => None,
+    }
+}
+
+/// The rows that lists and the change feed show to a caller other than the service. A file of a space that is not public can be
+/// read by everyone who knows its path, but its path is shown to the owner alone.
+pub(crate) const fn listed(table: Table) -> &'static Predicate {
+    use Predicate::{AllOf, AnyOf, Related, TextIs};
+
+    match table {
+        Table::Files => &AnyOf(&[
+            AllOf(&[
+                TextIs("access", "spaces"),
+                Related { column: "space_id", table: Table::Spaces, key: "id", predicate: &VISIBLE_SPACE },
+            ]),
+            TextIs("access", "public"),
+            OWN_FOLDER,
+        ]),
+        _ => rule(table, Action::Select),
     }
 }
 
@@ -203,6 +256,8 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
 pub(crate) const fn updatable(table: Table) -> Option<&'static [&'static str]> {
     match table {
         Table::CommunityConfigs => Some(&["navigation_config", "updated_at"]),
+        // With another id, a space would own the files under it.
+        Table::Spaces => Some(&["name", "description", "owner_id", "is_public", "created_at", "updated_at"]),
         _ => None,
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a subscription gets each change of its view exactly once, in the order of the commits, whoever made it: the
 //! events come from the change log, which the database writes in the transaction of the change. A row is judged as it was
-//! when its statement ran. A slow callback falls behind in the log, not in memory, and holds up no other subscription.
+//! when its statement ran. A slow callback falls behind in the log, not in memory, and holds up no other subscription: a
+//! subscription that nobody reads costs at most 1 MiB, and one larger row.
 //!
 //! A program that must not miss a change while it is down stores the cursor of the last change that it handled, and
 //! subscribes since that cursor when it starts again:
@@ -23,7 +24,9 @@
 //! # Ok::<(), townsquare::Error>(())
 //! ```
 
+mod behind;
 mod caller;
+mod capture;
 mod core;
 mod delivery;
 mod feed;
@@ -41,7 +44,6 @@ use std::{fmt, sync::Arc};
 
 use uuid::Uuid;
 
-use self::view::View;
 pub(crate) use self::{core::RealtimeCore, handler::EventOptions};
 pub use self::{
     handler::{EventBody, EventResponse},
@@ -49,13 +51,15 @@ pub use self::{
     request::{ChangeRequest, LiveRequest},
     stream::{ChangeStream, StreamCloser},
 };
+use self::{request::Capture, view::View};
 pub use crate::{
     callbacks::Subscription,
     model::{EventType, RealtimeStats, RowChange},
 };
 use crate::{
-    database::{CurrentPrincipal, change_log::cursor_text},
+    database::CurrentPrincipal,
     error::{Error, Operation, Result, operation},
+    policy::Caller,
     validate,
 };
 
@@ -63,10 +67,14 @@ use crate::{
 ///
 /// The *view* of a subscription is the rows that its caller may select and that its filter matches. A change of a row in the
 /// view before and after is an `UPDATE`; a row that comes into the view, also by publishing its space, is an `INSERT`; a row
-/// that leaves the view is a `DELETE`. Rows of `users` are shown to that user and the service alone.
+/// that leaves the view is a `DELETE`. Rows of `users` are shown to that user and the service alone. The columns
+/// `admin_email`, `admin_identity_public_keys` and `custom_domain_authorized` of `community_configs` are the service's: rows for
+/// others are without them, and a filter that names one is refused like one that names an unknown column.
 ///
 /// A subscription of a client follows sign-in and sign-out; after sign-out it goes on as anonymous. One of an
-/// [`as_user`](crate::Client::as_user) handle becomes anonymous when the session ends.
+/// [`as_user`](crate::Client::as_user) handle, and every live query, acts for the caller that it began with. It ends with
+/// `Unauthorized` when the handle may no longer act for that caller: the session has ended, the access token has expired, or
+/// the session got other tokens that the handle does not have.
 ///
 /// ```no_run
 /// use townsquare::{Config, blocking::Client, realtime::ChangeRequest};
@@ -90,9 +98,59 @@ impl Realtime {
         Realtime { core, principal, events }
     }
 
+    /// The caller that says which columns a subscription may name. A handle that follows sign-in is never the service.
+    fn caller(&self) -> Caller {
+        self.principal.principal().caller()
+    }
+
     /// Ends the subscriptions of this handle.
     pub(crate) fn close_handle(&self) {
         self.core.close_handle(&self.principal);
+    }
+
+    /// Switches the change log on, in the database and so for all processes. Does nothing if it is on. The first subscription,
+    /// live query or cursor of the program does so, too; a request over HTTP never does.
+    ///
+    /// # Errors
+    /// Those of the database; `Closed` on a closed handle.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// // Before the server takes requests for events.
+    /// client.realtime().start().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start(&self) -> Result<()> {
+        operation(Operation::StartRealtime, async {
+            self.core.check_open(&self.principal)?;
+            self.core.capture(Capture::SwitchOn).await.map(drop)
+        })
+        .await
+    }
+
+    /// Switches the change log off, for all processes, and empties it. The subscriptions, streams and live queries of every
+    /// process end with `Unavailable`, and every cursor expires. The next subscription of a program switches the log on again.
+    ///
+    /// # Errors
+    /// `Unauthorized` or `Forbidden` if the caller is not the service; those of the database; `Closed` on a closed handle.
+    ///
+    /// ```
+    /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+    /// client.as_service().realtime().stop().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stop(&self) -> Result<()> {
+        operation(Operation::StopRealtime, async {
+            self.core.check_open(&self.principal)?;
+            let caller = self.principal.principal().caller();
+            if caller != Caller::Service {
+                return Err(Error::permission_denied("changes", caller == Caller::Anonymous));
+            }
+            self.core.stop().await
+        })
+        .await
     }
 
     /// Calls `callback` with every change that `request` selects, in the order of the commits, on a thread of the library. The
@@ -104,7 +162,7 @@ impl Realtime {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown table, schema or column, and for a filter or a cursor that is malformed; `CursorExpired`
-    /// for a cursor whose following changes are no longer kept, or of another incarnation of the database; `Unauthorized`
+    /// for a cursor whose following changes are no longer kept, or of another incarnation or history of the database; `Unauthorized`
     /// if the caller's session has ended; `Closed` on a closed handle.
     ///
     /// ```
@@ -124,7 +182,7 @@ impl Realtime {
     ) -> Result<Subscription> {
         operation(Operation::Subscribe, async {
             validate::text("channel", Some(&channel))?;
-            let (view, since) = request.view()?;
+            let (view, since) = request.view(self.caller())?;
             let on_close = request.on_close;
             let on_close = move |reason: Option<Error>| {
                 if let Some(on_close) = on_close {
@@ -195,10 +253,10 @@ impl Realtime {
     /// ```
     pub async fn changes(&self, request: ChangeRequest) -> Result<ChangeStream> {
         // Read here: a future that borrowed the request would not be `Send`.
-        let view = request.view();
+        let view = request.view(self.caller());
         operation(Operation::Changes, async {
             let (view, since) = view?;
-            let feed = self.core.stream(&self.principal, view, since.as_deref()).await?;
+            let feed = self.core.stream(&self.principal, view, since.as_deref(), Capture::SwitchOn).await?;
             Ok(ChangeStream::new(&self.core, feed, Operation::Changes))
         })
         .await
@@ -207,7 +265,7 @@ impl Realtime {
     /// The rows that `request` selects now, and every change after them, with no gap and no repeat.
     ///
     /// # Errors
-    /// Those of [`subscribe`](Realtime::subscribe).
+    /// Those of [`subscribe`](Realtime::subscribe); `TooLarge` if the rows take more than 64 MiB of memory.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
@@ -220,7 +278,7 @@ impl Realtime {
     /// ```
     pub async fn live(&self, request: LiveRequest) -> Result<LiveQuery> {
         operation(Operation::LiveQuery, async {
-            let view = View::new("public", &request.table, None, &request.filter)?;
+            let view = View::new("public", &request.table, self.caller(), None, &request.filter)?;
             let table = view.table;
             let (rows, feed) = self.core.live(&self.principal, view).await?;
             let changes = ChangeStream::new(&self.core, feed, Operation::LiveQuery);
@@ -247,8 +305,8 @@ impl Realtime {
     pub async fn cursor(&self) -> Result<String> {
         operation(Operation::FeedCursor, async {
             self.core.check_open(&self.principal)?;
-            let incarnation = self.core.capture().await?;
-            Ok(cursor_text(&self.core.database.head().await?, &incarnation))
+            let cursors = self.core.capture(Capture::SwitchOn).await?;
+            Ok(cursors.cursor(&self.core.database.head().await?))
         })
         .await
     }

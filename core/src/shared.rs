@@ -20,7 +20,7 @@ static SHARED: Mutex<Option<(Config, Client)>> = Mutex::const_new(None);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 impl Client {
-    /// Returns the process-wide client. The first call opens it with the default configuration.
+    /// Returns the process-wide client. The first call opens it with the options of the environment.
     ///
     /// # Errors
     /// `Config` in a forked process if the parent had the shared client open at the fork; those of [`Client::open`], if
@@ -59,6 +59,11 @@ impl Client {
 
 async fn shared(config: Option<Config>) -> Result<Client> {
     refuse_inherited()?;
+    // Compared by the values with which a client opens, whether the caller or the environment gives them.
+    let config = match config {
+        Some(config) => Some(config.with_environment().map_err(|error| error.with_operation(Operation::Open))?),
+        None => None,
+    };
     let mut shared = SHARED.lock().await;
     if let Some((opened_with, client)) = shared.as_ref().filter(|(_, client)| !client.is_closed()) {
         return match config {
@@ -69,7 +74,10 @@ async fn shared(config: Option<Config>) -> Result<Client> {
             _ => Ok(client.clone()),
         };
     }
-    let config = config.unwrap_or_default();
+    let config = match config {
+        Some(config) => config,
+        None => Config::from_env().map_err(|error| error.with_operation(Operation::Open))?,
+    };
     let client = Client::open(config.clone()).await?;
     *shared = Some((config, client.clone()));
     Ok(client)

@@ -16,11 +16,12 @@ use uuid::Uuid;
 
 pub use self::{fidgets::Fidgets, public_spaces::PublicSpaces};
 use self::{
-    insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
+    insert::{GivenId, NewRow, SpaceQuota, increasing_times, insert_all, insert_one},
     statements as sql,
 };
 use crate::{
     clock::Clock,
+    config::OwnerEmail,
     database::{Scope, record},
     error::{Error, Operation, Result, operation},
     policy::{Caller, Table},
@@ -28,8 +29,8 @@ use crate::{
 };
 pub use crate::{
     model::{
-        Change, Fidget, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
-        SpaceWithFidgets,
+        Change, Fidget, FidgetCursor, FidgetPatch, NewFidget, NewSpace, Owner, PublicSpace, PublicSpaceCursor, Space,
+        SpacePatch, SpaceWithFidgets,
     },
     validate::{MAX_LIMIT, parse_json},
 };
@@ -46,12 +47,12 @@ pub struct Spaces {
     scope: Scope,
     clock: Clock,
     limits: Limits,
-    exposes_email: bool,
+    owner_email: OwnerEmail,
 }
 
 impl Spaces {
-    pub(crate) fn new(scope: Scope, clock: Clock, limits: Limits, exposes_email: bool) -> Spaces {
-        Spaces { scope, clock, limits, exposes_email }
+    pub(crate) fn new(scope: Scope, clock: Clock, limits: Limits, owner_email: OwnerEmail) -> Spaces {
+        Spaces { scope, clock, limits, owner_email }
     }
 
     /// Creates a space and returns it (SPEC 4.5). The owner is the caller, unless the service names another user.
@@ -61,8 +62,10 @@ impl Spaces {
     ///
     /// # Errors
     /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
-    /// the caller; `AlreadyExists` if another space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text
-    /// over `max_text_size`.
+    /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
+    /// the caller, or if the id is that of a registered page, of files or of a deleted space; `AlreadyExists` if another
+    /// space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`, and a name over
+    /// `max_name_size`; `QuotaExceeded` if the caller would own more spaces than `max_owner_spaces`.
     ///
     /// # Examples
     /// ```
@@ -77,7 +80,7 @@ impl Spaces {
         operation(Operation::CreateSpace, async {
             space.validate(&self.limits)?;
             let row = self.new_row(space, self.clock.now());
-            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, record).await
+            insert_one(&self.scope, &sql::INSERT_SPACE, Table::Spaces, row, self.quota(), record).await
         })
         .await
     }
@@ -103,7 +106,7 @@ impl Spaces {
             self.limits.each("spaces", &spaces, |space| space.validate(&self.limits))?;
             let times = increasing_times(self.clock.now());
             let rows = spaces.into_iter().zip(times).map(|(space, time)| self.new_row(space, time)).collect();
-            insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, record).await
+            insert_all(&self.scope, &sql::INSERT_SPACE, Table::Spaces, rows, self.quota(), record).await
         })
         .await
     }
@@ -176,7 +179,7 @@ impl Spaces {
     /// unknown user has no spaces.
     ///
     /// # Errors
-    /// Errors of the database only.
+    /// `TooLarge` if they take more than 64 MiB of memory.
     ///
     /// # Examples
     /// ```
@@ -199,7 +202,8 @@ impl Spaces {
     /// Returns a space with its fidgets, oldest first. A space without fidgets does not match (SPEC 4.5).
     ///
     /// # Errors
-    /// `NotFound` if the space does not exist, has no fidget, or the caller may not see it.
+    /// `NotFound` if the space does not exist, has no fidget, or the caller may not see it. `TooLarge` if the fidgets take more
+    /// than 64 MiB of memory; [`get_space_fidgets_after`](Fidgets::get_space_fidgets_after) returns pages of them.
     ///
     /// # Examples
     /// ```
@@ -215,6 +219,12 @@ impl Spaces {
             rows::group_by_space(rows).pop().ok_or_else(Error::not_found)
         })
         .await
+    }
+
+    /// The quota of the caller. The service has none.
+    fn quota(&self) -> Option<SpaceQuota> {
+        let (owner_id, max_spaces) = self.scope.caller().id().zip(self.limits.max_owner_spaces)?;
+        Some(SpaceQuota { owner_id, max_spaces })
     }
 
     /// The row of a new space.

@@ -9,12 +9,16 @@ mod buckets;
 mod checks;
 mod copy;
 mod core;
+mod damaged_files;
 mod delete;
 mod export;
 mod handler;
 mod host_file;
+mod lease;
 mod list;
+mod moment;
 mod put;
+mod quota;
 mod read;
 mod reader;
 mod refusal;
@@ -33,7 +37,6 @@ use std::{
     path::Path,
     pin::{Pin, pin},
     sync::Arc,
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -41,8 +44,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use uuid::Uuid;
 
 #[cfg(feature = "sqlite")]
-pub(crate) use self::backup::restore_files;
-pub(crate) use self::core::{StorageCore, StorageOptions};
+pub(crate) use self::backup::restore;
+pub(crate) use self::core::{PreparedStorage, StorageCore, StorageOptions};
+pub(crate) use self::quota::FileQuota;
 use self::{
     host_file::{SourceFile, TargetFile, check_progress},
     read::clip,
@@ -56,12 +60,13 @@ pub use self::{
 };
 use crate::{
     bearer::BearerResolver,
+    client_key::ClientSlots,
     database::{CurrentPrincipal, Scope},
     error::{Error, Operation, Result, WithOperation as _, operation},
     policy::Caller,
 };
 pub use crate::{
-    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
+    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions},
     signed_file::{SignOptions, decrypt_file, encrypt_file, sign_file, verify_file},
     storage_path::{AssetPath, PrivatePath, SpacePath, StoragePath},
 };
@@ -73,14 +78,16 @@ pub struct Storage {
     core: Arc<StorageCore>,
     /// Finds whom a request of `handle_file` acts for.
     bearer: BearerResolver,
+    /// The uploads that requests may have at the same time.
+    uploads: ClientSlots,
 }
 
 /// The bytes that `upload_reader` reads at a time.
 const CHUNK: usize = 256 * 1_024;
 
 impl Storage {
-    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, bearer: BearerResolver) -> Storage {
-        Storage { scope, core, bearer }
+    pub(crate) fn new(scope: Scope, core: Arc<StorageCore>, bearer: BearerResolver, uploads: ClientSlots) -> Storage {
+        Storage { scope, core, bearer, uploads }
     }
 
     /// The same storage for another principal.
@@ -93,14 +100,15 @@ impl Storage {
     /// # Errors
     /// `InvalidInput` (400) for a malformed path, option or, with `verify`, signature; `Unauthorized` (401) for an
     /// anonymous caller and `Forbidden` (403) for a user whom the policy refuses; `NotFound` (404) for an unknown
-    /// bucket; `TooLarge` (413) over `max_file_size`; `AlreadyExists` (409) without `upsert` if the file exists, and if a
-    /// file and a folder would share a name; `Conflict` (412) if `if_match` names another version.
+    /// bucket; `TooLarge` (413) over `max_file_size`, and with `verify` over `max_verified_size`; `QuotaExceeded` if the caller
+    /// would own more than `max_owner_bytes` (413) or `max_owner_files` (409); `AlreadyExists` (409) without `upsert` if the file
+    /// exists, and if a file and a folder would share a name; `Conflict` (412) if `if_match` names another version.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
     /// use townsquare::storage::UploadOptions;
     ///
-    /// let file = client.storage().upload("assets", "images/cat.png", vec![0; 10], UploadOptions::new())?;
+    /// let file = client.storage().upload("assets", "cat.png", vec![0; 10], UploadOptions::new())?;
     /// assert_eq!((file.size, file.content_type.as_str()), (10, "image/png"));
     /// # Ok(())
     /// # }
@@ -170,7 +178,7 @@ impl Storage {
     ///     println!("{done} of {total}");
     ///     ControlFlow::Continue(())
     /// };
-    /// client.storage().upload_from("assets", "videos/tour.mp4", "tour.mp4", UploadOptions::new(), show)?;
+    /// client.storage().upload_from("assets", "tour.mp4", "tour.mp4", UploadOptions::new(), show)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -211,7 +219,7 @@ impl Storage {
     /// # async fn example(client: &townsquare::Client, file: impl tokio::io::AsyncRead + Send) -> townsquare::Result<()> {
     /// use townsquare::storage::UploadOptions;
     ///
-    /// client.storage().upload_reader("assets", "videos/tour.mp4", file, UploadOptions::new()).await?;
+    /// client.storage().upload_reader("assets", "tour.mp4", file, UploadOptions::new()).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -282,7 +290,7 @@ impl Storage {
     /// # }
     /// ```
     pub async fn download_range(&self, bucket: &str, path: &str, range: Range<u64>) -> Result<Bytes> {
-        operation(Operation::Download, self.read_file(bucket, path, |size| clip(&range, size))).await
+        operation(Operation::Download, self.read_file(bucket, path, move |size| clip(&range, size))).await
     }
 
     /// Writes a file to `target` on the host, streamed. `target` is there, whole and durable, when the call returns; after
@@ -377,7 +385,8 @@ impl Storage {
         operation(Operation::StatFile, async { self.find_row(&self.core.buckets.target(bucket, path)?).await }).await
     }
 
-    /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form).
+    /// Returns the files of a bucket that the caller may see, ordered by path (by the bytes of its UTF-8 form). In the bucket
+    /// `spaces`, these are the files of the caller's own and of public spaces; the others can be read by their path.
     ///
     /// # Errors
     /// `InvalidInput` (400) for a limit outside 1 to 1,000 and for a prefix that no path can have, such as `/`, `..` or
@@ -408,7 +417,7 @@ impl Storage {
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
     /// use townsquare::storage::Overwrite;
     ///
-    /// client.storage().copy("assets", "images/cat.png", "images/cat-2.png", Overwrite::Refuse)?;
+    /// client.storage().copy("assets", "cat.png", "cat-2.png", Overwrite::Refuse)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -425,7 +434,7 @@ impl Storage {
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
     /// use townsquare::storage::Overwrite;
     ///
-    /// client.storage().move_file("assets", "images/cat.png", "images/tom.png", Overwrite::Replace)?;
+    /// client.storage().move_file("assets", "cat.png", "tom.png", Overwrite::Replace)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -434,12 +443,16 @@ impl Storage {
     }
 
     /// Returns a target for [`handle_file`](Storage::handle_file) that needs no session: `/BUCKET/PATH?…`. It acts for
-    /// the caller and ends after `expires_in`, with the caller's right, or with
+    /// the caller. It ends after its time, with the caller's right, when the user gets a new password or signs out
+    /// everywhere ([`SignOutScope::Global`](crate::auth::SignOutScope::Global)), and with
     /// [`rotate_url_key`](Storage::rotate_url_key).
+    ///
+    /// `options` is a time, or [`UrlOptions`] with what a `Put` may store. The key of the URLs is in the database and in no
+    /// backup, or it is the option [`url_signing_key`](crate::Config::url_signing_key).
     ///
     /// # Errors
     /// As [`download`](Storage::download) for `Get` and as [`upload`](Storage::upload) for `Put`: a URL is only for what
-    /// the caller may do. `InvalidInput` (400) for a time of 0 or over 7 days.
+    /// the caller may do. `InvalidInput` (400) for a time of 0 or over 7 days, and for the limits of a `Put` on a `Get`.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -457,15 +470,16 @@ impl Storage {
         bucket: &str,
         path: &str,
         method: UrlMethod,
-        expires_in: Duration,
+        options: impl Into<UrlOptions>,
     ) -> Result<String> {
-        operation(Operation::SignUrl, self.sign_url(bucket, path, method, expires_in)).await
+        operation(Operation::SignUrl, self.sign_url(bucket, path, method, options.into())).await
     }
 
     /// Replaces the key of signed URLs. Every URL that was signed before is refused from now on. Only the service may.
     ///
     /// # Errors
-    /// `Unauthorized` or `Forbidden` for every other caller.
+    /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if the key is the option
+    /// [`url_signing_key`](crate::Config::url_signing_key).
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -505,6 +519,9 @@ impl Storage {
     /// that was ever declared. Returns the number of files. Calls `progress` with the number of files that were written and
     /// the number of all; `Break` cancels the export and leaves the files written so far. Only the service may.
     ///
+    /// Other calls may write meanwhile. The files in the object store are those of one moment. So are the small files in a
+    /// SQLite database. On PostgreSQL a small file is exported as it is when the export comes to it.
+    ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder
     /// or cannot be written; `Cancelled` if `progress` breaks. `Internal` (500) if the bytes of files are gone or of another
@@ -528,7 +545,7 @@ impl Storage {
     }
 
     /// Finishes what a crash left unfinished, removes objects without a row and rows without an object, and reports files
-    /// whose bytes are not of the row's size. Only the service may. [`Client::open`](crate::Client::open) finishes
+    /// whose bytes are not of the row's size or version. Only the service may. [`Client::open`](crate::Client::open) finishes
     /// unfinished writes too, without looking for orphans.
     ///
     /// Bytes that a killed writer staged are removed by the next `Client::open`, if the store is a folder that no other

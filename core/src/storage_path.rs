@@ -25,7 +25,7 @@ pub(crate) const SPACES: &str = "spaces";
 /// The bucket of private files: read and written by the user whose id or linked key the path names.
 pub(crate) const PRIVATE: &str = "private";
 
-/// The bucket of shared assets: public, written by any user.
+/// The bucket of shared assets: public. The service writes the folders of SPEC 2.8, any user elsewhere.
 pub(crate) const ASSETS: &str = "assets";
 
 /// The buckets that exist without being declared.
@@ -55,6 +55,15 @@ impl FilePath {
             Some(fault) => Err(Error::file(400, fault)),
             None => Ok(FilePath(path.to_owned())),
         }
+    }
+
+    /// Checks that a new file may have the path: no control of the direction of text, which makes a name look like another
+    /// one. (Files from before this rule can still be read, moved and deleted.)
+    ///
+    /// # Errors
+    /// `InvalidInput` with status 400; the source names the character.
+    pub(crate) fn check_new(&self) -> Result<()> {
+        direction_fault(&self.0).map_or(Ok(()), |fault| Err(Error::file(400, fault)))
     }
 
     /// Checks the prefix of a list: the beginning of a path, which may end inside a segment. The empty prefix is valid. `..`
@@ -138,6 +147,13 @@ fn text_fault(text: &str) -> Option<String> {
     }
 }
 
+/// The control of the direction of text (UAX #9, 2) that a path contains, as a sentence.
+fn direction_fault(path: &str) -> Option<String> {
+    let is_control = |character: &char| matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let found = path.chars().find(is_control)?;
+    Some(format!("the path contains the bidirectional control U+{:04X}", u32::from(found)))
+}
+
 /// The bucket and path of a file of SPEC 2.8. [`SpacePath`], [`PrivatePath`] and [`AssetPath`] make it.
 ///
 /// ```
@@ -156,7 +172,7 @@ pub struct StoragePath {
 impl StoragePath {
     /// Checks a path that a helper has made.
     fn checked(bucket: &'static str, path: String) -> Result<StoragePath> {
-        match path_fault(&path) {
+        match path_fault(&path).or_else(|| direction_fault(&path)) {
             Some(fault) => Err(Error::invalid_input(format!("{path:?} is no valid path: {fault}"))),
             None => Ok(StoragePath { bucket, path }),
         }
@@ -253,7 +269,8 @@ impl PrivatePath {
     }
 }
 
-/// The paths of shared assets (SPEC 2.8). Everyone may read them; any user may add one.
+/// The paths of shared assets (SPEC 2.8). Everyone may read them; only the service may write them. (Users add their files
+/// elsewhere in the bucket `assets`.)
 ///
 /// ```
 /// use townsquare::storage::AssetPath;

@@ -24,22 +24,33 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// The length of `VARCHAR(50)` for a community's id (SPEC 8), in characters.
 const COMMUNITY_ID_LENGTH: usize = 50;
 
+/// The columns that hold names.
+const NAMES: [&str; 3] = ["name", "spaceName", "type"];
+
 /// The largest sizes that the tables accept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Bytes of a text.
     pub(crate) max_text_size: u64,
+    /// Bytes of a name: of a column in [`NAMES`].
+    pub(crate) max_name_size: u64,
     /// Bytes of a JSON value, written without white space.
     pub(crate) max_json_size: u64,
     /// Rows that one call creates or changes.
     pub(crate) max_bulk_rows: u64,
+    /// Spaces of one owner.
+    pub(crate) max_owner_spaces: Option<u64>,
 }
 
 impl Limits {
-    /// Refuses text with a NUL, and text that is too large.
+    /// Refuses text with a NUL, and text that is too large. A name has a smaller limit.
     pub(crate) fn text(&self, name: &str, value: &str) -> Result<()> {
         text(name, Some(&value))?;
-        check_size(name, value.len(), "bytes", "max_text_size", self.max_text_size)
+        check_size(name, value.len(), "bytes", "max_text_size", self.max_text_size)?;
+        if NAMES.contains(&name) {
+            check_size(name, value.len(), "bytes", "max_name_size", self.max_name_size)?;
+        }
+        Ok(())
     }
 
     /// Refuses JSON that is nested deeper than [`MAX_DEPTH`], that has a NUL in a string or key, which JSONB cannot store,
@@ -229,7 +240,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const LIMITS: Limits = Limits { max_text_size: 1_000, max_json_size: 1_000, max_bulk_rows: 3 };
+    const LIMITS: Limits = Limits {
+        max_text_size: 1_000,
+        max_name_size: 100,
+        max_json_size: 1_000,
+        max_bulk_rows: 3,
+        max_owner_spaces: None,
+    };
 
     #[test]
     fn a_community_id_has_at_most_fifty_characters_however_many_bytes() {
@@ -267,6 +284,17 @@ mod tests {
         let error = LIMITS.json("config", &json(fits + 1)).expect_err("too large");
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert_eq!(error.message(), "config has 1001 bytes of JSON; the limit, option max_json_size, is 1000");
+    }
+
+    #[test]
+    fn a_name_has_a_smaller_limit_than_another_text() {
+        let long = "x".repeat(101);
+        for column in NAMES {
+            assert!(long[1..].to_owned().validate(column, &LIMITS).is_ok());
+            let error = long.validate(column, &LIMITS).expect_err("too long");
+            assert!(error.message().ends_with("has 101 bytes; the limit, option max_name_size, is 100"), "{error}");
+        }
+        assert!(long.validate("description", &LIMITS).is_ok());
     }
 
     #[test]

@@ -87,6 +87,28 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
     }
 }
 
+/// Creates a session for the user of a request, whose tokens a server hands out. The handle's caller does not change. On a
+/// handle of `tsq_client_with_client_key` the guesses of each client are limited before those of all.
+///
+/// Borrows all; returns the session owned in `out`. Fails as `tsq_auth_sign_in`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_auth_create_session(
+    client: *const tsq_client,
+    email: tsq_str,
+    password: tsq_str,
+    out: *mut *mut tsq_session,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::SignIn), out, err, || {
+            let auth = auth(client)?;
+            let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
+            Ok(record(wait(auth.create_session(email, password))?))
+        })
+    }
+}
+
 /// Ends the session in every handle and process that uses it. Succeeds without a session, too.
 ///
 /// Borrows `client`. Fails with `TSQ_CLOSED`, and when the database fails.
@@ -154,7 +176,8 @@ pub unsafe extern "C" fn tsq_auth_refresh_session(
 /// is its own.
 ///
 /// Borrows all; returns the session owned in `out`. Fails with `TSQ_UNAUTHORIZED` for a token that is unknown or
-/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// expired, or that was used before, which also ends its session; `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. A call whose reply
+/// was lost may be repeated: for 10 s the same refresh token gives the same new tokens, unless these were used in turn.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_refresh_session_of(
     client: *const tsq_client,
@@ -324,8 +347,9 @@ pub unsafe extern "C" fn tsq_auth_identity_audience(
     }
 }
 
-/// Makes a token by which the user with this address can recover the account; the program mails it, and answers who asked
-/// for it alike for a known and for an unknown address. The service only. The token works once, within an hour, while
+/// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
+/// (`tsq_auth_find_user`), never to the one that was asked for, and answers who asked for it alike for a known and for an
+/// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
 ///
 /// Borrows all; returns owned in `out`: NULL for an unknown address. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for

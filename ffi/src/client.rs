@@ -52,7 +52,8 @@ pub(crate) unsafe fn usable<'a>(client: *const tsq_client) -> Result<&'a blockin
 
 /// Opens a client. Creates the data folder and the database when they are missing.
 ///
-/// Borrows `config` (NULL: the defaults), which may change afterwards; returns owned in `out`. Fails with `TSQ_CONFIG`
+/// Borrows `config` (NULL: no option is set), which may change afterwards; options that it does not set are read from the
+/// environment variables `TOWNSQUARE_<NAME>`; returns owned in `out`. Fails with `TSQ_CONFIG`
 /// for unusable options, and in a forked child whose parent had a SQLite database open; `TSQ_UNAVAILABLE` or
 /// `TSQ_INTERNAL` when the database does not open.
 #[unsafe(no_mangle)]
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn tsq_client_open(
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
 /// client.
 ///
-/// Borrows `config`: NULL means the defaults in the first call and any options in later ones. Returns owned in `out`.
+/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
 /// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
 /// parent had the shared client open.
@@ -103,6 +104,29 @@ pub unsafe extern "C" fn tsq_client_as_service(
     unsafe { produce(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
 }
 
+/// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
+/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for it
+/// first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
+/// addresses with the same first 64 bits are one client.
+///
+/// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
+/// from it have the same client key.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_client_with_client_key(
+    client: *const tsq_client,
+    client_key: tsq_str,
+    out: *mut *mut tsq_client,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(None, out, err, || {
+            let client = usable(client)?.inner();
+            Ok(blocking::Client::from(client.with_client_key(argument::text(client_key, "client_key")?)).into())
+        })
+    }
+}
+
 /// Creates a handle of the same client that acts as the user of a session, for servers with many users. Signing in or
 /// out does not change its caller.
 ///
@@ -126,8 +150,8 @@ pub unsafe extern "C" fn tsq_client_as_user(
     }
 }
 
-/// Writes a consistent copy of the SQLite database to the file `target`, which must not exist. Other calls may
-/// write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
+/// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
+/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
 /// every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
@@ -150,10 +174,10 @@ pub unsafe extern "C" fn tsq_client_backup(
 
 /// Restores a copy made by `tsq_client_backup` into a data folder without a database. No client may have the folder
 /// open. Sessions of the backup stay valid in the restored database until they end; signed URLs of the original are
-/// refused.
+/// refused. Either everything is restored or nothing, also if the process is killed: then the call can be repeated.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` for a file that is not such a copy, is damaged or of a newer version, and for a
-/// folder with a database.
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` when the disk is full; `TSQ_CONFIG` for a file that is not such a copy, is
+/// damaged or of a newer version, and for a folder with a database.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.

@@ -117,7 +117,8 @@ pub unsafe extern "C" fn tsq_communities_delete_community_domain(
 }
 
 /// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
-/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`).
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`). A user gets the row
+/// without what only the service reads: keys and address are absent, and `custom_domain_authorized` is false.
 ///
 /// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
 /// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
@@ -160,7 +161,8 @@ pub unsafe extern "C" fn tsq_communities_resolve_community(
     }
 }
 
-/// Registers a space, once. Allowed for the service and the space's owner.
+/// Registers a space, once. Allowed for the service and the space's owner. A user may name only a linked identity key, and no
+/// `fid` and no `signature`: readers take them for proven, so the service checks and stores them.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a registered
 /// space, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for a space that the caller does not own,

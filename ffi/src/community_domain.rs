@@ -22,7 +22,7 @@ pub struct tsq_community_domain {
     pub community_id: tsq_str,
     /// The domain, normalised.
     pub domain: tsq_str,
-    /// `blank_subdomain` or `custom`.
+    /// `blank_subdomain` or `custom`; `other` for another word, which an adopted database may hold.
     pub domain_type: tsq_str,
     /// Creation time, in microseconds.
     pub created_at: i64,

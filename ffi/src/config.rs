@@ -36,7 +36,8 @@ pub(crate) unsafe fn snapshot(config: *const tsq_config) -> Config {
     config.map_or_else(Config::new, |config| config.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Creates a configuration with every option at its default. Returns owned.
+/// Creates a configuration that sets no option: clients read each from the environment, and else take its default. Returns
+/// owned.
 #[unsafe(no_mangle)]
 pub extern "C" fn tsq_config_new() -> *mut tsq_config {
     answer(|| handle::give(Mutex::new(Config::new())))
@@ -45,8 +46,8 @@ pub extern "C" fn tsq_config_new() -> *mut tsq_config {
 /// Reads a configuration from a URL: `townsquare:DATA_DIR`, `sqlite:PATH` or `postgres://…`, with options by name in
 /// the query: `townsquare:/var/lib/town?durability=normal&refresh_interval=60`.
 ///
-/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option or an
-/// invalid value.
+/// Borrows `url`; returns owned in `out`. Fails with `TSQ_CONFIG` for another scheme, an unknown option, an invalid value, and
+/// an option that is given twice with different values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_from_url(
     url: tsq_str,
@@ -57,7 +58,8 @@ pub unsafe extern "C" fn tsq_config_from_url(
     unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_url(argument::text(url, "url")?)?))) }
 }
 
-/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>` now; options without a variable have their defaults.
+/// `tsq_client_open` does that by itself for the options that its configuration does not set.
 ///
 /// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.
 #[unsafe(no_mangle)]
@@ -68,8 +70,8 @@ pub unsafe extern "C" fn tsq_config_from_env(out: *mut *mut tsq_config, err: *mu
 
 /// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
 ///
-/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown or the value is invalid; the
-/// configuration then does not change.
+/// Borrows all. Fails with `TSQ_CONFIG` naming the option when it is unknown, when the value is invalid, and when the URL of
+/// `tsq_config_from_url` gives the option another value; the configuration then does not change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_set(
     config: *mut tsq_config,

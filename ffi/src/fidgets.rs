@@ -11,6 +11,7 @@ use crate::{
     error::tsq_error,
     failure::Failure,
     fidget::{tsq_fidget, tsq_fidget_list},
+    handle,
     new_fidget::{self, tsq_fidget_patch, tsq_new_fidget, tsq_position},
     record::{list, record},
     status::tsq_status,
@@ -160,7 +161,8 @@ pub unsafe extern "C" fn tsq_fidgets_delete_fidget(
 
 /// Lists the fidgets of a space, oldest first, then by id. The list of a missing or hidden space is empty.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of memory,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
     client: *const tsq_client,
@@ -173,6 +175,30 @@ pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets(
         produce(Some(Operation::GetSpaceFidgets), out, err, || {
             let fidgets = fidgets(client)?;
             Ok(list(wait(fidgets.get_space_fidgets(argument::id(space_id, "space_id")?))?))
+        })
+    }
+}
+
+/// Lists at most `limit` fidgets of a space that follow `after`, the last fidget of an earlier page, which may be deleted
+/// meanwhile. NULL is the first page. Such pages contain no fidget twice and leave none out, whatever is inserted or deleted
+/// meanwhile. A page has fewer fidgets when they take more than 64 MiB of memory: only an empty page is the last one.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_fidgets_get_space_fidgets_after(
+    client: *const tsq_client,
+    space_id: tsq_str,
+    limit: u32,
+    after: *const tsq_fidget,
+    out: *mut *mut tsq_fidget_list,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        produce(Some(Operation::GetSpaceFidgets), out, err, || {
+            let (fidgets, space_id) = (fidgets(client)?, argument::id(space_id, "space_id")?);
+            let after = handle::borrow(after).map(|after| after.source().into());
+            Ok(list(wait(fidgets.get_space_fidgets_after(space_id, limit, after))?))
         })
     }
 }

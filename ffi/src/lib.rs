@@ -125,6 +125,7 @@ mod upload_options;
 mod overwrite;
 
 mod url_method;
+mod url_options;
 
 mod file_writer;
 

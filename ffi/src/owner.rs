@@ -12,7 +12,7 @@ use crate::{
 pub struct tsq_owner {
     /// The user's id: a UUID.
     pub id: tsq_str,
-    /// The user's e-mail address; absent when the option `expose_owner_email` is false.
+    /// The user's e-mail address; absent unless the option `expose_owner_email` shows it.
     pub email: tsq_str,
 }
 

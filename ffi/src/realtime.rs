@@ -13,7 +13,7 @@ use townsquare::{
 
 use crate::{
     argument,
-    call::{produce, produce_if_wanted},
+    call::{act, produce, produce_if_wanted},
     callback::{Callback, tsq_destroy},
     change_request::tsq_change_request,
     change_stream::{StreamState, tsq_change_stream},
@@ -40,6 +40,26 @@ type ChangeFn = unsafe extern "C" fn(change: *const tsq_row_change, user_data: *
 unsafe fn realtime<'a>(client: *const tsq_client) -> Result<&'a Realtime, Failure> {
     // SAFETY: the caller's promise, passed on.
     Ok(unsafe { client::usable(client) }?.inner().realtime())
+}
+
+/// Switches the change log on, in the database and so for all processes. Does nothing if it is on. The first subscription of the
+/// host does so, too; `tsq_realtime_handle_events` never does.
+///
+/// Borrows `client`. Fails with `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_start(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { act(Some(Operation::StartRealtime), err, || Ok(wait(realtime(client)?.start())?)) }
+}
+
+/// Switches the change log off, for all processes, and empties it. Every subscription ends with `TSQ_UNAVAILABLE`, and every cursor
+/// expires. The next subscription of a host switches the log on again. For the service.
+///
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for another caller, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_realtime_stop(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { act(Some(Operation::StopRealtime), err, || Ok(wait(realtime(client)?.stop())?)) }
 }
 
 /// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
@@ -146,7 +166,8 @@ pub unsafe extern "C" fn tsq_realtime_changes(
 /// Returns the rows of `table` that match `filter` (absent: all) and that the caller may see, and every change after them, with
 /// no gap and no repeat. The query keeps the caller that it began with.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of
+/// memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_live(
     client: *const tsq_client,
@@ -197,9 +218,11 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
 /// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
 /// `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it the caller is anonymous.
 /// `Last-Event-ID` is the cursor to go on from. `tsq_file_response_read` waits for the next event or heartbeat, and
-/// `tsq_file_response_free` ends the subscription.
+/// `tsq_file_response_free` ends the subscription. If the subscription ends by itself, for instance because the access token
+/// expires, is replaced or is revoked, the last event is `event: end` with the status and the reason as JSON.
 ///
-/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404 or 410. Fails with
+/// Borrows all; returns owned in `out`. A bad request gets a response too: `TSQ_OK` with status 400, 401, 404, 410, or 503
+/// while the change log is switched off: a request never switches it on. Fails with
 /// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_handle_events(

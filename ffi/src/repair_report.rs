@@ -16,13 +16,14 @@ use crate::{
 /// What `tsq_storage_repair` did and found. A record (manual, RECORDS); freed with `tsq_repair_report_free`.
 #[repr(C)]
 pub struct tsq_repair_report {
-    /// Unfinished writes and deletes that were finished or undone.
+    /// Unfinished writes and deletes that were finished or undone, and files of a remote store that got the version of
+    /// their object.
     pub finished: u64,
     /// Bytes without a row that were removed.
     pub orphans_removed: u64,
     /// Rows whose bytes had vanished, which were removed.
     pub rows_removed: u64,
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size: an array. They stay, and are never served.
+    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version: an array. They stay, and are never served.
     pub mismatched: *const tsq_str,
     /// Number of these files.
     pub mismatched_len: usize,

@@ -23,10 +23,10 @@ pub struct tsq_space_registration {
     /// Whether `fid` has a value.
     pub has_fid: bool,
     /// Farcaster id; 0 without one.
-    pub fid: i32,
+    pub fid: i64,
     /// The space's name.
     pub space_name: tsq_str,
-    /// `profile`, `token`, `proposal`, `channel` or `navPage`.
+    /// `profile`, `token`, `proposal`, `channel` or `navPage`; `other` for another word, which an adopted database may hold.
     pub space_type: tsq_str,
     /// The key that registered the space; may be absent.
     pub identity_public_key: tsq_str,

@@ -37,8 +37,9 @@ unsafe fn spaces<'a>(client: *const tsq_client) -> Result<&'a Spaces, Failure> {
 /// Creates a space. Its owner is the caller; the service may name another owner.
 ///
 /// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` without a name,
-/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller,
-/// `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`, `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
+/// `TSQ_REFERENCE_MISSING` for an unknown owner, `TSQ_FORBIDDEN` for another owner than the caller and for the id of a
+/// page or of a deleted space, `TSQ_ALREADY_EXISTS` for an id that another space has, `TSQ_INVALID_INPUT`,
+/// `TSQ_TOO_LARGE`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_create_space(
     client: *const tsq_client,
@@ -144,7 +145,8 @@ pub unsafe extern "C" fn tsq_spaces_delete_space(
 /// Lists the visible spaces of a user with their fidgets, newest first, then by id. The list of an unknown user is
 /// empty.
 ///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// Borrows all; returns owned in `out`. Fails with `TSQ_TOO_LARGE` when they take more than 64 MiB of
+/// memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
     client: *const tsq_client,
@@ -162,8 +164,8 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
 }
 
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
-/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the owners' e-mail addresses, unless the option
-/// `expose_owner_email` is false. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
+/// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
+/// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
 /// skips `offset` rows, and rows that come or go meanwhile shift the pages.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
@@ -238,7 +240,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces_after_id(
 /// Reads a space with its fidgets, oldest first. A space without fidgets is not found.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_NOT_FOUND` when no visible space with a fidget has this id,
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+/// `TSQ_TOO_LARGE` when the fidgets take more than 64 MiB of memory, `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_spaces_get_space_with_fidgets(
     client: *const tsq_client,

@@ -43,16 +43,18 @@ pub enum tsq_status {
     TSQ_INTERNAL = 14,
     /// The file is not the one that `if_match` names: somebody else wrote it since.
     TSQ_CONFLICT = 15,
-    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database.
+    /// The change feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database.
     TSQ_CURSOR_EXPIRED = 16,
     /// A callback of the host cancelled the call.
     TSQ_CANCELLED = 17,
+    /// The owner would have more than the option `max_owner_bytes`, `max_owner_files` or `max_owner_spaces` allows.
+    TSQ_QUOTA_EXCEEDED = 18,
 }
 
 use tsq_status::{
     TSQ_ALREADY_EXISTS, TSQ_CANCELLED, TSQ_CLOSED, TSQ_CONFIG, TSQ_CONFLICT, TSQ_CURSOR_EXPIRED, TSQ_FIELD_MISSING,
-    TSQ_FORBIDDEN, TSQ_INTERNAL, TSQ_INVALID_INPUT, TSQ_NOT_FOUND, TSQ_OK, TSQ_RATE_LIMITED, TSQ_REFERENCE_MISSING,
-    TSQ_TABLE_MISSING, TSQ_TOO_LARGE, TSQ_UNAUTHORIZED, TSQ_UNAVAILABLE,
+    TSQ_FORBIDDEN, TSQ_INTERNAL, TSQ_INVALID_INPUT, TSQ_NOT_FOUND, TSQ_OK, TSQ_QUOTA_EXCEEDED, TSQ_RATE_LIMITED,
+    TSQ_REFERENCE_MISSING, TSQ_TABLE_MISSING, TSQ_TOO_LARGE, TSQ_UNAUTHORIZED, TSQ_UNAVAILABLE,
 };
 
 /// The failures in the order of [`ErrorKind::ALL`]. A new kind in `ALL` does not compile until it is added here.
@@ -74,6 +76,7 @@ const FAILURES: [tsq_status; ErrorKind::ALL.len()] = [
     TSQ_CONFLICT,
     TSQ_CURSOR_EXPIRED,
     TSQ_CANCELLED,
+    TSQ_QUOTA_EXCEEDED,
 ];
 
 impl From<ErrorKind> for tsq_status {

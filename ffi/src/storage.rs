@@ -2,7 +2,7 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
-use std::{mem::MaybeUninit, time::Duration};
+use std::mem::MaybeUninit;
 
 use bytes::Bytes;
 use townsquare::{
@@ -29,6 +29,7 @@ use crate::{
     text::{Terminated, tsq_bytes, tsq_str},
     upload_options::{self, tsq_upload_options},
     url_method::{self, tsq_url_method},
+    url_options::{self, tsq_url_options},
 };
 
 /// # Safety
@@ -305,10 +306,12 @@ pub unsafe extern "C" fn tsq_storage_delete(
 }
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, and with `tsq_storage_rotate_url_key`.
+/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, when the user gets a new password or signs out
+/// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
-/// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time.
+/// `TSQ_URL_PUT`: a URL is only for what the caller may do; `TSQ_INVALID_INPUT` (status 400) for another time, and for
+/// `options` with `TSQ_URL_GET`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_signed_url(
     client: *const tsq_client,
@@ -316,6 +319,7 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
     path: tsq_str,
     method: MaybeUninit<tsq_url_method>,
     expires_in_ms: u64,
+    options: *const tsq_url_options,
     out: *mut *mut tsq_string,
     err: *mut *mut tsq_error,
 ) -> tsq_status {
@@ -323,15 +327,16 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
     unsafe {
         produce(Some(Operation::SignUrl), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
-            let (method, expires_in) = (url_method::read(method)?, Duration::from_millis(expires_in_ms));
-            Ok(Terminated::new(wait(storage.signed_url(bucket, path, method, expires_in))?))
+            let (method, options) = (url_method::read(method)?, url_options::read(options, expires_in_ms)?);
+            Ok(Terminated::new(wait(storage.signed_url(bucket, path, method, options))?))
         })
     }
 }
 
 /// Replaces the key of signed URLs: every URL that was signed before is refused from now on. For the service.
 ///
-/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_CLOSED`.
+/// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for every other caller, `TSQ_INVALID_INPUT` if the key is
+/// the option `url_signing_key`, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
@@ -339,7 +344,7 @@ pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, e
 }
 
 /// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
-/// are not of the row's size. For the service. `tsq_client_open` finishes unfinished writes too.
+/// are not of the row's size or version. For the service. `tsq_client_open` finishes unfinished writes too.
 ///
 /// Bytes that a killed writer staged are removed by the next `tsq_client_open`, if the store is a folder that no other client
 /// uses; else by a repair when they are an hour old. Nothing is removed while the object store is not the one that the

@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tsq_private_path_tab(
     }
 }
 
-/// The path of a shared image: `images/<name>` in `assets`. The name may contain folders.
+/// The path of a shared image, which only the service may write: `images/<name>` in `assets`. The name may contain folders.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 #[unsafe(no_mangle)]
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn tsq_asset_path_image(
     unsafe { produce(None, out, err, || Ok(record(AssetPath::image(argument::text(name, "name")?)?))) }
 }
 
-/// The path of a shared video: `videos/<name>` in `assets`. The name may contain folders.
+/// The path of a shared video, which only the service may write: `videos/<name>` in `assets`. The name may contain folders.
 ///
 /// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
 #[unsafe(no_mangle)]

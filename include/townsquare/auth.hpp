@@ -192,6 +192,12 @@ public:
             return tsq_auth_sign_in(client_, detail::text(email), detail::text(password), out, err);
         });
     }
+    /// A session for the user of a request; the handle's caller does not change.
+    Owned<Session> create_session(std::string_view email, std::string_view password) const {
+        return detail::owned<Session>([&](auto out, auto err) {
+            return tsq_auth_create_session(client_, detail::text(email), detail::text(password), out, err);
+        });
+    }
     void sign_out() const {
         detail::act([this](auto err) { return tsq_auth_sign_out(client_, err); });
     }

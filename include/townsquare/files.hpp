@@ -12,14 +12,11 @@ namespace townsquare {
 /// Bytes for the library: a view of text, or of a container of bytes such as std::vector<std::uint8_t> or
 /// std::span<const std::byte>.
 class Bytes {
-    template <typename T>
-    static constexpr bool holds_bytes = sizeof(*std::declval<const T &>().data()) == 1;
-
 public:
     Bytes() = default;
     Bytes(const char *text) noexcept : Bytes(std::string_view(text)) {}
     Bytes(std::nullptr_t) = delete;
-    template <typename T, typename = std::enable_if_t<holds_bytes<T> && std::is_convertible_v<decltype(std::declval<const T &>().size()), std::size_t>>>
+    template <typename T, typename = std::enable_if_t<sizeof(*std::declval<const T &>().data()) == 1 && std::is_convertible_v<decltype(std::declval<const T &>().size()), std::size_t>>>
     Bytes(const T &bytes) noexcept : data_(reinterpret_cast<const std::uint8_t *>(bytes.data())), size_(bytes.size()) {}
     Bytes(const void *data, std::size_t size) noexcept : data_(static_cast<const std::uint8_t *>(data)), size_(size) {}
 

@@ -187,6 +187,14 @@ class Realtime {
 public:
     explicit Realtime(const tsq_client *client) noexcept : client_(client) {}
 
+    /// Switches the change log on, for all processes. The first subscription of the program does so, too.
+    void start() const {
+        detail::act([this](auto err) { return tsq_realtime_start(client_, err); });
+    }
+    /// Switches the change log off, for all processes, and empties it. For the service.
+    void stop() const {
+        detail::act([this](auto err) { return tsq_realtime_stop(client_, err); });
+    }
     /// Calls `callback` with every change. The subscription is live when this returns.
     [[nodiscard]] Subscription subscribe(std::string_view channel, const ChangeRequest &request, ChangeCallback callback) const {
         tsq_change_request borrowed = detail::change_request(request);

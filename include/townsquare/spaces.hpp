@@ -91,7 +91,7 @@ class Owner {
 public:
     explicit Owner(const tsq_owner *owner) noexcept : owner_(owner) {}
     [[nodiscard]] std::string_view id() const noexcept { return detail::view(owner_->id); }
-    /// Absent when the option `expose_owner_email` is false.
+    /// Absent unless the option `expose_owner_email` shows it.
     [[nodiscard]] std::optional<std::string_view> email() const noexcept { return detail::optional_view(owner_->email); }
 
 private:
@@ -187,10 +187,6 @@ public:
 
         /// Reads the next page; becomes the end if there is none.
         void read() {
-            if (page_ != nullptr && page_->size() < page_size_) {
-                page_ = nullptr;
-                return;
-            }
             const tsq_space *after = page_ != nullptr ? (*page_)[page_->size() - 1].get() : nullptr;
             auto next = std::make_shared<SpaceList>(detail::make<SpaceList::Handle>([&](auto out, auto err) {
                 return tsq_spaces_get_public_spaces_after(client_, page_size_, after, out, err);
@@ -326,6 +322,19 @@ public:
     [[nodiscard]] FidgetList get_space_fidgets(std::string_view space_id) const {
         return list([&](auto out, auto err) {
             return tsq_fidgets_get_space_fidgets(client_, detail::text(space_id), out, err);
+        });
+    }
+    /// The first fidgets of a space. Only an empty page is the last one.
+    [[nodiscard]] FidgetList get_space_fidgets_after(std::string_view space_id, std::uint32_t limit) const {
+        return list([&](auto out, auto err) {
+            return tsq_fidgets_get_space_fidgets_after(client_, detail::text(space_id), limit, nullptr, out, err);
+        });
+    }
+    /// The fidgets of a space that follow a fidget of an earlier page.
+    [[nodiscard]] FidgetList get_space_fidgets_after(
+        std::string_view space_id, std::uint32_t limit, const Fidget &after) const {
+        return list([&](auto out, auto err) {
+            return tsq_fidgets_get_space_fidgets_after(client_, detail::text(space_id), limit, after.get(), out, err);
         });
     }
 

@@ -23,6 +23,14 @@ struct UploadOptions {
     bool verify = false;
 };
 
+/// What a PUT by a signed URL may store.
+struct UrlLimits {
+    /// The largest size in bytes. Absent: the option max_file_size is the limit.
+    std::optional<std::uint64_t> max_size = {};
+    /// The media type: a request with another Content-Type is refused. Absent: any.
+    Text content_type = {};
+};
+
 /// Receives `done` of `total`. It returns true to go on; false cancels the call, which throws TSQ_CANCELLED. An exception
 /// cancels too, and the call throws it on.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
@@ -176,7 +184,7 @@ public:
     [[nodiscard]] std::uint64_t finished() const noexcept { return report_->finished; }
     [[nodiscard]] std::uint64_t orphans_removed() const noexcept { return report_->orphans_removed; }
     [[nodiscard]] std::uint64_t rows_removed() const noexcept { return report_->rows_removed; }
-    /// `BUCKET/PATH` of files whose bytes are not of the row's size.
+    /// `BUCKET/PATH` of files whose bytes are not of the row's size or version.
     [[nodiscard]] std::vector<std::string_view> mismatched() const {
         std::vector<std::string_view> out;
         for (std::size_t i = 0; i < report_->mismatched_len; i++) out.push_back(detail::view(report_->mismatched[i]));
@@ -308,13 +316,17 @@ public:
     void delete_file(std::string_view bucket, std::string_view path) const {
         detail::act([&](auto err) { return tsq_storage_delete(client_, detail::text(bucket), detail::text(path), err); });
     }
-    /// A target for handle_file that needs no session.
+    /// A target for handle_file that needs no session. The limits are for TSQ_URL_PUT.
     [[nodiscard]] std::string signed_url(std::string_view bucket, std::string_view path, tsq_url_method method,
-                                         std::chrono::milliseconds expires_in) const {
+                                         std::chrono::milliseconds expires_in, const UrlLimits &limits = {}) const {
         // A negative time becomes 0, which the library refuses.
         const auto millis = static_cast<std::uint64_t>(expires_in.count() < 0 ? 0 : expires_in.count());
+        tsq_url_options options = {};
+        options.content_type = limits.content_type.borrowed();
+        options.has_max_size = limits.max_size.has_value();
+        options.max_size = limits.max_size.value_or(0);
         return detail::json([&](auto out, auto err) {
-            return tsq_storage_signed_url(client_, detail::text(bucket), detail::text(path), method, millis, out, err);
+            return tsq_storage_signed_url(client_, detail::text(bucket), detail::text(path), method, millis, &options, out, err);
         });
     }
     /// Ends every signed URL. For the service.

@@ -21,6 +21,12 @@ use crate::{
     run::{MethodResult, NoValue},
 };
 
+/// The handle with limits for the client of a request, if the host names one.
+fn for_client(client: &townsquare::Client, client_key: Option<TextArg>) -> Result<townsquare::Client, Failure> {
+    let key = optional_text(client_key, "client_key")?;
+    Ok(key.map_or_else(|| client.clone(), |key| client.with_client_key(&key)))
+}
+
 area! {
     "AuthMethods",
     /// Accounts and sessions: `Client.auth`.
@@ -40,10 +46,34 @@ impl Methods {
     }
 
     /// Signs in: the client acts as this user from then on.
-    fn sign_in<'py>(&self, py: Python<'py>, email: TextArg, password: TextArg) -> MethodResult<'py> {
+    #[pyo3(signature = (email, password, *, client_key = None))]
+    fn sign_in<'py>(
+        &self,
+        py: Python<'py>,
+        email: TextArg,
+        password: TextArg,
+        client_key: Option<TextArg>,
+    ) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::SignIn, |client| async move {
             let (email, password) = (email.value("email")?, password.value("password")?);
-            Ok(Session(client.get()?.auth().sign_in(&email, &password).await?))
+            let client = for_client(client.get()?, client_key)?;
+            Ok(Session(client.auth().sign_in(&email, &password).await?))
+        })
+    }
+
+    /// Creates a session for the user of a request. The client's own caller stays.
+    #[pyo3(signature = (email, password, *, client_key = None))]
+    fn create_session<'py>(
+        &self,
+        py: Python<'py>,
+        email: TextArg,
+        password: TextArg,
+        client_key: Option<TextArg>,
+    ) -> MethodResult<'py> {
+        self.runner.run_detached(py, Operation::SignIn, |client| async move {
+            let (email, password) = (email.value("email")?, password.value("password")?);
+            let client = for_client(client.get()?, client_key)?;
+            Ok(Session(client.auth().create_session(&email, &password).await?))
         })
     }
 

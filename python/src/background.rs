@@ -54,6 +54,8 @@ impl Work {
 pub(crate) enum Executor {
     /// The first poll on the calling thread, the rest on the client's runtime.
     CallerThenRuntime(ClientShare),
+    /// As `CallerThenRuntime`; other threads have the GIL during the first poll.
+    CallerWithoutGil(ClientShare),
     /// The client's runtime, from the first poll: for work that may block its thread.
     Runtime(ClientShare),
     /// A new thread: a client that opens has no runtime yet, one that closes ends it, and no thread of the runtime may
@@ -74,7 +76,7 @@ impl Executor {
         let exception = |failure: Failure| failure.into_exception(py, method.operation());
         let sender = |waker: &LoopWaker| waker.sender().map_err(exception);
         match self {
-            Executor::CallerThenRuntime(share) | Executor::Runtime(share) => {
+            Executor::CallerThenRuntime(share) | Executor::CallerWithoutGil(share) | Executor::Runtime(share) => {
                 let completion = Completion::new(answer, sender(share.waker())?, wakeup);
                 let client = share.get().map_err(exception)?;
                 let task = client.runtime().spawn(async move { completion.deliver(work.0.await) });

@@ -70,7 +70,7 @@ impl StreamMethods {
     /// Ends the stream, also for a call that waits in it. A second call does nothing.
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let closer = Arc::clone(&self.closer);
-        self.runner.run(py, "close", |client| async move {
+        self.runner.run_without_gil(py, "close", |client| async move {
             // In a child process the stream is the parent's.
             if client.get().is_ok()
                 && let Some(closer) = closer.lock().unwrap_or_else(PoisonError::into_inner).get_mut()
@@ -86,7 +86,7 @@ impl StreamMethods {
     /// `end` is the mode of an iteration, which an exception ends.
     fn take_next<'py>(&self, py: Python<'py>, timeout: Option<SecondsArg>, end: Option<Mode>) -> MethodResult<'py> {
         let state = Arc::clone(&self.state);
-        self.runner.run(py, Operation::Changes, move |client| async move {
+        self.runner.run_without_gil(py, Operation::Changes, move |client| async move {
             // Fails in a child process.
             let runtime = client.get()?.runtime().clone();
             let timeout = timeout.map(|timeout| timeout.value("timeout")).transpose()?;

@@ -73,7 +73,7 @@ pub(crate) struct AsyncClient;
 impl Methods {
     /// Opens a client; the package's stubs list the options.
     #[classmethod]
-    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email=True, adopt=False, operation_timeout=30, max_connections=16, database_pooler='auto', inline_file_limit=None, max_file_size=52428800, buckets=None, **options)")]
+    #[pyo3(signature = (data_dir = None, **options), text_signature = "(data_dir=None, *, database_url=None, storage_url=None, catalog_url=None, catalog_api_key=None, refresh_interval=900, catalog_timeout=10, durability='full', persist_session=False, expose_owner_email='always', adopt=False, migrate=True, connect_timeout=2, operation_timeout=30, max_connections=16, database_pooler='auto', inline_file_limit=None, max_file_size=52428800, buckets=None, url_signing_key=None, **options)")]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         data_dir: Option<PathBuf>,
@@ -160,6 +160,15 @@ impl Methods {
         self.runner.run(py, "as_service", move |client| async move {
             let service = client.get()?.as_service();
             Ok(NewClient { client: ProcessClient::new(service, Arc::clone(client.waker())), mode })
+        })
+    }
+
+    /// This handle with limits for one client of a server. It closes as this handle does.
+    fn with_client_key<'py>(&self, py: Python<'py>, client_key: TextArg) -> MethodResult<'py> {
+        let mode = self.runner.mode();
+        self.runner.run(py, "with_client_key", move |client| async move {
+            let keyed = client.get()?.with_client_key(&client_key.value("client_key")?);
+            Ok(NewClient { client: ProcessClient::new(keyed, Arc::clone(client.waker())), mode })
         })
     }
 

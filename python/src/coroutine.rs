@@ -74,9 +74,12 @@ impl Coroutine {
     }
 
     fn start(&self, py: Python<'_>, mut work: Work) -> PyResult<Py<PyAny>> {
-        if let Executor::CallerThenRuntime(_) = self.executor
-            && let Poll::Ready(outcome) = work.poll_once()
-        {
+        let first = match self.executor {
+            Executor::CallerThenRuntime(_) => work.poll_once(),
+            Executor::CallerWithoutGil(_) => py.detach(|| work.poll_once()),
+            Executor::Runtime(_) | Executor::OwnThread(_) => Poll::Pending,
+        };
+        if let Poll::Ready(outcome) = first {
             return self.finish(py, outcome);
         }
         if process::is_finalizing() {

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use pyo3::{prelude::*, types::PyMapping};
 use townsquare::{
     Json, Operation, Uuid,
-    spaces::{FidgetPatch, NewFidget},
+    spaces::{FidgetCursor, FidgetPatch, MAX_LIMIT, NewFidget},
 };
 
 use crate::{
     area::area,
-    argument::{IdArg, TextArg, Update, optional_text},
+    argument::{IdArg, IntArg, LIMIT_RANGE, TextArg, Update, optional_text},
     errors::{Failure, expected},
     json::{JsonArg, PyJson},
     record::{PyTime, record},
@@ -104,11 +104,54 @@ impl Methods {
         })
     }
 
-    /// Lists the fidgets of a space, oldest first.
-    fn get_space_fidgets<'py>(&self, py: Python<'py>, space_id: IdArg) -> MethodResult<'py> {
+    /// Lists the fidgets of a space, oldest first: all, or a page of them.
+    #[pyo3(signature = (space_id, limit = None, *, after = None))]
+    fn get_space_fidgets<'py>(
+        &self,
+        py: Python<'py>,
+        space_id: IdArg,
+        limit: Option<IntArg<u32>>,
+        after: Option<AfterArg>,
+    ) -> MethodResult<'py> {
         self.runner.run_detached(py, Operation::GetSpaceFidgets, |client| async move {
-            Ok(records(client.get()?.fidgets().get_space_fidgets(space_id.value("space_id")?).await?))
+            let space_id = space_id.value("space_id")?;
+            let limit = limit.map(|limit| limit.value("limit", LIMIT_RANGE)).transpose()?;
+            let after = after.map(AfterArg::value).transpose()?;
+            let fidgets = client.get()?.fidgets();
+            Ok(records(match (limit, after) {
+                (None, None) => fidgets.get_space_fidgets(space_id).await?,
+                (limit, after) => fidgets.get_space_fidgets_after(space_id, limit.unwrap_or(MAX_LIMIT), after).await?,
+            }))
         })
+    }
+}
+
+/// A position in the list of a space's fidgets: a `Fidget`, or the id of one.
+enum AfterArg {
+    Fidget(FidgetCursor),
+    Id(IdArg),
+}
+
+impl AfterArg {
+    /// # Errors
+    /// `InvalidInput` for a string that is not a UUID.
+    fn value(self) -> Result<FidgetCursor, Failure> {
+        match self {
+            AfterArg::Fidget(cursor) => Ok(cursor),
+            AfterArg::Id(id) => Ok(id.value("after")?.into()),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for AfterArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<AfterArg> {
+        if let Ok(fidget) = value.cast::<Fidget>() {
+            return Ok(AfterArg::Fidget((&*fidget.get().0).into()));
+        }
+        let id = value.extract().map_err(|_: PyErr| expected("a Fidget, a UUID or its text", &value));
+        id.map(AfterArg::Id)
     }
 }
 

@@ -118,7 +118,7 @@ impl StreamMethods {
     /// Ends the stream: no more bytes follow. A second call does nothing.
     fn close<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let (body, closer) = (Arc::clone(&self.body), self.closer.clone());
-        self.runner.run(py, "close", |client| async move {
+        self.runner.run_without_gil(py, "close", |client| async move {
             // In a child process the body is the parent's.
             if client.get().is_ok() {
                 closer.inspect(StreamCloser::close);
@@ -140,7 +140,7 @@ impl StreamMethods {
 impl StreamMethods {
     fn next<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
         let (body, mode) = (Arc::clone(&self.body), self.runner.mode());
-        self.runner.run(py, Operation::HandleFile, move |client| async move {
+        self.runner.run_without_gil(py, Operation::HandleFile, move |client| async move {
             // Fails in a child process.
             client.get()?;
             let mut body = body.lock().await;

@@ -18,16 +18,24 @@ use crate::{
     errors::{Failure, class_name},
 };
 
-/// The configuration of `open(data_dir, **options)`. An option that is `None` is left out.
+/// The scheme of a URL of options.
+const URL_SCHEME: &str = "townsquare:";
+
+/// The configuration of `open(data_dir, **options)`. An option that is `None` is left out. In place of the folder there may be
+/// a URL of options.
 pub(crate) fn configuration(
     py: Python<'_>,
     data_dir: Option<PathBuf>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Config> {
-    let mut config = Config::new();
-    if let Some(folder) = data_dir {
-        config = config.data_dir(folder);
-    }
+    let refused = |failure: Failure| failure.into_exception(py, Some(Operation::Open));
+    let mut config = match data_dir {
+        None => Config::new(),
+        Some(folder) => match folder.to_str().filter(|text| text.starts_with(URL_SCHEME)) {
+            Some(url) => Config::from_url(url).map_err(|error| refused(error.into()))?,
+            None => Config::new().data_dir(folder),
+        },
+    };
     for (name, value) in options.into_iter().flat_map(PyDictMethods::iter) {
         if !value.is_none() {
             let name = name.extract::<TextArg>()?;
@@ -35,7 +43,7 @@ pub(crate) fn configuration(
                 .value("The name of an option")
                 .and_then(|name| Ok((text(&name, &value)?, name)))
                 .and_then(|(text, name)| config.set(&name, &text).map_err(Failure::from))
-                .map_err(|failure| failure.into_exception(py, Some(Operation::Open)))?;
+                .map_err(refused)?;
         }
     }
     Ok(config)

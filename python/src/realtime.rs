@@ -14,7 +14,7 @@ use crate::{
     change_stream::NewStream,
     errors::Failure,
     http,
-    run::MethodResult,
+    run::{MethodResult, NoValue},
 };
 
 area! {
@@ -27,6 +27,22 @@ area! {
 
 #[pymethods]
 impl Methods {
+    /// Switches the change log on, for all processes.
+    fn start<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::StartRealtime, |client| async move {
+            client.get()?.realtime().start().await?;
+            Ok(NoValue)
+        })
+    }
+
+    /// Switches the change log off, for all processes, and empties it.
+    fn stop<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
+        self.runner.run_write(py, Operation::StopRealtime, |client| async move {
+            client.get()?.realtime().stop().await?;
+            Ok(NoValue)
+        })
+    }
+
     /// Calls `callback(change)` with every change of the table, from here on or after a cursor.
     #[pyo3(signature = (channel, callback, *, table, event = None, filter = None, schema = None, since = None, on_close = None))]
     #[pyo3(
@@ -45,7 +61,7 @@ impl Methods {
         since: Option<TextArg>,
         on_close: Option<Callback>,
     ) -> MethodResult<'py> {
-        self.runner.run(py, Operation::Subscribe, |client| async move {
+        self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let channel = channel.value("channel")?;
             let mut request = change_request(table, event, filter, since)?;
             if let Some(schema) = optional_text(schema, "schema")? {
@@ -62,7 +78,7 @@ impl Methods {
 
     /// SPEC 6's subscription `space-changes`: the changes of one space.
     fn on_space_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
-        self.runner.run(py, Operation::Subscribe, |client| async move {
+        self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let deliver = move |change| callback.call("on_space_changes", (Change(change),));
             let space_id = space_id.value("space_id")?;
             Ok(Subscription::from(client.get()?.realtime().on_space_changes(space_id, deliver).await?))
@@ -71,7 +87,7 @@ impl Methods {
 
     /// SPEC 6's subscription `fidget-changes`: the changes of the fidgets of one space.
     fn on_fidget_changes<'py>(&self, py: Python<'py>, space_id: IdArg, callback: Callback) -> MethodResult<'py> {
-        self.runner.run(py, Operation::Subscribe, |client| async move {
+        self.runner.run_without_gil(py, Operation::Subscribe, |client| async move {
             let deliver = move |change| callback.call("on_fidget_changes", (Change(change),));
             let space_id = space_id.value("space_id")?;
             Ok(Subscription::from(client.get()?.realtime().on_fidget_changes(space_id, deliver).await?))
@@ -90,7 +106,7 @@ impl Methods {
         since: Option<TextArg>,
     ) -> MethodResult<'py> {
         let runner = self.runner.clone();
-        self.runner.run(py, Operation::Changes, |client| async move {
+        self.runner.run_without_gil(py, Operation::Changes, |client| async move {
             let request = change_request(table, event, filter, since)?;
             let stream = client.get()?.realtime().changes(request).await?;
             Ok(NewStream { stream, rows: None, runner })
@@ -113,14 +129,16 @@ impl Methods {
 
     /// Returns the position after the last commit.
     fn cursor<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.runner.run(py, Operation::FeedCursor, |client| async move { Ok(client.get()?.realtime().cursor().await?) })
+        self.runner.run_without_gil(py, Operation::FeedCursor, |client| async move {
+            Ok(client.get()?.realtime().cursor().await?)
+        })
     }
 
     /// Answers a GET request for server-sent events.
     #[pyo3(signature = (target, headers = None))]
     fn handle_events<'py>(&self, py: Python<'py>, target: TextArg, headers: Option<TextMapArg>) -> MethodResult<'py> {
         let runner = self.runner.clone();
-        self.runner.run(py, Operation::HandleEvents, |client| async move {
+        self.runner.run_without_gil(py, Operation::HandleEvents, |client| async move {
             let target = target.value("target")?;
             let headers = headers.map_or(Ok(Vec::new()), |headers| headers.value("headers"))?;
             Ok(http::NewStream::of_events(client.get()?.realtime().handle_events(&target, &headers).await?, runner))
@@ -129,7 +147,7 @@ impl Methods {
 
     /// Returns the figures of the feed.
     fn stats<'py>(&self, py: Python<'py>) -> MethodResult<'py> {
-        self.runner.run(py, Operation::RealtimeStats, |client| async move {
+        self.runner.run_without_gil(py, Operation::RealtimeStats, |client| async move {
             Ok(RealtimeStats(client.get()?.realtime().stats().await?))
         })
     }

@@ -6,7 +6,7 @@
 //! [`Runner::run`] first polls on the calling thread with the GIL held. A read from memory or of one row is often ready
 //! at the first poll. Releasing the GIL and acquiring it again can take a thousand times as long when another thread is
 //! busy. [`Runner::run_detached`] releases the GIL before the first poll; it is for lists, password hashing and
-//! backups. [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
+//! backups. [`Runner::run_without_gil`] does so and polls on the calling thread; every call of the change feed uses it. [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
 
 use std::{
     future::Future,
@@ -76,6 +76,25 @@ impl Runner {
         match self.mode {
             Mode::Sync => run_sync(py, method, future),
             Mode::Async => run_async(py, method, Executor::CallerThenRuntime(self.client.clone()), future),
+        }
+    }
+
+    /// Runs an operation that is often ready at the first poll, and that may wait for another thread, read the database or
+    /// read long JSON before. The GIL is released before the first poll.
+    pub(crate) fn run_without_gil<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        operation: impl FnOnce(Arc<ProcessClient>) -> F,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
+        let (method, future) = (method.into(), operation(self.client.for_future()));
+        match self.mode {
+            Mode::Sync => into_result(py, method, process::block_on(py, future)?),
+            Mode::Async => run_async(py, method, Executor::CallerWithoutGil(self.client.clone()), future),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{ops::Range, path::PathBuf, sync::Arc};
 use pyo3::{prelude::*, types::PyDict};
 use townsquare::{
     Operation,
-    storage::{ListFiles, Overwrite, UrlMethod},
+    storage::{ListFiles, Overwrite, UrlMethod, UrlOptions},
 };
 
 use crate::{
@@ -255,8 +255,10 @@ impl Methods {
     }
 
     /// Returns a target for `handle_file` that needs no session.
-    #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = None))]
-    #[pyo3(text_signature = "($self, bucket, path, *, expires_in=3600, method='GET')")]
+    #[pyo3(signature = (bucket, path, *, expires_in = SecondsArg::of(3_600), method = None, max_size = None, content_type = None))]
+    #[pyo3(
+        text_signature = "($self, bucket, path, *, expires_in=3600, method='GET', max_size=None, content_type=None)"
+    )]
     fn signed_url<'py>(
         &self,
         py: Python<'py>,
@@ -264,12 +266,20 @@ impl Methods {
         path: TextArg,
         expires_in: SecondsArg,
         method: Option<TextArg>,
+        max_size: Option<IntArg<u64>>,
+        content_type: Option<TextArg>,
     ) -> MethodResult<'py> {
         self.runner.run(py, Operation::SignUrl, move |client| async move {
             let (bucket, path) = (text(bucket, "bucket")?, text(path, "path")?);
             let method = method.map_or(Ok(UrlMethod::Get), url_method)?;
-            let expires_in = expires_in.value("expires_in").map_err(Failure::of_file)?;
-            Ok(client.get()?.storage().signed_url(&bucket, &path, method, expires_in).await?)
+            let mut options = UrlOptions::new(expires_in.value("expires_in").map_err(Failure::of_file)?);
+            if let Some(max_size) = max_size {
+                options = options.max_size(max_size.value("max_size", "a number of bytes").map_err(Failure::of_file)?);
+            }
+            if let Some(content_type) = content_type {
+                options = options.content_type(text(content_type, "content_type")?);
+            }
+            Ok(client.get()?.storage().signed_url(&bucket, &path, method, options).await?)
         })
     }
 

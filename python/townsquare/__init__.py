@@ -8,7 +8,7 @@
         client.auth.sign_in("ann@town.example", "correct horse")
         for space in client.spaces.get_public_spaces():
             print(space.name, space.created_at)
-        client.storage.upload("assets", "images/harbor.png", open("harbor.png", "rb").read())
+        client.storage.upload("assets", "harbor.png", open("harbor.png", "rb").read())
 
 The methods of `Client` block, and other threads run meanwhile. `AsyncClient` has the same areas and methods, each one a
 coroutine. Records are frozen and typed. Times are aware datetimes in UTC; a time before the year 1 reads as
@@ -65,6 +65,7 @@ from .exceptions import (
     FieldMissingError,
     InvalidInputError,
     NotFoundError,
+    QuotaExceededError,
     RateLimitedError,
     ReferenceMissingError,
     TooLargeError,
@@ -123,6 +124,7 @@ __all__ = [
     "NotFoundError",
     "Owner",
     "PublicSpace",
+    "QuotaExceededError",
     "RateLimitedError",
     "Realtime",
     "RealtimeStats",

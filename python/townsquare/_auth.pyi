@@ -45,13 +45,25 @@ class Auth:
                 a password; `retry_after` is the wait in seconds.
         """
 
-    def sign_in(self, email: str, password: str) -> Session:
+    def sign_in(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
         """Signs in. The client acts as this user from then on, in every thread.
+
+        `client_key` is the address of the peer or the device, for limits: a client has 50 failures, of which one is forgotten
+        every minute, before those of the address count, and 8 password checks at the same time. A client from which the user
+        has signed in before is not kept waiting by the failures of others. See also `Client.with_client_key`.
 
         Raises:
             AuthError: The address or the password is wrong (`unauthorized`). The error does not say which.
-            RateLimitedError: The address had too many failures, or too many calls wait to hash a password; `retry_after` is
-                the wait in seconds.
+            RateLimitedError: The client or the address had too many failures, or too many calls wait to hash a password;
+                `retry_after` is the wait in seconds.
+        """
+
+    def create_session(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
+        """Creates a session, for a server that sends it to the user of a request. The client's own caller stays.
+
+        Raises:
+            AuthError: The address or the password is wrong (`unauthorized`). The error does not say which.
+            RateLimitedError: As for `sign_in`.
         """
 
     def sign_out(self, scope: _SignOutScope = "local") -> None:
@@ -72,7 +84,8 @@ class Auth:
         Both old tokens become invalid.
 
         Raises:
-            AuthError: There is no session, or the token is unknown, expired or already used. A used token ends its session.
+            AuthError: There is no session, or the token is unknown, expired or already used. A used token ends its session,
+                but for 10 s it gives the same new tokens, so that a call whose reply was lost can be repeated.
         """
 
     def set_session(self, refresh_token: str) -> Session:
@@ -99,7 +112,8 @@ class Auth:
     def delete_user(self, user_id: Optional[_Id] = None, *, current_password: Optional[str] = None) -> None:
         """Deletes a user with all spaces, fidgets and sessions of the user. Cannot be undone.
 
-        A user deletes the own account, by the current password. The service deletes any user, by `user_id`.
+        A user deletes the own account, by the current password. The service deletes any user, by `user_id`. The change feed keeps
+        nothing of the deleted rows but their keys.
 
         Raises:
             InvalidInputError: Both arguments are missing.
@@ -142,7 +156,8 @@ class Auth:
     def create_recovery_token(self, email: str) -> Optional[str]:
         """Makes a token by which the user with this address can `recover` the account. For the service.
 
-        The program mails the token. It works once, within an hour, while the user has this address and password. None for an
+        The program mails the token to the stored address, `find_user(email).email`, never to `email`: two spellings of one
+        address may be two mailboxes. It works once, within an hour, while the user has this address and password. None for an
         unknown address: answer who asked alike, and limit how many mails you send to an address.
 
         Raises:
@@ -229,8 +244,11 @@ class AsyncAuth:
     async def sign_up(self, email: str, password: str) -> User:
         """See `Auth.sign_up`."""
 
-    async def sign_in(self, email: str, password: str) -> Session:
+    async def sign_in(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
         """See `Auth.sign_in`."""
+
+    async def create_session(self, email: str, password: str, *, client_key: Optional[str] = None) -> Session:
+        """See `Auth.create_session`."""
 
     async def sign_out(self, scope: _SignOutScope = "local") -> None:
         """See `Auth.sign_out`."""
@@ -330,6 +348,6 @@ class Subscription:
     def unsubscribe(self) -> None:
         """Ends the subscription: once this returns, the callback is not running and never runs again.
 
-        Waits for a running callback. Inside any callback of the library it does not wait: no further call starts, and one that
-        runs ends. A second call changes nothing. In an event loop that the callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
+        Waits for a running callback, and for its calls with events of sessions and of the catalog that happened before. Inside
+        any callback of the library it does not wait: no further call starts, and one that runs ends. A second call changes nothing. In an event loop that the callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
         """

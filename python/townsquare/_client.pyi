@@ -73,7 +73,7 @@ class Client:
     a client's methods raise `ClosedError` in the child process: start workers before opening, or spawn them.
 
     Do not open the database file with Python's `sqlite3` in the same process: two SQLite libraries in one process drop each
-    other's file locks.
+    other's file locks. The methods of the client may raise `UnavailableError` from then on, until it is opened again.
     """
 
     @classmethod
@@ -89,46 +89,58 @@ class Client:
         catalog_timeout: Optional[_Seconds] = 10,
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
-        expose_owner_email: Optional[bool] = True,
+        expose_owner_email: Optional[Union[Literal["always", "verified", "never"], bool]] = "always",
         adopt: Optional[bool] = False,
+        migrate: Optional[bool] = True,
+        connect_timeout: Optional[_Seconds] = 2,
         operation_timeout: Optional[_Seconds] = 30,
         max_connections: Optional[int] = 16,
         database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
         buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
+        url_signing_key: Optional[str] = None,
         **options: Any,
     ) -> Client:
         """Opens a client. Creates the folder, the database and its tables where they are missing.
 
-        An option that is None takes its default. Durations are seconds or timedeltas.
+        An option that is missing or None is read from the environment variable TOWNSQUARE_<NAME>, and else takes its default.
+        Durations are seconds or timedeltas.
 
         Args:
-            data_dir: Folder of the database; by default $TOWNSQUARE_DATA_DIR, else ./townsquare-data.
+            data_dir: Folder of the database; by default ./townsquare-data. Or a URL of options, `townsquare:/srv/town?durability=normal`;
+                an option of the URL may not be given again with another value.
             database_url: `sqlite:PATH` or `postgres://…`; by default SQLite in `data_dir`.
             storage_url: Object store of large files: `file:///…`, `memory:///`, `s3://bucket/prefix`, `gs://…` or `az://…`; by
                 default the folder `files` in `data_dir`.
             catalog_url: Base URL of the catalog, or `file:///…` for a catalog file, which needs no key.
-            catalog_api_key: Key for the catalog; by default $CATALOG_API_KEY. Without one (or with "") discovery is empty.
+            catalog_api_key: Key for the catalog; by default also $CATALOG_API_KEY. Without one (or with "") discovery is empty.
             refresh_interval: How long a fetched catalog is fresh.
             catalog_timeout: How long one request to the catalog may take.
             durability: "full": a commit survives power loss. "normal": a commit survives a crash of the process.
             persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
                 an app with one user. Processes with the same `data_dir` share the session.
-            expose_owner_email: Whether public spaces show the addresses of their owners.
+            expose_owner_email: Owners of public spaces who show their addresses: "always" every one, "verified" those with a
+                verified address (for servers), "never" none. True and False are the first and the last.
             adopt: Whether to take over a PostgreSQL database that has the tables but was not made by this library. Without it,
                 such a database is refused with a list of the differences.
+            migrate: Whether `open` may create or migrate the database. Without it, a database that needs that is refused unchanged.
+            connect_timeout: How long one host of a PostgreSQL URL may take to accept a connection before the next is tried.
             operation_timeout: How long an operation on PostgreSQL may take.
             max_connections: Largest number of connections to PostgreSQL.
             database_pooler: How the PostgreSQL server, or a pooler before it, shares connections; "auto" finds out.
             inline_file_limit: Bytes; files up to it are kept in the database. By default 65,536, with a `storage_url` 0.
             max_file_size: Largest size of a file, in bytes.
             buckets: Further buckets beside `spaces`, `private` and `assets`. Everybody may read a public one.
-            **options: `max_text_size`, `max_json_size`, `max_bulk_rows`, `sign_up_limit`, `identity_audience`,
-                `busy_timeout`, `idle_timeout`, `max_lifetime`, `catalog_key_header`, `catalog_refresh_timeout`,
+            url_signing_key: Key of signed URLs: at least 32 bytes of random text, the same for every client of the database. By
+                default a key in the database, which no backup contains.
+            **options: `max_text_size`, `max_name_size`, `max_json_size`, `max_bulk_rows`, `max_verified_size`, `max_owner_bytes`,
+                `max_owner_files`, `max_owner_spaces`, `sign_up_limit`, `identity_audience`,
+                `claim_store`, `busy_timeout`, `idle_timeout`, `max_lifetime`, `catalog_key_header`, `catalog_refresh_timeout`,
                 `catalog_page_size`, `catalog_max_pages`, `catalog_max_page_bytes`, `catalog_tries`, `catalog_format`,
-                `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_origins`,
-                `change_retention`, `change_retention_rows`, `event_heartbeat`: see the README.
+                `catalog_max_lists`, `max_staleness`, `endpoint_refresh`, `endpoint_refresh_age`, `endpoint_lists`,
+                `endpoint_origins`,
+                `change_retention`, `change_retention_rows`, `change_retention_bytes`, `event_heartbeat`: see the README.
 
         Raises:
             ConfigError: An option is unknown or invalid (the message names it), or the database cannot be used.
@@ -149,6 +161,15 @@ class Client:
     def as_service(self) -> Client:
         """Returns a handle that bypasses row-level security, for trusted code. It closes alone."""
 
+    def with_client_key(self, client_key: str) -> Client:
+        """Returns this handle with limits for one client of a server: the address of the peer, or a device that proves its name.
+
+        Sign-ins, password checks and the requests of `storage.handle_file` and `realtime.handle_events` count for the client
+        first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
+        addresses with the same first 64 bits are one client. The handle has the caller of this one and closes with it; handles
+        made from it have the same client key.
+        """
+
     def as_user(self, access_token: str) -> Client:
         """Returns a handle that acts for the user of a session, for servers with many users. Its caller never changes.
 
@@ -159,7 +180,7 @@ class Client:
         """
 
     def backup(self, target: _Path) -> None:
-        """Writes a consistent copy of the SQLite database to the file `target` while other calls write.
+        """Writes a copy of the SQLite database and its files at one moment to the file `target` while other calls write.
 
         Small files are in the database. Large ones are copied to the folder `<target>.files`; those in a remote object store
         stay there.
@@ -177,8 +198,10 @@ class Client:
         """Restores a copy made by `backup`, with its files, into a folder that no client has open. Creates the folder.
 
         Sessions of the backup stay valid in the restored database until they end. Signed URLs of the original are refused.
+        Either everything is restored or nothing: after an error or a kill the call can be repeated.
 
         Raises:
+            UnavailableError: The disk is full.
             ConfigError: `source` is no such copy, is damaged or of a newer version, or the folder has a database.
         """
 
@@ -238,14 +261,17 @@ class AsyncClient:
         catalog_timeout: Optional[_Seconds] = 10,
         durability: Optional[Literal["full", "normal"]] = "full",
         persist_session: Optional[bool] = False,
-        expose_owner_email: Optional[bool] = True,
+        expose_owner_email: Optional[Union[Literal["always", "verified", "never"], bool]] = "always",
         adopt: Optional[bool] = False,
+        migrate: Optional[bool] = True,
+        connect_timeout: Optional[_Seconds] = 2,
         operation_timeout: Optional[_Seconds] = 30,
         max_connections: Optional[int] = 16,
         database_pooler: Optional[Literal["auto", "session", "transaction"]] = "auto",
         inline_file_limit: Optional[int] = None,
         max_file_size: Optional[int] = 52428800,
         buckets: Optional[Mapping[str, Literal["public", "private"]]] = None,
+        url_signing_key: Optional[str] = None,
         **options: Any,
     ) -> AsyncClient:
         """See `Client.open`."""
@@ -259,6 +285,9 @@ class AsyncClient:
 
     async def as_service(self) -> AsyncClient:
         """See `Client.as_service`."""
+
+    async def with_client_key(self, client_key: str) -> AsyncClient:
+        """See `Client.with_client_key`."""
 
     async def as_user(self, access_token: str) -> AsyncClient:
         """See `Client.as_user`."""

@@ -66,7 +66,8 @@ class Communities:
     def update_navigation(self, community_id: str, navigation_config: _Json) -> CommunityConfig:
         """Sets a community's navigation and no other column. None clears it.
 
-        For the service, and for a user who linked one of the community's `admin_identity_public_keys`.
+        For the service, and for a user who linked one of the community's `admin_identity_public_keys`. The user gets the
+        configuration without what only the service reads: without keys and address, and with `custom_domain_authorized` False.
 
         Raises:
             NotFoundError: The community does not exist (for the service).
@@ -87,6 +88,9 @@ class Communities:
         signature: Optional[str] = None,
     ) -> SpaceRegistration:
         """Registers a space. For the service and the space's owner.
+
+        Readers take `fid`, `identity_public_key` and `signature` for proven. So a user may name only a linked identity key; `fid`
+        and `signature` are for the service, which checks them before it stores them.
 
         Raises:
             AlreadyExistsError: The space is registered.
@@ -190,7 +194,7 @@ class CommunityDomain(_Record):
     """The community that answers at the domain."""
     domain: Final[str]
     """The domain, normalised."""
-    domain_type: Final[_DomainType]
+    domain_type: Final[_DomainType | Literal["other"]]
     """Whether the domain is a subdomain of the service's or a custom one."""
     created_at: Final[datetime]
     """When the row was inserted, UTC."""
@@ -207,7 +211,7 @@ class SpaceRegistration(_Record):
     """Farcaster id."""
     space_name: Final[str]
     """The space's name."""
-    space_type: Final[_SpaceType]
+    space_type: Final[_SpaceType | Literal["other"]]
     """The space's type."""
     identity_public_key: Final[Optional[str]]
     """The public key that signed the registration."""

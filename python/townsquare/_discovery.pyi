@@ -68,8 +68,9 @@ class Discovery:
 
         Case and accents are ignored. The last word may be a prefix. A word also matches its English plural or singular, and
         two words also match written as one. A word of five letters or more may have a typo, one of nine letters two; such
-        matches come after exact ones. The address of an app finds the apps of its host. Apps that match much worse than the
-        best one are left out. `MiniApp.highlights` tells which words match.
+        matches come after exact ones. Beside other words, an app needs no function word of the query (`to`, `is`, `the`,
+        `my`). The address of an app finds the apps of its host, followed by at most four others. Apps that match much worse
+        than the best one are left out. `MiniApp.highlights` tells which words match.
         """
 
     def get_new_mini_apps(

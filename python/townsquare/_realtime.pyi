@@ -33,10 +33,32 @@ class Realtime:
 
     A filter is `column=op.value`, several are joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`, `gt`, `gte`,
     `in` (`name=in.(a,"b,c")`), `like` and `ilike` (`%` for any text, `_` for one character) and `is` (`null`, `true`,
-    `false`). A value may stand in double quotes, with a backslash before `"` and `\\`.
+    `false`). A value may stand in double quotes, with a backslash before `"` and `\\`. A filter has at most 8 conditions and
+    1,024 bytes.
+
+    The columns `admin_email`, `admin_identity_public_keys` and `custom_domain_authorized` of `community_configs` are the
+    service's. Other callers get rows without them, and a filter that names one fails like one that names an unknown column.
 
     A cursor names a position in the feed, also after a restart of the program: store `change.cursor` and give it as `since`.
+    Of a row that was deleted since, or that the caller no longer sees, only the `DELETE` is delivered, with the primary key
+    alone, also if a filter on other columns does not match. The service gets every change as it was.
     """
+
+    def start(self) -> None:
+        """Switches the change log on, in the database and so for all processes. Does nothing if it is on.
+
+        The first subscription of the program does so, too. A request over HTTP (`handle_events`) never does.
+        """
+
+    def stop(self) -> None:
+        """Switches the change log off, for all processes, and empties it. For the service.
+
+        Every subscription ends with `UnavailableError`, and every cursor expires. The next subscription of a program switches
+        the log on again.
+
+        Raises:
+            AuthError: The caller is not the service.
+        """
 
     def subscribe(
         self,
@@ -61,12 +83,14 @@ class Realtime:
             event: Only changes that are delivered as this event.
             since: The changes after this cursor come first, then the new ones, without gap and repeat.
             on_close: Called once, after the last call of the callback, with the reason of the end: None after `unsubscribe` and
-                when the client was closed.
+                when the client was closed; an `AuthError` when the handle of `as_user` may no longer act for the user, because the
+                session has ended or its token is not valid any more.
 
         Raises:
             InvalidInputError: There is no such table, column or operator, a value does not fit its column, or `since` is no
                 cursor.
-            CursorExpiredError: The feed no longer keeps every change after `since`, or the database was restored.
+            CursorExpiredError: The feed no longer keeps every change after `since`, or the database was restored or has lost
+                changes since.
         """
 
     def on_space_changes(self, space_id: _Id, callback: _Callback) -> Subscription:
@@ -87,6 +111,7 @@ class Realtime:
 
         Raises:
             InvalidInputError: As for `subscribe`.
+            TooLargeError: The rows take more than 64 MiB of memory.
         """
 
     def cursor(self) -> str:
@@ -97,9 +122,12 @@ class Realtime:
 
         The header `Authorization: Bearer TOKEN` names the caller, never the session of this client; without it the caller is
         anonymous. `Last-Event-ID` (or the parameter `since`) is the cursor to go on from. Each event is `event: change`, `id:`
-        the cursor and `data:` the change as JSON. A comment follows every `event_heartbeat` seconds without a change.
+        the cursor and `data:` the change as JSON. A comment follows every `event_heartbeat` seconds without a change. If the
+        subscription ends by itself, for instance because the token expires, is replaced or is revoked, the last event is
+        `event: end` with `data: {"error":"Session has ended","status":401}`.
 
-        The status is 200; 400 for a bad query, 401 for a bad token, 404 for an unknown table, 410 for an expired cursor.
+        The status is 200; 400 for a bad query, 401 for a bad token, 404 for an unknown table, 410 for an expired cursor,
+        503 while the change log is switched off: a request never switches it on, `start` does.
         """
 
     def stats(self) -> RealtimeStats:
@@ -108,6 +136,12 @@ class Realtime:
 @final
 class AsyncRealtime:
     """Changes of rows: `AsyncClient.realtime`. Each method is the coroutine of the same method of `Realtime`."""
+
+    async def start(self) -> None:
+        """See `Realtime.start`."""
+
+    async def stop(self) -> None:
+        """See `Realtime.stop`."""
 
     async def subscribe(
         self,

@@ -30,14 +30,16 @@ class Spaces:
         Args:
             owner_id: The owner's id; by default the caller's. The service may name any user; its default is no owner.
             id: The space's id; by default a random one. With an id the call can be repeated: if the caller's space of this
-                id has the same owner and content, the call returns that space.
+                id has the same owner and content, the call returns that space. Only the service may take the id of a
+                registered page, of a folder `spaces/<id>` that has files, or of a deleted space.
 
         Raises:
             FieldMissingError: The name is None.
             ReferenceMissingError: The owner does not exist.
             AlreadyExistsError: Another space has the id.
-            AuthError: The caller is anonymous, or names another owner.
-            TooLargeError: A text is over `max_text_size`.
+            AuthError: The caller is anonymous, names another owner, or takes the id of a page or of a deleted space.
+            TooLargeError: A text is over `max_text_size`, or the name over `max_name_size`.
+            QuotaExceededError: The caller would own more spaces than `max_owner_spaces` (status 409).
         """
 
     def create_spaces(self, spaces: Sequence[Mapping[str, Any]]) -> list[Space]:
@@ -78,7 +80,11 @@ class Spaces:
         """
 
     def get_user_spaces(self, user_id: _Id) -> SpaceList[SpaceWithFidgets]:
-        """Lists the spaces of a user that the caller sees, with their fidgets, newest first."""
+        """Lists the spaces of a user that the caller sees, with their fidgets, newest first.
+
+        Raises:
+            TooLargeError: They take more than 64 MiB of memory.
+        """
 
     def get_public_spaces(
         self, limit: int = 20, offset: int = 0, *, after: Optional[Union[PublicSpace, _Id]] = None
@@ -112,6 +118,7 @@ class Spaces:
 
         Raises:
             NotFoundError: The caller sees no such space, or the space has no fidget.
+            TooLargeError: The fidgets take more than 64 MiB of memory; `Fidgets.get_space_fidgets` returns pages.
         """
 
 @final
@@ -132,7 +139,7 @@ class Fidgets:
             ReferenceMissingError: The space does not exist (for the service).
             AlreadyExistsError: Another fidget has the id.
             AuthError: The space is not the caller's.
-            TooLargeError: The type is over `max_text_size`, or a JSON value over `max_json_size`.
+            TooLargeError: The type is over `max_name_size`, or a JSON value over `max_json_size`.
         """
 
     def create_fidgets(self, space_id: _Id, fidgets: Sequence[Mapping[str, Any]]) -> list[Fidget]:
@@ -180,8 +187,23 @@ class Fidgets:
             NotFoundError: The caller may change no such fidget.
         """
 
-    def get_space_fidgets(self, space_id: _Id) -> list[Fidget]:
-        """Lists the fidgets of a space, oldest first. Empty for a space that does not exist or that the caller does not see."""
+    def get_space_fidgets(
+        self, space_id: _Id, limit: Optional[int] = None, *, after: Optional[Union[Fidget, _Id]] = None
+    ) -> list[Fidget]:
+        """Lists the fidgets of a space, oldest first. Empty for a space that does not exist or that the caller does not see.
+
+        With `limit` or `after` it returns a page. Pages that each begin after the last fidget of the page before contain no
+        fidget twice and leave none out, whatever is inserted or deleted meanwhile. A page has fewer fidgets if they take more
+        than 64 MiB of memory: only an empty page is the last one.
+
+        Args:
+            limit: The most fidgets of the page; 1,000 if only `after` is given.
+            after: The last fidget of an earlier page, which may be deleted meanwhile; or the id of a fidget of the space.
+
+        Raises:
+            TooLargeError: All fidgets were asked for, and they take more than 64 MiB of memory.
+            InvalidInputError: The limit is not 1 to 1,000, or the id names no fidget of the space.
+        """
 
 @final
 class AsyncSpaces:
@@ -252,7 +274,9 @@ class AsyncFidgets:
     async def delete_fidget(self, id: _Id) -> None:
         """See `Fidgets.delete_fidget`."""
 
-    async def get_space_fidgets(self, space_id: _Id) -> list[Fidget]:
+    async def get_space_fidgets(
+        self, space_id: _Id, limit: Optional[int] = None, *, after: Optional[Union[Fidget, _Id]] = None
+    ) -> list[Fidget]:
         """See `Fidgets.get_space_fidgets`."""
 
 @disjoint_base

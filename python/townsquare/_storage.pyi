@@ -23,8 +23,8 @@ class Storage:
     starts with may write, and `assets`, which every user may add to. The bucket `private` belongs to the user whose id, or
     whose linked identity key, the path starts with. The option `buckets` declares others.
 
-        client.storage.upload("assets", "images/cat.png", data).etag
-        client.storage.download("assets", "images/cat.png", range=(0, 8))
+        client.storage.upload("assets", "cat.png", data).etag
+        client.storage.download("assets", "cat.png", range=(0, 8))
 
     A path is Unicode text in the normal form NFC: segments joined by `/`, none empty, `.` or `..`, without control characters
     and backslashes; at most 1,024 bytes, a segment at most 255. Case matters.
@@ -52,14 +52,15 @@ class Storage:
             cache_control: How long a cache may keep the file: 0 to 31,536,000 seconds.
             upsert: Whether an existing file is replaced.
             content_type: The media type; by default guessed from the name and the content.
-            metadata: At most 64 names of letters, digits, hyphen and underscore, with their values.
+            metadata: At most 64 names of letters, digits, hyphen and underscore, with their values; 8 KiB together.
             if_match: The etag that the file must have now, or "" if there must be no file.
             verify: Whether the content must be a signed file that verifies.
 
         Raises:
             AlreadyExistsError: The file exists and `upsert` is false, or a folder has the path (status 409).
             ConflictError: The file is not of the version `if_match` (412).
-            TooLargeError: The file is over `max_file_size` (413).
+            TooLargeError: The file is over `max_file_size`, or with `verify` over `max_verified_size` (413).
+            QuotaExceededError: The caller would own more than `max_owner_bytes` (413) or `max_owner_files` (409).
             AuthError: The caller may not write there: anonymous (401), a user (403).
             NotFoundError: The bucket is unknown (404).
             InvalidInputError: The path or an option is malformed, or the signed file does not verify (400).
@@ -153,6 +154,8 @@ class Storage:
     def list(self, bucket: str, prefix: str = "", limit: int = 100, *, after: Optional[str] = None) -> _FileInfos:
         """Lists the files that the caller may see and whose path starts with `prefix`, in path order.
 
+        In the bucket `spaces`, these are the files of own and of public spaces; the others can be read by their path.
+
         Args:
             prefix: May end within a segment: `"images/"`, `"images/ca"`.
             limit: 1 to 1,000.
@@ -210,15 +213,22 @@ class Storage:
         *,
         expires_in: _Seconds = 3600,
         method: Literal["GET", "PUT"] = "GET",
+        max_size: Optional[int] = None,
+        content_type: Optional[str] = None,
     ) -> str:
         """Returns a target for `handle_file` that needs no session: `/BUCKET/PATH?…`.
 
         It acts for the caller. It ends after `expires_in` (seconds or a timedelta, at most 7 days), when the caller loses the
-        right, or with `rotate_url_key`.
+        right, when the user gets a new password or signs out everywhere, or with `rotate_url_key`.
+
+        Args:
+            max_size: For PUT: the largest size of the file in bytes. By default `max_file_size` is the limit.
+            content_type: For PUT: the type of the file. A request with another `Content-Type` is refused.
 
         Raises:
             NotFoundError, AuthError: The caller may not do it itself.
-            InvalidInputError: The time is 0 or over 7 days, or the method is unknown (400).
+            InvalidInputError: The time is 0 or over 7 days, the method is unknown, or `max_size` or `content_type` is given
+                for GET (400).
         """
 
     def rotate_url_key(self) -> None:
@@ -226,6 +236,7 @@ class Storage:
 
         Raises:
             AuthError: The caller is not the service.
+            InvalidInputError: The key is the option `url_signing_key` (400).
         """
 
     def handle_file(
@@ -368,6 +379,8 @@ class AsyncStorage:
         *,
         expires_in: _Seconds = 3600,
         method: Literal["GET", "PUT"] = "GET",
+        max_size: Optional[int] = None,
+        content_type: Optional[str] = None,
     ) -> str:
         """See `Storage.signed_url`."""
 
@@ -413,13 +426,15 @@ class RepairReport(_Record):
     """What `repair` did and found."""
 
     finished: Final[int]
-    """The unfinished writes and deletes that were finished or undone."""
+    """The unfinished writes and deletes that were finished or undone, and the files of a remote store that got the version of
+    their object.
+    """
     orphans_removed: Final[int]
     """The objects without a row, and the abandoned staging files, that were removed."""
     rows_removed: Final[int]
     """The rows whose bytes had vanished, which were removed."""
     mismatched: Final[list[str]]
-    """`BUCKET/PATH` of each file whose bytes are not of the row's size. They stay, and are never served."""
+    """`BUCKET/PATH` of each file whose bytes are not of the row's size or version. They stay, and are never served."""
 
 @final
 class HttpStream(Iterator[bytes]):

@@ -20,6 +20,7 @@ class                  ``kind``                                     also a
 `UnavailableError`     ``unavailable``                              `ConnectionError`
 `ClosedError`          ``closed``
 `CursorExpiredError`   ``cursor_expired``                           `LookupError`
+`QuotaExceededError`   ``quota_exceeded``
 `Error` itself         ``table_missing``, ``cancelled``, ``internal``
 =====================  ===========================================  ====================================
 
@@ -41,6 +42,7 @@ __all__ = [
     "FieldMissingError",
     "InvalidInputError",
     "NotFoundError",
+    "QuotaExceededError",
     "RateLimitedError",
     "ReferenceMissingError",
     "TooLargeError",
@@ -57,7 +59,8 @@ class Error(Exception):
     kind: str
     """The kind of failure: ``already_exists``, ``reference_missing``, ``field_missing``, ``table_missing``,
     ``not_found``, ``invalid_input``, ``unauthorized``, ``forbidden``, ``rate_limited``, ``too_large``,
-    ``unavailable``, ``closed``, ``config``, ``internal``, ``conflict``, ``cursor_expired`` or ``cancelled``."""
+    ``unavailable``, ``closed``, ``config``, ``internal``, ``conflict``, ``cursor_expired``, ``cancelled`` or
+    ``quota_exceeded``."""
     code: Optional[str]
     """The SQLSTATE of a database error: ``"23505"``. None for other failures."""
     status: Optional[int]
@@ -124,7 +127,7 @@ class ConflictError(Error):
 
 
 class CursorExpiredError(Error, LookupError):
-    """The feed no longer keeps what follows the cursor, or the cursor is of another incarnation of the database."""
+    """The feed no longer keeps what follows the cursor, or the cursor is of another incarnation or history of the database."""
 
 
 class ReferenceMissingError(Error):
@@ -153,6 +156,11 @@ class TooLargeError(Error):
     """A text, a JSON value, a list of rows, a file or a body is over its size limit; the message names it."""
 
 
+class QuotaExceededError(Error):
+    """The owner would have more than ``max_owner_bytes`` (``status`` is 413), ``max_owner_files`` or ``max_owner_spaces`` (409)
+    allows."""
+
+
 class UnavailableError(Error, ConnectionError):
     """The database or the catalog does not respond. A later attempt may succeed; see ``is_retryable``."""
 
@@ -179,6 +187,7 @@ BY_KIND: dict[str, type[Error]] = {
     "conflict": ConflictError,
     "cursor_expired": CursorExpiredError,
     "cancelled": Error,
+    "quota_exceeded": QuotaExceededError,
 }
 """The exception class of each kind of the core."""
 

@@ -272,6 +272,23 @@ static void a_mailed_token_recovers_and_verifies(const tsq_client *client, const
     tsq_user *user = NULL;
     tsq_string *token = NULL;
     kept id = keep(id_of(session));
+    /* A handle with a client key has limits of its own and the caller of its client. */
+    tsq_client *peer = NULL;
+    tsq_session *handed_out = NULL;
+    WORKS(tsq_client_with_client_key(service, TSQ_STR("203.0.113.7"), &peer, &err));
+    WORKS(tsq_auth_create_session(peer, TSQ_STR("joy@town.example"), TSQ_STR(PASSWORD), &handed_out, &err));
+    CHECK(is(handed_out->user->email, "joy@town.example"));
+    tsq_session_free(handed_out);
+    handed_out = NULL;
+    for (int guess = 0; guess < 10; guess++) {
+        REFUSED(tsq_auth_create_session(service, TSQ_STR("joy@town.example"), TSQ_STR(WRONG_PASSWORD), &handed_out, &err),
+                TSQ_UNAUTHORIZED, handed_out, "Sign in failed: Invalid login credentials", NULL);
+    }
+    REFUSED(tsq_auth_create_session(service, TSQ_STR("joy@town.example"), TSQ_STR(PASSWORD), &handed_out, &err),
+            TSQ_RATE_LIMITED, handed_out, "Sign in failed: Too many failed attempts; try again in 30 s", NULL);
+    WORKS(tsq_auth_create_session(peer, TSQ_STR("joy@town.example"), TSQ_STR(PASSWORD), &handed_out, &err));
+    tsq_session_free(handed_out);
+    tsq_client_free(peer);
     CHECK(!session->user->has_email_verified_at && session->user->email_verified_at == 0);
     WORKS(tsq_auth_create_recovery_token(service, TSQ_STR("nobody@town.example"), &token, &err));
     CHECK(token == NULL);

@@ -338,7 +338,7 @@ static void null_arguments_are_named(void) {
     FAILS(tsq_storage_copy(NULL, bucket, path, path, TSQ_OVERWRITE_REFUSE, &info, &err), TSQ_INVALID_INPUT, info, "Argument client is NULL");
     FAILS(tsq_storage_move(NULL, bucket, path, path, TSQ_OVERWRITE_REFUSE, &info, &err), TSQ_INVALID_INPUT, info, "Argument client is NULL");
     FAILS(tsq_storage_delete(NULL, bucket, path, &err), TSQ_INVALID_INPUT, NULL, "Delete failed: Argument client is NULL");
-    FAILS(tsq_storage_signed_url(NULL, bucket, path, TSQ_URL_GET, 1000, &text, &err), TSQ_INVALID_INPUT, text, "Sign URL failed: Argument client is NULL");
+    FAILS(tsq_storage_signed_url(NULL, bucket, path, TSQ_URL_GET, 1000, NULL, &text, &err), TSQ_INVALID_INPUT, text, "Sign URL failed: Argument client is NULL");
     FAILS(tsq_storage_rotate_url_key(NULL, &err), TSQ_INVALID_INPUT, NULL, "Rotate URL key failed: Argument client is NULL");
     FAILS(tsq_storage_repair(NULL, &report, &err), TSQ_INVALID_INPUT, report, "Repair failed: Argument client is NULL");
     FAILS(tsq_storage_stat(service, bucket, path, NULL, &err), TSQ_INVALID_INPUT, NULL, "Argument out is NULL");

@@ -14,6 +14,7 @@ static const char *const caller_names[CALLERS] = {"anonymous", "another user", "
 static tsq_client *callers[CALLERS];
 static kept owner, space, tokens[CALLERS];
 static tsq_file_request no_request;
+static tsq_url_options no_limits;
 
 /* A bucket, and the first segment of its paths. */
 static const struct area {
@@ -25,7 +26,7 @@ enum { SPACES, PRIVATE, ASSETS, DECLARED_PUBLIC, DECLARED_PRIVATE, AREAS };
 /* A path that no file has yet. */
 static void fresh_path(int area, char *out, size_t size) {
     static int count;
-    snprintf(out, size, "%s/file-%d", areas[area].first != NULL ? areas[area].first->text : "images", ++count);
+    snprintf(out, size, "%s/file-%d", areas[area].first != NULL ? areas[area].first->text : "icons", ++count);
 }
 
 static tsq_str bucket_of(int area) {
@@ -52,7 +53,7 @@ static tsq_status read_file(const tsq_client *caller, int area) {
     /* Every way to read is judged alike. */
     CHECK(tsq_storage_stat(caller, bucket_of(area), tsq_str_from(path), &info, NULL) == status);
     CHECK(tsq_storage_open_reader(caller, bucket_of(area), tsq_str_from(path), &reader, NULL) == status);
-    CHECK(tsq_storage_signed_url(caller, bucket_of(area), tsq_str_from(path), TSQ_URL_GET, 60000, &url, NULL) == status);
+    CHECK(tsq_storage_signed_url(caller, bucket_of(area), tsq_str_from(path), TSQ_URL_GET, 60000, NULL, &url, NULL) == status);
     CHECK((content != NULL) == (status == TSQ_OK) && (info != NULL) == (status == TSQ_OK));
     CHECK((reader != NULL) == (status == TSQ_OK) && (url != NULL) == (status == TSQ_OK));
     tsq_buffer_free(content);
@@ -354,6 +355,32 @@ static void requests_act_for_their_bearer(void) {
     CHECK(read == 0);
 }
 
+static void a_signed_url_binds_what_a_put_stores(void) {
+    char path[200];
+    tsq_url_options options = no_limits;
+    tsq_string *url = NULL;
+    tsq_string *none = NULL;
+    tsq_http_header type = header("content-type", TSQ_STR("text/html"));
+    fresh_file(PRIVATE, path, sizeof path);
+    options.content_type = TSQ_STR("image/png");
+    options.has_max_size = true;
+    options.max_size = 4;
+    WORKS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, &options, &url, &err));
+    CHECK(status_of(ask(callers[ANONYMOUS], "PUT", tsq_string_view(url).ptr, &type, 1, "four")) == 415);
+    CHECK(status_of(ask(callers[ANONYMOUS], "PUT", tsq_string_view(url).ptr, NULL, 0, "fives")) == 413);
+    CHECK(holds_text(callers[OWNER], "private", path, "of the owner"));
+    type.value = TSQ_STR("image/png");
+    CHECK(status_of(ask(callers[ANONYMOUS], "PUT", tsq_string_view(url).ptr, &type, 1, "four")) == 204);
+    CHECK(holds_text(callers[OWNER], "private", path, "four"));
+    REFUSED_FILE(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, 60000, &options, &none, &err),
+                 TSQ_INVALID_INPUT, 400, none, "Sign URL failed: Invalid file or request");
+    options.content_type.ptr = "\xff";
+    options.content_type.len = 1;
+    FAILS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, &options, &none, &err),
+          TSQ_INVALID_INPUT, none, "Sign URL failed: Argument options.content_type is not UTF-8 at byte 0");
+    tsq_string_free(url);
+}
+
 static void a_signed_url_acts_for_its_signer(void) {
     char path[200], target[1000];
     tsq_string *get = NULL;
@@ -361,8 +388,8 @@ static void a_signed_url_acts_for_its_signer(void) {
     tsq_string *none = NULL;
     tsq_file_response *response = NULL;
     fresh_file(PRIVATE, path, sizeof path);
-    WORKS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, 60000, &get, &err));
-    WORKS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, &put_url, &err));
+    WORKS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, 60000, NULL, &get, &err));
+    WORKS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, NULL, &put_url, &err));
     response = ask(callers[ANONYMOUS], "GET", tsq_string_view(get).ptr, NULL, 0, "");
     CHECK(response->status == 200 && body_is(response, "of the owner"));
     tsq_file_response_free(response);
@@ -380,15 +407,15 @@ static void a_signed_url_acts_for_its_signer(void) {
     CHECK(forged == 401 || forged == 403);
     CHECK(holds_text(callers[OWNER], "private", path, "by URL"));
 
-    REFUSED_FILE(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, 0, &none, &err), TSQ_INVALID_INPUT, 400,
+    REFUSED_FILE(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, 0, NULL, &none, &err), TSQ_INVALID_INPUT, 400,
                  none, "Sign URL failed: Invalid file or request");
-    REFUSED_FILE(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, UINT64_MAX, &none, &err),
+    REFUSED_FILE(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_GET, UINT64_MAX, NULL, &none, &err),
                  TSQ_INVALID_INPUT, 400, none, "Sign URL failed: Invalid file or request");
-    FAILS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), (tsq_url_method)9, 60000, &none, &err), TSQ_INVALID_INPUT,
+    FAILS(tsq_storage_signed_url(callers[OWNER], TSQ_STR("private"), tsq_str_from(path), (tsq_url_method)9, 60000, NULL, &none, &err), TSQ_INVALID_INPUT,
           none, "Sign URL failed: Argument method has an unknown value 9");
-    REFUSED_FILE(tsq_storage_signed_url(callers[STRANGER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, &none, &err), TSQ_FORBIDDEN,
+    REFUSED_FILE(tsq_storage_signed_url(callers[STRANGER], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, NULL, &none, &err), TSQ_FORBIDDEN,
                  403, none, "Sign URL failed: Forbidden file access");
-    REFUSED_FILE(tsq_storage_signed_url(callers[ANONYMOUS], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, &none, &err),
+    REFUSED_FILE(tsq_storage_signed_url(callers[ANONYMOUS], TSQ_STR("private"), tsq_str_from(path), TSQ_URL_PUT, 60000, NULL, &none, &err),
                  TSQ_UNAUTHORIZED, 401, none, "Sign URL failed: Unauthorized file access");
 
     CHECK(tsq_storage_rotate_url_key(callers[OWNER], NULL) == TSQ_FORBIDDEN);
@@ -424,6 +451,8 @@ int main(int argc, char **argv) {
     callers[STRANGER] = act_as(callers[ANONYMOUS], session);
     tsq_session_free(session);
     wanted.name = TSQ_STR("Harbour");
+    /* Lists show the files of public spaces. */
+    wanted.is_public = true;
     WORKS(tsq_spaces_create_space(callers[OWNER], &wanted, &made, &err));
     space = keep(made->id);
     tsq_space_free(made);
@@ -432,6 +461,7 @@ int main(int argc, char **argv) {
     a_linked_key_opens_its_private_folder();
     files_of_a_deleted_space_are_deleted();
     requests_act_for_their_bearer();
+    a_signed_url_binds_what_a_put_stores();
     a_signed_url_acts_for_its_signer();
     for (int who = 0; who < CALLERS; who++) {
         tsq_client_free(callers[who]);

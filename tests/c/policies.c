@@ -230,6 +230,28 @@ static void every_permission_matches_the_table(void) {
     }
 }
 
+static void pages_of_fidgets_contain_visible_fidgets_only(void) {
+    const kept space = fresh_space(0);
+    const kept first = fresh_fidget(&space);
+    const kept second = fresh_fidget(&space);
+    for (int who = 0; who < CALLERS; who++) {
+        const size_t seen = who == OWNER || who == SERVICE ? 1 : 0;
+        tsq_fidget_list *page = NULL, *next = NULL;
+        WORKS(tsq_fidgets_get_space_fidgets_after(callers[who], of(&space), 1, NULL, &page, &err));
+        CHECK(tsq_fidget_list_len(page) == seen);
+        if (seen != 0) {
+            CHECK(is(tsq_fidget_list_at(page, 0)->id, first.text) || is(tsq_fidget_list_at(page, 0)->id, second.text));
+            WORKS(tsq_fidgets_get_space_fidgets_after(callers[who], of(&space), 9, tsq_fidget_list_at(page, 0), &next, &err));
+            CHECK(tsq_fidget_list_len(next) == 1);
+            tsq_fidget_list_free(next);
+            next = NULL;
+        }
+        tsq_fidget_list_free(page);
+        FAILS(tsq_fidgets_get_space_fidgets_after(callers[who], of(&space), 0, NULL, &next, &err), TSQ_INVALID_INPUT, next,
+              "Get space fidgets failed: limit is 1 to 1000");
+    }
+}
+
 static void lists_contain_visible_spaces_only(void) {
     const size_t shown[CALLERS] = {1, 1, 2, 2};
     tsq_session *session = meet(callers[SERVICE], "ida@town.example");
@@ -377,6 +399,7 @@ int main(int argc, char **argv) {
     tsq_session_free(session);
 
     every_permission_matches_the_table();
+    pages_of_fidgets_contain_visible_fidgets_only();
     lists_contain_visible_spaces_only();
     published_communities_are_readable_by_every_caller();
     a_linked_identity_key_allows_setting_the_navigation();

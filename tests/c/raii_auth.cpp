@@ -108,6 +108,9 @@ void accounts(const Client &client, const Client &service) {
     const std::string token = service.auth().create_recovery_token(EMAIL).value();
     const Owned<Session> recovered = client.auth().recover(token, "another horse");
     CHECK(recovered->user().email() == EMAIL);
+    const townsquare::Client peer = service.with_client_key("203.0.113.7");
+    const Owned<Session> handed_out = peer.auth().create_session(EMAIL, "another horse");
+    CHECK(handed_out->user().email() == EMAIL);
     const Owned<Session> elsewhere = service.auth().sign_in(EMAIL, "another horse");
     client.auth().sign_out(TSQ_SIGN_OUT_OTHERS);
     CHECK(throws(TSQ_UNAUTHORIZED, "Act as user failed: Session has ended", [&] { return client.as_user(elsewhere->access_token()); }));

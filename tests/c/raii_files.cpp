@@ -284,6 +284,15 @@ void requests(const Storage &storage, const Storage &anonymous) {
     request.target = storage.signed_url("assets", "put", TSQ_URL_PUT, std::chrono::minutes(1));
     request.body = "by URL";
     CHECK(anonymous.handle_file(request).status() == 201 && storage.download("assets", "put").str() == "by URL");
+    townsquare::UrlLimits limits;
+    limits.max_size = 4;
+    limits.content_type = "text/plain";
+    townsquare::FileRequest bound = request;
+    bound.target = storage.signed_url("assets", "put", TSQ_URL_PUT, std::chrono::minutes(1), limits);
+    CHECK(anonymous.handle_file(bound).status() == 413);
+    bound.body = "four";
+    bound.headers = {{"content-type", "text/html"}};
+    CHECK(anonymous.handle_file(bound).status() == 415 && storage.download("assets", "put").str() == "by URL");
     request.body_source = [](char *, std::size_t) -> std::size_t { throw std::logic_error("on purpose"); };
     CHECK(throws_logic_error("on purpose", [&] { return anonymous.handle_file(request); }));
     storage.rotate_url_key();

@@ -126,6 +126,8 @@ void spaces(const Client &client, const Client &service) {
     CHECK(updated->config() == "{\"of\":1}" && updated->position() == "[2]");
     service.fidgets().delete_fidget(more[0].id());
     CHECK(client.fidgets().get_space_fidgets(id).size() == 2 && more.json().front() == '[');
+    const FidgetList page = client.fidgets().get_space_fidgets_after(id, 1);
+    CHECK(page.size() == 1 && client.fidgets().get_space_fidgets_after(id, 2, page[0]).size() == 1);
 
     // Views live as long as their owner, also after it moved.
     Owned<Space> whole = client.spaces().get_space_with_fidgets(id);

@@ -232,6 +232,7 @@ static void events_are_served(const tsq_client *client) {
     size_t length = 0;
     wrong.name = TSQ_STR("authorization");
     wrong.value = TSQ_STR("Bearer wrong");
+    WORKS(tsq_realtime_start(client, &err));
     WORKS(tsq_realtime_handle_events(client, TSQ_STR("/events?table=spaces"), &wrong, 1, &response, &err));
     CHECK(response->status == 401 && response->body_size < UINT64_MAX);
     tsq_file_response_free(response);

@@ -2,6 +2,7 @@
 
 mod closing;
 mod derived_handles;
+mod environment;
 #[cfg(unix)]
 mod limits;
 mod opening;

@@ -22,7 +22,6 @@ use townsquare::{
 };
 use townsquare_tests::{
     Rng,
-    fixture::start_time,
     setting::{seed, setting},
     temp_dir,
     test_database::{Engine, TestDatabase},
@@ -209,7 +208,7 @@ impl Run<'_> {
             1..=4 => self.db.clock.step(SignedDuration::from_micros(micros)),
             _ => {}
         }
-        self.model.now = self.db.clock.clock().now();
+        self.model.now = self.db.now();
         let caller = self.caller();
         match self.mix {
             Mix::Tables => self.operate_on_tables(&caller),
@@ -336,7 +335,7 @@ pub(crate) fn random_operations(mix: Mix, engine: Engine, operations: usize) {
     let Some(db) = TestDatabase::with(engine, options) else { return };
     let mut run = Run {
         mix,
-        model: Tables { now: start_time(), ..Tables::default() },
+        model: Tables { now: db.now(), ..Tables::default() },
         db: &db,
         users: Vec::new(),
         ended: Vec::new(),

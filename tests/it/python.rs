@@ -81,6 +81,15 @@ impl CargoBuild {
         assert!(wheel.file_name().to_string_lossy().contains("cp39-abi3"), "{}: not abi3", wheel.path().display());
         let _ = fs::remove_dir_all(unpacked);
         run(environment.python(&["-m", "zipfile", "-e"]).arg(wheel.path()).arg(unpacked));
+        let licences = format!("townsquare-{}.dist-info/licenses", env!("CARGO_PKG_VERSION"));
+        for name in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES"] {
+            let read = |path: PathBuf| fs::read(path).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(
+                read(unpacked.join(&licences).join(name)),
+                read(workspace().join("python").join(name)),
+                "{name}"
+            );
+        }
     }
 }
 

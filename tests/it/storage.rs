@@ -2,27 +2,36 @@
 //! engines; files over HTTP; signed files.
 
 mod backup;
+mod claimed_ids;
 mod conditions;
 mod content;
 mod copies;
+mod database_copies;
 mod deletion;
+mod descriptors;
 mod faults;
 mod files;
 mod fixture;
 mod handler;
 mod host_files;
+mod in_doubt;
 mod kills;
 mod memory;
+mod moments;
 mod overlaps;
 mod paths;
 mod policies;
 mod power_loss;
+mod quotas;
+mod remote_writers;
 mod repair;
 mod requests;
+mod restores;
 mod router;
 mod signed_files;
 mod signed_urls;
 mod sizes;
 mod statuses;
 mod store_id;
+mod ticks;
 mod writers;

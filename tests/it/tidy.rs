@@ -5,6 +5,8 @@
 mod bans;
 mod files;
 mod layers;
+#[cfg(target_os = "linux")]
+mod notices;
 mod readme;
 mod source;
 

@@ -140,9 +140,11 @@ def test_refresh_invalidates_both_old_tokens_and_a_reused_token_ends_the_session
     assert sentence(lambda: client.as_user(old.access_token)) == ("unauthorized", "Act as user failed: Session has ended")
     third = client.auth.refresh_session(new.refresh_token)
     assert client.auth.get_session() == third
+    assert client.auth.refresh_session(new.refresh_token) == third  # A repeat, as after a lost reply.
+    last = client.auth.refresh_session(third.refresh_token)
     expected = ("unauthorized", "Refresh session failed: Session has ended")
     assert sentence(lambda: client.auth.refresh_session(new.refresh_token)) == expected
-    for call in (lambda: client.as_user(third.access_token), lambda: client.auth.refresh_session(third.refresh_token)):
+    for call in (lambda: client.as_user(last.access_token), lambda: client.auth.refresh_session(last.refresh_token)):
         with pytest.raises(AuthError, match="failed: Session has ended$"):
             call()
     assert client.auth.get_session() is None
@@ -366,6 +368,32 @@ def test_sign_out_ends_the_sessions_of_its_scope(client: Client, service: Client
     assert (kind, said) == ("invalid_input", "Sign out failed: scope is 'local', 'others' or 'global'")
 
 
+def test_a_known_client_signs_in_while_its_address_is_locked(client: Client, service: Client) -> None:
+    service.auth.sign_up(EMAIL, PASSWORD)
+    session = client.auth.create_session(EMAIL, PASSWORD, client_key="phone")
+    assert session.user.email == EMAIL and client.auth.get_session() is None
+    for guess in range(10):
+        with pytest.raises(AuthError):
+            client.auth.create_session(EMAIL, "wrong password", client_key=f"2001:db8::{guess}")
+    for create_session in (client.auth.create_session, service.auth.create_session):
+        with pytest.raises(townsquare.RateLimitedError):
+            create_session(EMAIL, PASSWORD)
+    with pytest.raises(townsquare.RateLimitedError):
+        client.auth.sign_in(EMAIL, PASSWORD, client_key="new phone")
+    assert client.auth.sign_in(EMAIL, PASSWORD, client_key="phone").user.email == EMAIL
+
+
+def test_a_client_has_a_limited_number_of_streams(client: Client) -> None:
+    peer = client.with_client_key("192.0.2.1")
+    streams = [peer.realtime.handle_events("/events?table=spaces") for _ in range(64)]
+    assert {stream.status for stream in streams} == {200}
+    refused = peer.realtime.handle_events("/events?table=spaces")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert client.with_client_key("192.0.2.2").realtime.handle_events("/events?table=spaces").status == 200
+    streams.pop().close()
+    assert peer.realtime.handle_events("/events?table=spaces").status == 200
+
+
 def test_a_recovery_token_sets_a_password_once(client: Client, service: Client) -> None:
     user = signed_in(client).user
     token = service.auth.create_recovery_token(" ANN@town.example")
@@ -462,7 +490,7 @@ def test_passwords_keys_and_tokens_are_never_shown(client: Client, service: Clie
         lambda: client.as_user(session.access_token),
         lambda: as_user.spaces.get_public_spaces(),
         lambda: client.auth.set_session(renewed.access_token),
-        lambda: service.auth.refresh_session(session.refresh_token),
+        lambda: service.auth.refresh_session(session.access_token),
         lambda: identity_claim(user.id, key + "z", AUDIENCE),
         lambda: client.auth.link_identity({"publicKey": secret}),
     ]

@@ -153,7 +153,7 @@ def test_a_mini_app_has_every_attribute_of_the_contract(client: Client) -> None:
     app = client.discovery.get_trending_mini_apps(limit=1)[0]
     assert (app.id, app.domain, app.name) == ("harbor-chess.example", "harbor-chess.example", "Harbor Chess")
     assert (app.description, app.category, app.version) == (None, "games", "1")
-    assert (app.icon_url, app.home_url) == ("https://harbor-chess.example/icon.png", "https://harbor-chess.example")
+    assert (app.icon_url, app.home_url) == ("https://harbor-chess.example/icon.png", "https://harbor-chess.example/")
     assert (app.networks, app.tags, app.screenshots) == (["base"], ["chess", "board"], [])
     assert (app.hero_image_url, app.tagline, app.subtitle) == (None, "One move a day", None)
     assert app.last_fetched.tzinfo is not None and app.last_fetched.utcoffset() == timedelta(0)
@@ -284,7 +284,7 @@ def test_a_gallery_escapes_text_and_links_only_http(tmp_path: Path) -> None:
         page = apps._repr_html_()
     assert "<script" not in page and 'alert("x")' not in page and "javascript:" not in page and "<b>\"" not in page
     assert "&lt;script&gt;" in page and "Fine &amp; dandy" in page
-    assert 'href="https://fine.example"' in page
+    assert 'href="https://fine.example/"' in page
     assert apps[1]._repr_html_() in page
 
 

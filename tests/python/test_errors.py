@@ -21,12 +21,13 @@ BUILTIN_BASES = {
     "AuthError": PermissionError,
     "RateLimitedError": None,
     "TooLargeError": None,
+    "QuotaExceededError": None,
     "UnavailableError": ConnectionError,
     "ClosedError": None,
 }
 KINDS = set(
     "already_exists reference_missing field_missing table_missing not_found invalid_input unauthorized forbidden "
-    "rate_limited too_large unavailable closed config internal conflict cursor_expired cancelled".split()
+    "rate_limited too_large unavailable closed config internal conflict cursor_expired cancelled quota_exceeded".split()
 )
 
 

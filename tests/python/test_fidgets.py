@@ -29,6 +29,23 @@ def test_a_fidget_is_inserted_and_returned(service: Client, space: Space) -> Non
     assert service.fidgets.get_space_fidgets(uuid4()) == []
 
 
+def test_the_fidgets_of_a_space_are_read_in_pages(service: Client, space: Space) -> None:
+    made = service.fidgets.create_fidgets(space.id, [{"type": str(number)} for number in range(7)])
+    pages = [service.fidgets.get_space_fidgets(space.id, 3)]
+    while pages[-1]:
+        service.fidgets.delete_fidget(pages[-1][-1].id)
+        pages.append(service.fidgets.get_space_fidgets(space.id, limit=3, after=pages[-1][-1]))
+    assert [len(page) for page in pages] == [3, 3, 1, 0] and sum(pages, []) == made
+    assert service.fidgets.get_space_fidgets(space.id, after=made[1].id) == made[3:5]
+    for limit in (0, 1_001, -1, 2**40):
+        with pytest.raises(InvalidInputError, match="limit is 1 to 1000"):
+            service.fidgets.get_space_fidgets(space.id, limit)
+    with pytest.raises(InvalidInputError, match="after names no fidget of the space"):
+        service.fidgets.get_space_fidgets(space.id, after=uuid4())
+    with pytest.raises(TypeError, match="expected a Fidget, a UUID or its text"):
+        service.fidgets.get_space_fidgets(space.id, after=space)  # type: ignore[arg-type]
+
+
 def test_a_type_and_a_space_are_required(service: Client, space: Space) -> None:
     for create in (
         lambda: service.fidgets.create_fidget(space.id, None),  # type: ignore[arg-type]

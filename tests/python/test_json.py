@@ -36,7 +36,7 @@ def nested(depth: int, kind: type) -> Any:
 VALUES: list[Any] = [
     True, False, 0, -0.0, 1, -1, 0.1, 1e308, 5e-324, 1.5, 5.0, 1e16, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 2**63,
     "", "text", "a\u2028b", "🏙️", "\x01\x7f", "\"\\/", [], {}, [None], {"": None}, [[[]]], {"a": {"b": [1, "2", 3.0, None, True]}},
-    {"__proto__": 1, "key with space": [{}]}, list(range(1000)), {str(n): n for n in range(1000)}, "x" * 1_000_000,
+    {"__proto__": 1, "key with space": [{}]}, list(range(1000)), {str(n): n for n in range(1000)}, "x" * 200_000,
     1.7976931348623157e308, 2.2250738585072014e-308, 0.30000000000000004, 123456789.12345679,
 ]  # fmt: skip
 
@@ -51,7 +51,8 @@ def test_ten_thousand_random_numbers_come_back_exactly(service: Client, space: S
     chance = random.Random(7)
     numbers = [chance.uniform(-1, 1) * 10.0 ** chance.randint(-300, 300) for _ in range(10_000)]
     numbers += [chance.randint(-(2**63), 2**64 - 1) for _ in range(1000)]
-    assert round_trip(service, space, numbers) == numbers
+    for some in (numbers[:5000], numbers[5000:]):
+        assert round_trip(service, space, some) == some
 
 
 def test_none_is_sql_null_and_none_within_is_json_null(service: Client, space: Space) -> None:

@@ -220,10 +220,12 @@ def test_a_linked_admin_key_permits_update_navigation_only(fixture: Fixture) -> 
     after = owner.communities.update_navigation("town", ["home"])
     assert after.navigation_config == ["home"] and after.updated_at > before.updated_at
     changed = {name for name, value in after.to_dict().items() if value != before.to_dict()[name]}
-    assert changed == {"navigation_config", "updated_at"}
+    # The keys are the service's to read.
+    assert changed == {"navigation_config", "updated_at", "admin_identity_public_keys"}
+    assert after.admin_identity_public_keys is None
     for handle, community in ((other, "town"), (owner, "elsewhere"), (other, "nowhere")):
         assert outcome(lambda: handle.communities.update_navigation(community, [])) == refused
     assert kind(lambda: fixture["anonymous"].communities.update_navigation("town", [])) == "unauthorized"
     assert kind(lambda: owner.communities.save_community_config("town", ui_config={})) == "forbidden"
     now = service.save_community_config("town")
-    assert now.navigation_config == ["home"]
+    assert (now.navigation_config, now.admin_identity_public_keys) == (["home"], [key])

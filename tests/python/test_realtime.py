@@ -26,6 +26,7 @@ from townsquare import (
     Error,
     InvalidInputError,
     Subscription,
+    UnavailableError,
 )
 
 EMAIL, PASSWORD = "ann@town.example", "correct horse"
@@ -346,7 +347,21 @@ async def limited(changes: Any, count: int) -> Any:
         yield await changes.__anext__()
 
 
+def test_a_request_does_not_switch_the_change_log_on(service: Client) -> None:
+    with service.realtime.handle_events("/events?table=spaces") as refused:
+        assert refused.status == 503
+    service.realtime.start()
+    ended: "queue.Queue[Any]" = queue.Queue()
+    service.realtime.subscribe("all", lambda _: None, table="spaces", on_close=ended.put)
+    service.realtime.stop()
+    reason = ended.get(timeout=20)
+    assert isinstance(reason, UnavailableError) and "switched off" in str(reason)
+    with service.realtime.handle_events("/events?table=spaces") as refused:
+        assert refused.status == 503
+
+
 def test_server_sent_events_resume_after_a_cut(service: Client) -> None:
+    service.realtime.start()
     with service.realtime.handle_events("/events?table=spaces", {"authorization": "Bearer wrong"}) as refused:
         assert refused.status == 401 and json.loads(b"".join(refused))["success"] is False
     for target, status in [("/events?table=secrets", 404), ("/events", 400), ("/events?table=spaces&filter=x", 400)]:
@@ -362,6 +377,19 @@ def test_server_sent_events_resume_after_a_cut(service: Client) -> None:
         lines = next(events).decode().splitlines()
     assert lines[0] == "event: change" and lines[1].startswith("id: ")
     assert json.loads(lines[2].removeprefix("data: "))["new"]["name"] == "Harbor"
+
+
+def test_server_sent_events_of_a_bearer_end_with_a_reason(service: Client) -> None:
+    service.auth.sign_up("ann@town.example", "correct horse")
+    session = service.auth.sign_in("ann@town.example", "correct horse")
+    with service.realtime.handle_events("/events?table=spaces", {"authorization": f"Bearer {session.access_token}"}) as events:
+        assert events.status == 200
+        service.auth.refresh_session(session.refresh_token)
+        service.spaces.create_space("Harbor", is_public=True)
+        text = b"".join(events).decode()
+    event, data = text.rstrip().splitlines()[-2:]
+    assert "Harbor" not in text and event == "event: end"
+    assert json.loads(data.removeprefix("data: ")) == {"status": 401, "error": "Session has ended"}
 
 
 def assert_memory_stays_flat(program: str, folder: Path) -> None:

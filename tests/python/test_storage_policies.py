@@ -37,7 +37,7 @@ class Fixture:
         self.paths = {
             "spaces": f"{self.space.id}/tabs/Home",
             "private": f"{self.ids['owner']}/homebase",
-            "assets": "images/cat.png",
+            "assets": "icons/cat.png",
             "icons": "cat.png",
             "notes": f"{PUBLIC_KEY}/note",
         }
@@ -225,7 +225,7 @@ def test_the_handler_acts_for_the_bearer_and_for_nobody_else(fixture: Fixture) -
 
 
 def test_the_handler_answers_http(fixture: Fixture) -> None:
-    client, target = fixture["anonymous"], "/assets/images/cat.png"
+    client, target = fixture["anonymous"], "/assets/icons/cat.png"
     status, headers, body = serve(client, "GET", target)
     assert (status, body, headers["content-type"], headers["content-length"]) == (200, b"owner's", "image/png", "7")
     assert "max-age=3600" in headers["cache-control"]
@@ -259,10 +259,47 @@ def test_a_signed_url_acts_for_its_signer(fixture: Fixture) -> None:
     assert owner.download("private", path) == b"put"
 
 
+def test_a_signed_url_ends_with_a_new_password_and_a_global_sign_out(fixture: Fixture) -> None:
+    owner, path = fixture["owner"], fixture.paths["private"]
+    url, stranger = owner.storage.signed_url("private", path), fixture["anonymous"]
+    assert serve(stranger, "GET", url)[0] == 200
+    fixture["service"].auth.set_password(fixture.ids["owner"], "battery staple")
+    assert serve(stranger, "GET", url)[0] == 401
+    session = fixture["service"].auth.sign_in("owner@town.example", "battery staple")
+    owner = stranger.as_user(session.access_token)
+    url = owner.storage.signed_url("private", path)
+    owner.auth.sign_out(scope="global")
+    assert serve(stranger, "GET", url)[0] == 401
+
+
+def test_a_signed_url_for_put_binds_size_and_type(fixture: Fixture) -> None:
+    files, stranger = fixture["owner"].storage, fixture["anonymous"]
+    url = files.signed_url("assets", "avatar", method="PUT", max_size=4, content_type="image/png")
+    assert serve(stranger, "PUT", url, b"fives", Content_Type="image/png")[0] == 413
+    assert serve(stranger, "PUT", url, b"four", Content_Type="text/html")[0] == 415
+    assert serve(stranger, "PUT", url.replace("max_size=4", "max_size=9"), b"fives")[0] == 401
+    assert serve(stranger, "PUT", url, b"four")[0] == 201 and files.stat("assets", "avatar").content_type == "image/png"
+    for wrong in ({"max_size": -1}, {"max_size": 1 << 64}, {"content_type": "png"}, {"method": "GET", "max_size": 1}):
+        options: dict[str, Any] = {"method": "PUT", **wrong}
+        assert outcome(lambda: files.signed_url("assets", "avatar", **options)) == 400
+    with pytest.raises(TypeError):
+        files.signed_url("assets", "avatar", max_size="4")  # type: ignore[arg-type]
+
+
+def test_the_key_of_signed_urls_may_be_an_option(fixture: Fixture, tmp_path: Path) -> None:
+    with pytest.raises(townsquare.ConfigError, match="url_signing_key"):
+        Client.open(tmp_path / "other", url_signing_key="short")
+    with Client.open(tmp_path / "other", url_signing_key="k" * 32) as other:
+        service = other.as_service()
+        service.storage.upload("private", "a/homebase", b"x")
+        assert serve(other, "GET", service.storage.signed_url("private", "a/homebase"))[0] == 200
+        assert outcome(service.storage.rotate_url_key) == 400
+
+
 def test_a_signed_url_has_a_limited_time_and_a_known_method(fixture: Fixture) -> None:
     files = fixture["owner"].storage
     for wrong in ({"expires_in": 0}, {"expires_in": -1}, {"expires_in": float("nan")}, {"expires_in": 10**9}, {"method": "DELETE"}):
         options: dict[str, Any] = dict(wrong)
-        assert outcome(lambda: files.signed_url("assets", "images/cat.png", **options)) == 400
+        assert outcome(lambda: files.signed_url("assets", "icons/cat.png", **options)) == 400
     with pytest.raises(TypeError):
-        files.signed_url("assets", "images/cat.png", expires_in="60")  # type: ignore[arg-type]
+        files.signed_url("assets", "icons/cat.png", expires_in="60")  # type: ignore[arg-type]

@@ -40,9 +40,9 @@ def files(client: Client) -> Storage:
 
 
 def objects(folder: Path) -> list[str]:
-    """The files below the object store's folder: with the staged ones, without the lock files and the id of the store."""
+    """The files below the object store's folder: with the staged ones, without the lock files, the place and the id of the store."""
     paths = [path.relative_to(folder).as_posix() for path in (folder / "files").rglob("*") if path.is_file()]
-    own = ("files/.townsquare/locks/", "files/.townsquare/clients", "files/.townsquare/store")
+    own = ("files/.townsquare/locks/", "files/.townsquare/clients", "files/.townsquare/place", "files/.townsquare/store")
     return sorted(path for path in paths if not path.startswith(own))
 
 

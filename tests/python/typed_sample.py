@@ -63,8 +63,8 @@ def blocking(folder: Path) -> list[MiniApp]:
 
 def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
     Client.restore(backup, folder)
-    with Client.open(folder, expose_owner_email=False) as client:
-        service: Client = client.as_service()
+    with Client.open(folder, expose_owner_email="verified") as client:
+        service: Client = client.with_client_key("203.0.113.7").as_service()
         space: Space = service.spaces.create_space("Harbor", description=None, is_public=True, owner_id=ada)
         made: list[Space] = service.spaces.create_spaces([{"name": "a"}, {"name": "b", "is_public": True}])
         space = service.spaces.update_space(str(space.id), name="Haven", description=None)
@@ -104,6 +104,7 @@ def files(client: Client, user_id: UUID, key: str) -> bytes:
         shutil.copyfileobj(file, target)
         print(json.load(file), zipfile.ZipFile(file).namelist(), file.info.size, target.info)
     url: str = storage.signed_url("assets", "a", expires_in=timedelta(hours=1), method="GET")
+    url = storage.signed_url("assets", "a", method="PUT", max_size=1024, content_type="text/plain") or url
     with storage.handle_file("GET", url, headers={"range": "bytes=0-3"}) as stream:
         body: Iterator[bytes] = stream
         print(stream.status, stream.headers, b"".join(body), reader.read(5))

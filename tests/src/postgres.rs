@@ -141,6 +141,15 @@ impl Server {
         self.control(&["restart", "-w", "-m", "fast", "-l", &log]);
     }
 
+    /// Restarts a server that this process has started, as a crash of the machine would: connections end without a word.
+    ///
+    /// # Panics
+    /// When it does not restart, and for a server of another process.
+    pub fn restart_at_once(&self) {
+        let log = self.sockets.join("log.restarted").display().to_string();
+        self.control(&["restart", "-w", "-m", "immediate", "-l", &log]);
+    }
+
     /// Restarts a server that this process has started in the state of a server that starts: it refuses connections with
     /// SQLSTATE 57P03 until [`Server::finish_start`]. It is a standby that no client may read.
     ///

@@ -83,6 +83,11 @@ impl Proxy {
         self.shared.is_stalled.store(is_stalled, Ordering::Release);
     }
 
+    /// Returns how many connections it has accepted.
+    pub fn connections(&self) -> usize {
+        self.shared.ends.lock().len() / 2
+    }
+
     /// Cuts every connection and accepts no further one.
     pub fn disconnect(&self) {
         self.shared.is_down.store(true, Ordering::Release);

@@ -7,7 +7,10 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hyper::{Method, Request, Response, body::Incoming, service::service_fn};
@@ -32,8 +35,28 @@ pub struct S3Server {
     address: SocketAddr,
     folder: TempDir,
     runtime: Option<Runtime>,
+    copies: Arc<Copies>,
+}
+
+/// How the server treats copies inside the bucket.
+#[derive(Default)]
+struct Copies {
     /// Each copy takes it for reading.
-    copies: Arc<RwLock<()>>,
+    gate: Arc<RwLock<()>>,
+    /// Whether the server answers a copy with 503 and carries it out nevertheless.
+    are_given_up: AtomicBool,
+}
+
+/// Holds copies back until it is dropped, and has the server answer them at once with 503.
+pub struct GivenUpCopies {
+    copies: Arc<Copies>,
+    _gate: OwnedRwLockWriteGuard<()>,
+}
+
+impl Drop for GivenUpCopies {
+    fn drop(&mut self) {
+        self.copies.are_given_up.store(false, Ordering::SeqCst);
+    }
 }
 
 impl S3Server {
@@ -74,8 +97,16 @@ impl S3Server {
     /// Holds copies inside the bucket back until the result is dropped: townsquare makes staged bytes an object by a copy.
     /// Its clients give up after some seconds.
     pub fn hold_copies(&self) -> OwnedRwLockWriteGuard<()> {
-        let copies = Arc::clone(&self.copies);
-        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(copies.write_owned())
+        let gate = Arc::clone(&self.copies.gate);
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(gate.write_owned())
+    }
+
+    /// Answers copies inside the bucket with 503, as a server does that takes too long, and carries them out when the result is
+    /// dropped.
+    pub fn give_up_on_copies(&self) -> GivenUpCopies {
+        let gate = self.hold_copies();
+        self.copies.are_given_up.store(true, Ordering::SeqCst);
+        GivenUpCopies { copies: Arc::clone(&self.copies), _gate: gate }
     }
 
     /// The folder of the bucket: each object is a file at its key.
@@ -92,7 +123,7 @@ impl Drop for S3Server {
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copies: Arc<RwLock<()>>) {
+async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copies: Arc<Copies>) {
     let (changes, folder) = (Arc::new(RwLock::new(())), Arc::new(folder));
     while let Ok((stream, _)) = listener.accept().await {
         let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
@@ -101,11 +132,21 @@ async fn serve(listener: TcpListener, service: S3Service, folder: PathBuf, copie
             let (service, changes, folder) = (service.clone(), Arc::clone(&changes), Arc::clone(&folder));
             let copies = request.headers().contains_key(COPY_SOURCE).then(|| Arc::clone(&copies));
             async move {
-                let _copy = match &copies {
-                    Some(copies) => Some(copies.read().await),
-                    None => None,
-                };
-                Ok::<_, Infallible>(respond(&service, &changes, &folder, request).await)
+                let is_given_up = copies.as_ref().is_some_and(|copies| copies.are_given_up.load(Ordering::SeqCst));
+                // A task, because a copy is carried out also after its client has closed the connection.
+                let response = tokio::spawn(async move {
+                    let _copy = match &copies {
+                        Some(copies) => Some(copies.gate.read().await),
+                        None => None,
+                    };
+                    respond(&service, &changes, &folder, request).await
+                });
+                if is_given_up {
+                    return Ok::<_, Infallible>(failed(hyper::StatusCode::SERVICE_UNAVAILABLE, "please wait"));
+                }
+                Ok(response
+                    .await
+                    .unwrap_or_else(|error| failed(hyper::StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())))
             }
         });
         let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), respond);
@@ -122,6 +163,13 @@ async fn respond(
     folder: &Path,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    // s3s-fs creates a bucket that is missing.
+    let bucket = request.uri().path().trim_start_matches('/').split('/').next().unwrap_or_default();
+    if !folder.join(bucket).is_dir() {
+        let mut response = Response::new(Body::from("<Error><Code>NoSuchBucket</Code></Error>".to_owned()));
+        *response.status_mut() = hyper::StatusCode::NOT_FOUND;
+        return response;
+    }
     let is_part = request.uri().query().is_some_and(|query| query.contains("partNumber="));
     let is_change = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_part;
     let (_change, _read);
@@ -148,12 +196,14 @@ async fn respond(
             }
             response
         }
-        Err(error) => {
-            let mut response = Response::new(Body::from(format!("{error:?}")));
-            *response.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
-            response
-        }
+        Err(error) => failed(hyper::StatusCode::INTERNAL_SERVER_ERROR, &format!("{error:?}")),
     }
+}
+
+fn failed(status: hyper::StatusCode, message: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(message.to_owned()));
+    *response.status_mut() = status;
+    response
 }
 
 fn percent_decoded(text: &str) -> String {

@@ -8,7 +8,7 @@ use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use townsquare::{
-    Client, Config, Error, ErrorKind, Uuid,
+    Client, Config, Error, ErrorKind, Timestamp, Uuid,
     blocking::wait,
     communities::{CommunityConfig, CommunityPatch},
     config::ManualClock,
@@ -214,6 +214,17 @@ impl TestDatabase {
         self.location.config(self.pooler.as_ref(), &self.clock)
     }
 
+    /// Returns the time as the clients see it: on PostgreSQL it is the server's.
+    ///
+    /// # Panics
+    /// Never, because a client is open.
+    pub fn now(&self) -> Timestamp {
+        match self.engine {
+            Engine::Sqlite => self.clock.clock().now(),
+            Engine::Postgres => self.clock.server_time().expect("a client is open"),
+        }
+    }
+
     /// Lets time pass for the clients and the catalog. PostgreSQL compares the catalog's times with its own clock, which no
     /// test can move: there the stored times move back.
     pub fn elapse(&self, by: Duration) {
@@ -245,6 +256,16 @@ impl TestDatabase {
             AND pid <> pg_backend_pid()";
         self.raw.run(&format!("SELECT pg_terminate_backend(pid) FROM {others}"));
         wait_until("the server processes have ended", || self.raw.count(others) == 0);
+    }
+
+    /// Waits until the transactions of other connections have ended: a PostgreSQL server process may still commit what a
+    /// process that was killed has sent.
+    pub fn wait_for_transactions(&self) {
+        if self.engine == Engine::Postgres {
+            let busy = "pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
+                AND pid <> pg_backend_pid()";
+            wait_until("the transactions of other connections have ended", || self.raw.count(busy) == 0);
+        }
     }
 
     /// Waits until a connection of this PostgreSQL database waits for a lock.

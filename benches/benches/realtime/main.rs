@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a bench reports on the terminal")]
 
 mod capture;
+mod hostile_filters;
 mod latency;
 mod notify_floor;
 mod replay;
@@ -46,6 +47,7 @@ fn main() {
     part("sqlite latency", || latency::run("SQLite", &sqlite, &latency::wake_ups));
     part("sqlite capture", || capture::run("SQLite", &sqlite, &[1]));
     part("sqlite subscriptions", || subscriptions::run(&sqlite()));
+    part("sqlite hostile filters", || hostile_filters::run(&sqlite()));
     part("sqlite replay", || replay::run("SQLite", &sqlite()));
     part("postgres", || drop(postgres()));
     let Some(Some(_)) = server.get() else { return };

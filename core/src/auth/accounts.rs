@@ -15,6 +15,7 @@ use super::{
     token,
 };
 use crate::{
+    client_key::ClientKey,
     clock::Clock,
     database::{Scope, Transaction, session_ended},
     error::{Error, ErrorKind, Result},
@@ -112,9 +113,9 @@ impl Accounts {
     /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
     ///
     /// # Errors
-    /// `RateLimited` when too many callers wait.
-    pub(super) async fn hash_permit(&self) -> Result<HashPermit> {
-        self.hasher.permit().await
+    /// `RateLimited` when too many callers wait, or too many of this client.
+    pub(super) async fn hash_permit(&self, client: Option<ClientKey>) -> Result<HashPermit> {
+        self.hasher.permit(client).await
     }
 
     /// # Errors
@@ -124,12 +125,31 @@ impl Accounts {
     }
 
     /// # Errors
-    /// `RateLimited` while sign-ins with the address have to wait. [`Accounts::sign_in`] checks this again.
-    pub(super) async fn check_address(&self, email: &str) -> Result<()> {
-        match email_address::validated(email) {
-            Ok(email) => self.rate_limit.check(&CountKey::address(&email)).await,
-            Err(_) => Ok(()),
+    /// `RateLimited` while sign-ins by the client or with the address have to wait. [`Accounts::sign_in`] checks this again.
+    pub(super) async fn check_sign_in(&self, email: &str, client: Option<ClientKey>) -> Result<()> {
+        let email = email_address::validated(email).ok();
+        for key in self.sign_in_keys(email.as_deref(), client).await? {
+            self.rate_limit.check(&key).await?;
         }
+        Ok(())
+    }
+
+    /// The counts of a sign-in: that of the client, and that of the address. A client from which the user has signed in before
+    /// has a count of its own for the address.
+    async fn sign_in_keys(&self, email: Option<&str>, client: Option<ClientKey>) -> Result<Vec<CountKey>> {
+        let mut keys: Vec<_> = client.map(CountKey::client).into_iter().collect();
+        if let Some(email) = email {
+            let known = client.map(|client| CountKey::known_client(email, client));
+            let is_known = match &known {
+                Some(known) => {
+                    let key = [known.hash().into()];
+                    self.scope.fetch_optional(&sql::GET_KNOWN_CLIENT, &key, sql::id).await?.is_some()
+                }
+                None => false,
+            };
+            keys.push(known.filter(|_| is_known).unwrap_or_else(|| CountKey::address(email)));
+        }
+        Ok(keys)
     }
 
     /// # Errors
@@ -158,18 +178,24 @@ impl Accounts {
     }
 
     /// Checks the password and creates a session. Text that is no address fails after the same time as an unknown one.
-    pub(super) async fn sign_in(&self, mut permit: HashPermit, email: &str, password: &str) -> Result<Session> {
+    pub(super) async fn sign_in(
+        &self,
+        mut permit: HashPermit,
+        email: &str,
+        password: &str,
+        client: Option<ClientKey>,
+    ) -> Result<Session> {
         let Ok(email) = email_address::validated(email) else {
-            permit.check(password, None).await?;
+            self.check_password(&permit, &self.sign_in_keys(None, client).await?, password, None).await?;
             return Err(self.refusal(&permit, None).await);
         };
         for _ in 0..PASSWORD_CHECKS {
-            let count_key = CountKey::address(&email);
+            let count_keys = self.sign_in_keys(Some(&email), client).await?;
             let key = [email.as_str().into()];
             let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
             // Text that is nobody's password fails like a sign-in with an unknown address.
             let account = account.filter(|_| password::can_be_checked(password));
-            let check = self.check_password(&permit, &count_key, password, account.as_ref()).await?;
+            let check = self.check_password(&permit, &count_keys, password, account.as_ref()).await?;
             let new_password_hash = match check {
                 PasswordCheck::Wrong => return Err(self.refusal(&permit, account.as_ref()).await),
                 PasswordCheck::Right => None,
@@ -177,12 +203,15 @@ impl Accounts {
             };
             drop(permit);
             let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
-            let login = VerifiedLogin { user, password_hash, new_password_hash, count_key };
+            let known_client = client.map(|client| CountKey::known_client(&email, client));
+            // That of the address. The client's own stays: it may know the password of one account and guess those of others.
+            let count_key = count_keys.into_iter().next_back();
+            let login = VerifiedLogin { user, password_hash, new_password_hash, count_key, known_client };
             if let Some(session) = self.sessions.sign_in(login).await? {
                 return Ok(session);
             }
             // Another sign-in replaced the hash by a new one of the same password, or the password was changed.
-            permit = self.hash_permit().await?;
+            permit = self.hash_permit(client).await?;
         }
         Err(invalid_credentials())
     }
@@ -253,7 +282,7 @@ impl Accounts {
     ) -> Result<Option<Session>> {
         let access_hash = token::hash(&session.access_token);
         let (id, now) = (change.account.user.id, self.clock.now());
-        let AccountChange { account: Account { password_hash: checked_hash, .. }, email, password_hash } =
+        let AccountChange { account: Account { user: old, password_hash: checked_hash }, email, password_hash } =
             change.clone();
         let update = self.scope.write(move |transaction| {
             Box::pin(async move {
@@ -274,6 +303,7 @@ impl Accounts {
                     }
                     transaction.execute(&sql::DELETE_MAILED_TOKENS, &[id.into()]).await?;
                     transaction.execute(&sql::DELETE_VERIFIED_EMAIL, &[id.into()]).await?;
+                    clear_counts(transaction, &old).await?;
                 }
                 transaction.execute(&sql::UPDATE_USER, &[id.into(), email.into(), now.into()]).await?;
                 if let Some(tokens) = &tokens {
@@ -314,7 +344,7 @@ impl Accounts {
                         return Ok(false);
                     }
                     require_session(transaction, &access_hash).await?;
-                    transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
+                    delete_row(transaction, id).await?;
                     Ok(true)
                 })
             });
@@ -354,10 +384,7 @@ impl Accounts {
                 // Locks in the order of a concurrent sign-in, so that the two cannot deadlock: the account first, then
                 // its other rows.
                 transaction.execute(&sql::LOCK_ACCOUNT, &[id.into()]).await?;
-                match transaction.execute(&sql::DELETE_USER, &[id.into()]).await? {
-                    0 => Err(Error::not_found()),
-                    _ => Ok(()),
-                }
+                if delete_row(transaction, id).await? { Ok(()) } else { Err(Error::not_found()) }
             })
         });
         delete.await
@@ -369,7 +396,7 @@ impl Accounts {
         // First, so that a session that has ended fails the same for a right and for a wrong password.
         self.sessions.get_session(&session.access_token).await?;
         let account = self.scope.fetch_optional(&sql::GET_ACCOUNT, &[session.user.id.into()], sql::account).await?;
-        let check = self.check_password(permit, &CountKey::user(session.user.id), password, account.as_ref()).await?;
+        let check = self.check_password(permit, &[CountKey::user(session.user.id)], password, account.as_ref()).await?;
         match account {
             Some(account) if check != PasswordCheck::Wrong => Ok(account),
             _ => Err(invalid_credentials()),
@@ -381,14 +408,16 @@ impl Accounts {
     async fn check_password(
         &self,
         permit: &HashPermit,
-        count_key: &CountKey,
+        count_keys: &[CountKey],
         password: &str,
         account: Option<&Account>,
     ) -> Result<PasswordCheck> {
-        self.rate_limit.check(count_key).await?;
+        for key in count_keys {
+            self.rate_limit.check(key).await?;
+        }
         let check = permit.check(password, account.map(|account| account.password_hash.clone())).await?;
-        if check == PasswordCheck::Wrong {
-            self.rate_limit.count_failure(count_key).await?;
+        if check == PasswordCheck::Wrong && !count_keys.is_empty() {
+            self.rate_limit.count_failure(count_keys).await?;
         }
         Ok(check)
     }
@@ -404,6 +433,17 @@ impl AccountChange {
 /// The error for an address that another user has.
 fn address_is_taken() -> Error {
     Error::database(Some("23505"), ErrorKind::AlreadyExists, "")
+}
+
+/// Deletes a user inside a transaction, with the counts of failures of the user and what the change log holds of the user.
+/// Returns false for an unknown user.
+async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid) -> Result<bool> {
+    let Some(user) = get_user(transaction, id).await? else { return Ok(false) };
+    clear_counts(transaction, &user).await?;
+    let count = transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
+    // The log has the entries of the deletion itself by now.
+    transaction.erase_from_log(id).await?;
+    Ok(count > 0)
 }
 
 /// Reads a user inside a transaction.
@@ -428,12 +468,20 @@ pub(super) async fn replace_password(
     transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), password_hash.into(), now.into()]).await?;
     transaction.execute(&sql::DELETE_ALL_SESSIONS, &[id.into()]).await?;
     Purpose::Recovery.void_tokens(transaction, id).await?;
-    rate_limit::clear(transaction, &CountKey::user(id)).await?;
-    // Other programs may have stored the address in another spelling.
-    if let Ok(email) = email_address::validated(&user.email) {
-        rate_limit::clear(transaction, &CountKey::address(&email)).await?;
-    }
+    // Whoever knew the old password may have signed in from a client of their own.
+    transaction.execute(&sql::DELETE_KNOWN_CLIENTS, &[id.into()]).await?;
+    clear_counts(transaction, &user).await?;
     Ok(user)
+}
+
+/// Resets the counts of failures of a user and of the user's address.
+async fn clear_counts(transaction: &mut Transaction<'_>, user: &User) -> Result<()> {
+    rate_limit::clear(transaction, &CountKey::user(user.id)).await?;
+    // Other programs may have stored the address in another spelling.
+    match email_address::validated(&user.email) {
+        Ok(email) => rate_limit::clear(transaction, &CountKey::address(&email)).await,
+        Err(_) => Ok(()),
+    }
 }
 
 /// Normalises the patch's address and checks the length of its password.

@@ -107,7 +107,7 @@ impl Accounts {
     pub(super) async fn link_identity(&self, credential: Credential, public_key: String) -> Result<()> {
         let Credential { user_id, access_hash, .. } = credential;
         let now = self.clock().now();
-        let link = self.scope().write(move |transaction| {
+        let link = self.scope().write_idempotent(move |transaction| {
             Box::pin(async move {
                 require_session(transaction, &access_hash).await?;
                 let key = [public_key.as_str().into()];

@@ -1,6 +1,7 @@
 //! Passwords: hashed and checked with bounded time and memory.
 //!
-//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one. Each hash uses a block memory of its own, which is reused and freed when no hash
+//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one, of which one client has
+//! at most [`CHECKS_OF_CLIENT`]. Each hash uses a block memory of its own, which is reused and freed when no hash
 //! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters to check
 //! against.
 
@@ -12,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::password_hash::{self, PARAMS, StoredHash, check_failed, new_hash};
 use crate::{
+    client_key::{ClientKey, Slot, Slots},
     error::{Error, ErrorKind, Result},
     large_buffer::large_buffer,
     threads::RuntimeHandle,
@@ -27,6 +29,9 @@ const MAX_CHECKED_BYTES: usize = 64 * 1024;
 /// Callers that wait for a permit, per permit. One hash takes 20 to 50 ms, so the last of them waits one to three seconds.
 const QUEUE: usize = 64;
 
+/// Password checks of one client that run or wait: few enough that one client does not fill the queue.
+const CHECKS_OF_CLIENT: usize = 8;
+
 /// The time after which a caller that found the queue full may try again.
 const FULL_QUEUE_RETRY: Duration = Duration::from_secs(1);
 
@@ -41,6 +46,8 @@ struct HasherState {
     permits: Arc<Semaphore>,
     /// One place for each caller that has a permit or waits for one.
     places: Arc<Semaphore>,
+    /// The places of each client.
+    of_clients: Slots,
     /// Block memory of finished hashes, at most one per permit.
     idle_memory: Mutex<Vec<Vec<Block>>>,
     runtime: RuntimeHandle,
@@ -51,6 +58,7 @@ pub(super) struct HashPermit {
     hasher: PasswordHasher,
     _permit: OwnedSemaphorePermit,
     _place: OwnedSemaphorePermit,
+    _slot: Option<Slot>,
 }
 
 /// The result of checking a password. It has no `Debug`, because a hash is a secret.
@@ -85,17 +93,24 @@ impl PasswordHasher {
         let permits = cores.clamp(1, 4);
         let places = Arc::new(Semaphore::new(permits * (1 + QUEUE)));
         let permits = Arc::new(Semaphore::new(permits));
-        PasswordHasher(Arc::new(HasherState { permits, places, idle_memory: Mutex::default(), runtime }))
+        PasswordHasher(Arc::new(HasherState {
+            permits,
+            places,
+            of_clients: Slots::new("password checks", CHECKS_OF_CLIENT),
+            idle_memory: Mutex::default(),
+            runtime,
+        }))
     }
 
     /// Waits for a permit. A caller that drops the future leaves the queue.
     ///
     /// # Errors
-    /// `RateLimited` when the queue is full.
-    pub(super) async fn permit(&self) -> Result<HashPermit> {
+    /// `RateLimited` when the queue is full, and when `client` has [`CHECKS_OF_CLIENT`] places in it.
+    pub(super) async fn permit(&self, client: Option<ClientKey>) -> Result<HashPermit> {
+        let slot = self.0.of_clients.take(client)?;
         let place = Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| queue_is_full())?;
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| Error::closed())?;
-        Ok(HashPermit { hasher: self.clone(), _permit: permit, _place: place })
+        Ok(HashPermit { hasher: self.clone(), _permit: permit, _place: place, _slot: slot })
     }
 }
 
@@ -203,16 +218,16 @@ mod tests {
         let hasher = PasswordHasher::new(RuntimeHandle { tokio: runtime.handle().clone(), blocking });
         let permits = hasher.0.permits.available_permits();
         let mut context = Context::from_waker(Waker::noop());
-        let mut callers: Vec<_> = (0..permits * (1 + QUEUE)).map(|_| Box::pin(hasher.permit())).collect();
+        let mut callers: Vec<_> = (0..permits * (1 + QUEUE)).map(|_| Box::pin(hasher.permit(None))).collect();
         let granted: Vec<_> = callers.iter_mut().map(|caller| caller.as_mut().poll(&mut context)).collect();
         assert_eq!(granted.iter().filter(|caller| caller.is_ready()).count(), permits);
-        let refused = runtime.block_on(hasher.permit()).err().expect("the queue is full");
+        let refused = runtime.block_on(hasher.permit(None)).err().expect("the queue is full");
         assert_eq!((refused.kind(), refused.retry_after()), (ErrorKind::RateLimited, Some(FULL_QUEUE_RETRY)));
         callers.pop();
-        assert!(Box::pin(hasher.permit()).as_mut().poll(&mut context).is_pending(), "there is room for one");
+        assert!(Box::pin(hasher.permit(None)).as_mut().poll(&mut context).is_pending(), "there is room for one");
         callers.clear();
         drop(granted);
-        assert!(runtime.block_on(hasher.permit()).is_ok());
+        assert!(runtime.block_on(hasher.permit(None)).is_ok());
     }
 
     #[test]

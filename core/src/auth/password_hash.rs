@@ -117,9 +117,17 @@ pub(super) fn new_hash(password: &str, memory: &mut [Block]) -> Result<String> {
     Ok(hash.to_string())
 }
 
-/// Takes as long as a check of a password against a bcrypt hash of this cost.
+/// The highest cost that a refused sign-in spends for an account that does not exist: about a quarter of a second. An account
+/// with a hash of a higher cost can be told from none by the time, but its hash does not slow down every refusal.
+const MAX_SPENT_COST: u32 = 12;
+
+/// Takes as long as a check of a password against a bcrypt hash of this cost, at most [`MAX_SPENT_COST`].
 pub(super) fn spend_bcrypt(cost: u32) {
-    bcrypt::bcrypt(cost.clamp(*BCRYPT_COSTS.start(), *BCRYPT_COSTS.end()), [0; 16], b"\0");
+    bcrypt::bcrypt(spent_cost(cost), [0; 16], b"\0");
+}
+
+fn spent_cost(cost: u32) -> u32 {
+    cost.clamp(*BCRYPT_COSTS.start(), MAX_SPENT_COST)
 }
 
 /// The error for a stored hash that cannot be used. It drops the cause, which may quote the hash.

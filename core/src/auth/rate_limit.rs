@@ -1,9 +1,10 @@
-//! Rate limits: failed password checks per e-mail address and per signed-in user, and sign-ups per hour.
+//! Rate limits: failed password checks per e-mail address, per client and per signed-in user, and sign-ups per hour.
 //!
 //! Invariant: the counts are in the database, so they survive a restart and all processes share them. A count decays by one
-//! for each period that passes outside of a wait; there is no window that begins or ends. [`ALLOWED`] failures start a wait;
-//! each further failure doubles it. During a wait no password is hashed. An address is counted whether or not it has an account; text
-//! that is no address is not counted, so it is not stored.
+//! for each period that passes outside of a wait; there is no window that begins or ends. As many failures as a [`Budget`]
+//! allows start a wait; each further failure doubles it. During a wait no password is hashed. An address is counted whether or
+//! not it has an account; text that is no address is not counted, so it is not stored. A client from which the user has signed
+//! in before is counted for itself and not for the address, so that strangers who guess do not lock the user out.
 
 use std::time::Duration;
 
@@ -12,22 +13,32 @@ use uuid::Uuid;
 
 use super::token;
 use crate::{
+    client_key::ClientKey,
     clock::{Clock, earlier, later},
     database::{Row, Scope, Statement, Transaction},
     error::{Error, ErrorKind, Result},
 };
 
-/// Failures before a wait.
-const ALLOWED: i64 = 10;
-
-/// The highest count of failures: its wait is [`LONGEST_WAIT`].
-const MOST: i64 = ALLOWED + 5;
-
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
-/// The time in which one failure is forgotten.
-const FAILURE_PERIOD: Duration = LONGEST_WAIT;
+/// How many failures a count allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Budget {
+    /// Failures before a wait.
+    allowed: i64,
+    /// The time in which one failure is forgotten.
+    period: Duration,
+}
+
+/// The budget of one account.
+const ACCOUNT: Budget = Budget { allowed: 10, period: LONGEST_WAIT };
+
+/// The budget of one client, over all accounts: many users may share an address.
+const CLIENT: Budget = Budget { allowed: 50, period: Duration::from_secs(60) };
+
+/// Doublings of the wait: after as many failures beyond a budget it is [`LONGEST_WAIT`].
+const DOUBLINGS: i64 = 5;
 
 /// The time over which an option counts sign-ups.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -51,9 +62,12 @@ static DELETE_OLD_COUNTS: Statement = Statement::new("DELETE FROM townsquare.fai
 
 static CLEAR_COUNT: Statement = Statement::new("DELETE FROM townsquare.failures WHERE key_hash = $1");
 
-/// The key of a count: a hash. The three kinds of keys do not collide, because only an address contains `@`.
+/// The key of a count: a hash. The kinds of keys do not collide, because only an address contains `@` and no white space.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct CountKey(String);
+pub(super) struct CountKey {
+    hash: String,
+    budget: Budget,
+}
 
 /// Counts failed password checks and refuses further ones for a while.
 #[derive(Clone)]
@@ -76,17 +90,35 @@ struct Count {
 impl CountKey {
     /// Sign-ins with an address, which is in its normal form.
     pub(super) fn address(email: &str) -> CountKey {
-        CountKey(token::hash(email))
+        CountKey::of(email, ACCOUNT)
+    }
+
+    /// Sign-ins with an address by a client from which its user has signed in before.
+    pub(super) fn known_client(email: &str, client: ClientKey) -> CountKey {
+        CountKey::of(&format!("client {} {email}", client.hex()), ACCOUNT)
+    }
+
+    /// Sign-ins by a client.
+    pub(super) fn client(client: ClientKey) -> CountKey {
+        CountKey::of(&format!("client {}", client.hex()), CLIENT)
     }
 
     /// Confirmations of the password inside sessions of a user.
     pub(super) fn user(id: Uuid) -> CountKey {
-        CountKey(token::hash(&format!("user {}", id.hyphenated())))
+        CountKey::of(&format!("user {}", id.hyphenated()), ACCOUNT)
     }
 
     /// All sign-ups.
     fn sign_ups() -> CountKey {
-        CountKey(token::hash("sign-ups"))
+        CountKey::of("sign-ups", ACCOUNT)
+    }
+
+    fn of(text: &str, budget: Budget) -> CountKey {
+        CountKey { hash: token::hash(text), budget }
+    }
+
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
     }
 }
 
@@ -99,20 +131,23 @@ impl RateLimit {
     /// # Errors
     /// `RateLimited`, with the remaining time, while password checks for the key have to wait.
     pub(super) async fn check(&self, key: &CountKey) -> Result<()> {
-        let count = self.scope.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
-        match count.and_then(|count| count.remaining_wait(self.clock.now())) {
+        let count = self.scope.fetch_optional(&GET_COUNT, &[key.hash().into()], count_row).await?;
+        match count.and_then(|count| count.remaining_wait(self.clock.now(), key.budget)) {
             None => Ok(()),
             Some(wait) => Err(rate_limited("failed attempts", wait)),
         }
     }
 
-    /// Counts a failed password check.
-    pub(super) async fn count_failure(&self, key: &CountKey) -> Result<()> {
-        let (key, now) = (key.clone(), self.clock.now());
+    /// Counts a failed password check for each of `keys`: the client's before that of an account, so that two of these
+    /// transactions do not deadlock.
+    pub(super) async fn count_failure(&self, keys: &[CountKey]) -> Result<()> {
+        let (keys, now) = (keys.to_vec(), self.clock.now());
         let count = self.scope.write(move |transaction| {
             Box::pin(async move {
-                let count = lock_count(transaction, &key, now).await?.add_failure(now);
-                set_count(transaction, &key, count).await?;
+                for key in &keys {
+                    let count = lock_count(transaction, key, now).await?.add_failure(now, key.budget);
+                    set_count(transaction, key, count).await?;
+                }
                 transaction.execute(&DELETE_OLD_COUNTS, &[earlier(now, RETENTION).into()]).await?;
                 Ok(())
             })
@@ -127,7 +162,7 @@ impl RateLimit {
             return Ok(());
         }
         let key = CountKey::sign_ups();
-        let count = self.scope.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
+        let count = self.scope.fetch_optional(&GET_COUNT, &[key.hash().into()], count_row).await?;
         count.map_or(Ok(()), |count| count.add_sign_up(self.sign_ups, self.clock.now()).map(drop))
     }
 
@@ -152,17 +187,17 @@ impl RateLimit {
 
 /// Resets the count of a key, in a transaction that relies on a right password or replaces the password.
 pub(super) async fn clear(transaction: &mut Transaction<'_>, key: &CountKey) -> Result<()> {
-    transaction.execute(&CLEAR_COUNT, &[key.0.as_str().into()]).await.map(drop)
+    transaction.execute(&CLEAR_COUNT, &[key.hash().into()]).await.map(drop)
 }
 
 async fn lock_count(transaction: &mut Transaction<'_>, key: &CountKey, now: Timestamp) -> Result<Count> {
-    transaction.execute(&LOCK_COUNT, &[key.0.as_str().into(), now.into()]).await?;
-    let count = transaction.fetch_optional(&GET_COUNT, &[key.0.as_str().into()], count_row).await?;
+    transaction.execute(&LOCK_COUNT, &[key.hash().into(), now.into()]).await?;
+    let count = transaction.fetch_optional(&GET_COUNT, &[key.hash().into()], count_row).await?;
     Ok(count.unwrap_or(Count { number: 0, decayed_at: now, last_at: now }))
 }
 
 async fn set_count(transaction: &mut Transaction<'_>, key: &CountKey, count: Count) -> Result<()> {
-    let values = [key.0.as_str().into(), count.number.into(), count.decayed_at.into(), count.last_at.into()];
+    let values = [key.hash().into(), count.number.into(), count.decayed_at.into(), count.last_at.into()];
     transaction.execute(&SET_COUNT, &values).await.map(drop)
 }
 
@@ -196,21 +231,21 @@ impl Count {
     }
 
     /// The count after one more failure.
-    fn add_failure(self, now: Timestamp) -> Count {
-        let count = self.decayed(now, FAILURE_PERIOD);
-        let count = Count { number: (count.number + 1).min(MOST), last_at: now, ..count };
-        Count { decayed_at: count.wait().map_or(count.decayed_at, |wait| later(now, wait)), ..count }
+    fn add_failure(self, now: Timestamp, budget: Budget) -> Count {
+        let count = self.decayed(now, budget.period);
+        let count = Count { number: (count.number + 1).min(budget.allowed + DOUBLINGS), last_at: now, ..count };
+        Count { decayed_at: count.wait(budget).map_or(count.decayed_at, |wait| later(now, wait)), ..count }
     }
 
     /// The wait that the last failure started.
-    fn wait(self) -> Option<Duration> {
-        let doublings = u32::try_from(self.number - ALLOWED).ok()?;
+    fn wait(self, budget: Budget) -> Option<Duration> {
+        let doublings = u32::try_from(self.number - budget.allowed).ok()?;
         Some(FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT))
     }
 
     /// Returns how long password checks still have to wait.
-    fn remaining_wait(self, now: Timestamp) -> Option<Duration> {
-        let wait = self.wait()?;
+    fn remaining_wait(self, now: Timestamp, budget: Budget) -> Option<Duration> {
+        let wait = self.wait(budget)?;
         let passed = now.duration_since(self.last_at);
         if is_far_ahead(passed) {
             return None;
@@ -252,7 +287,7 @@ mod tests {
     }
 
     fn wait_seconds(failures: i64, passed_seconds: i64) -> Option<u64> {
-        count(failures).remaining_wait(after(passed_seconds)).map(|wait| wait.as_secs())
+        count(failures).remaining_wait(after(passed_seconds), ACCOUNT).map(|wait| wait.as_secs())
     }
 
     #[test]
@@ -267,33 +302,33 @@ mod tests {
     fn failures_far_in_the_future_start_no_wait() {
         assert_eq!(wait_seconds(20, -3_600), None);
         assert_eq!(wait_seconds(10, -1), Some(30), "the clock of another server is a second ahead");
-        assert_eq!(count(10).decayed(after(-3_600), FAILURE_PERIOD).number, 0);
-        let limited = count(9).add_failure(after(0));
+        assert_eq!(count(10).decayed(after(-3_600), ACCOUNT.period).number, 0);
+        let limited = count(9).add_failure(after(0), ACCOUNT);
         assert_eq!((limited.number, limited.decayed_at), (10, after(30)));
-        assert_eq!(limited.decayed(after(-1), FAILURE_PERIOD).number, 10);
+        assert_eq!(limited.decayed(after(-1), ACCOUNT.period).number, 10);
     }
 
     #[test]
     fn a_count_decays_by_one_for_each_period_and_keeps_the_rest_of_a_period() {
         let numbers = [0, 899, 900, 1_800, 8_999, 9_000, 1_000_000_000];
-        let numbers = numbers.map(|seconds| count(10).decayed(after(seconds), FAILURE_PERIOD).number);
+        let numbers = numbers.map(|seconds| count(10).decayed(after(seconds), ACCOUNT.period).number);
         assert_eq!(numbers, [10, 10, 9, 8, 1, 0, 0]);
-        let once = count(10).decayed(after(1_000), FAILURE_PERIOD);
+        let once = count(10).decayed(after(1_000), ACCOUNT.period);
         assert_eq!((once.number, once.decayed_at), (9, after(900)));
-        assert_eq!(once.decayed(after(1_800), FAILURE_PERIOD).number, 8, "not 900 s after the second decay");
+        assert_eq!(once.decayed(after(1_800), ACCOUNT.period).number, 8, "not 900 s after the second decay");
     }
 
     #[test]
     fn a_count_does_not_decay_during_a_wait() {
         let (mut counted, mut now) = (count(9), 0);
         for wait in [30, 60, 120, 240, 480, 900, 900] {
-            counted = counted.add_failure(after(now));
-            assert_eq!(counted.remaining_wait(after(now)), Some(Duration::from_secs(wait)));
+            counted = counted.add_failure(after(now), ACCOUNT);
+            assert_eq!(counted.remaining_wait(after(now), ACCOUNT), Some(Duration::from_secs(wait)));
             now += i64::try_from(wait).expect("small");
-            assert_eq!(counted.remaining_wait(after(now)), None);
+            assert_eq!(counted.remaining_wait(after(now), ACCOUNT), None);
         }
-        assert_eq!(counted.decayed(after(now + 899), FAILURE_PERIOD).number, MOST);
-        assert_eq!(counted.decayed(after(now + 900), FAILURE_PERIOD).number, MOST - 1);
+        assert_eq!(counted.decayed(after(now + 899), ACCOUNT.period).number, ACCOUNT.allowed + DOUBLINGS);
+        assert_eq!(counted.decayed(after(now + 900), ACCOUNT.period).number, ACCOUNT.allowed + DOUBLINGS - 1);
     }
 
     #[test]

@@ -24,8 +24,9 @@ impl Auth {
     /// unknown address. Only the service may do this. The token works once, within an hour, while the user has this
     /// address and password.
     ///
-    /// The program mails the token. It answers who asked for it alike for a known and for an unknown address, and limits
-    /// how many mails it sends to one address.
+    /// The program mails the token to the user's stored address, never to the address that was asked for: two spellings of
+    /// one address may be two mailboxes (`k` and the Kelvin sign are one letter in lower case). It answers who asked for it
+    /// alike for a known and for an unknown address, and limits how many mails it sends to one address.
     ///
     /// # Errors
     /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.
@@ -35,11 +36,14 @@ impl Auth {
     /// ```no_run
     /// # let client = townsquare::blocking::Client::open(townsquare::Config::new().data_dir("town"))?;
     /// # fn mail(address: &str, text: String) {}
-    /// let email = "ann@town.example";
-    /// if let Some(token) = client.as_service().auth().create_recovery_token(email)? {
-    ///     mail(email, format!("https://town.example/recover#{token}"));
+    /// let asked = "Ann@town.example";
+    /// let service = client.as_service();
+    /// if let Some(user) = service.auth().find_user(asked)?
+    ///     && let Some(token) = service.auth().create_recovery_token(&user.email)?
+    /// {
+    ///     mail(&user.email, format!("https://town.example/recover#{token}"));
     /// }
-    /// println!("If {email} has an account, a mail is on its way.");
+    /// println!("If {asked} has an account, a mail is on its way.");
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn create_recovery_token(&self, email: &str) -> Result<Option<String>> {

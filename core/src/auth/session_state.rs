@@ -3,7 +3,8 @@
 //! Invariant: session, principal and the last event sent to listeners agree. Every change holds the session lock
 //! ([`CurrentPrincipal::lock_session`]), so listeners get events in the order of the changes. A new session is written to
 //! the session file before it takes effect; the file is removed only while it holds the session that ended. Tokens are
-//! replaced under the lock of the session file, which gets the new tokens first.
+//! replaced under the lock of the session file, which gets the new tokens first. A refresh that failed is repeated with the
+//! same nonce, because the database may have the new tokens already.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::{
     accounts::Accounts,
     session_file::{SessionFile, SessionFileLock, StoredSession, StoredTokens},
-    session_store::TokenPair,
+    session_store::{Nonce, TokenPair},
     token,
 };
 use crate::{
@@ -39,6 +40,8 @@ struct CurrentSession {
     listeners: Vec<Listener<(AuthEvent, Option<Session>)>>,
     /// Refreshes the session before its access token expires.
     refresh_timer: Option<AbortHandle>,
+    /// The refresh token that the last refresh used, and the nonce of that refresh.
+    last_refresh: Option<(String, Nonce)>,
 }
 
 impl SessionState {
@@ -46,9 +49,7 @@ impl SessionState {
     pub(super) fn anonymous(accounts: Arc<Accounts>, file: Option<SessionFile>) -> Arc<SessionState> {
         let (principal, current) = (accounts.scope().handle_of(Principal::Anonymous), Mutex::default());
         let state = Arc::new(SessionState { accounts, principal, has_fixed_caller: false, file, current });
-        if state.file.is_some() {
-            state.reload_when_refused();
-        }
+        state.reload_when_refused();
         state
     }
 
@@ -314,15 +315,20 @@ impl SessionState {
     }
 
     /// Looks the session up in the database. If another process with the same session file has refreshed it, takes over
-    /// its tokens.
+    /// its tokens. If a refresh by this handle has failed and may have replaced the tokens, repeats the refresh.
     async fn reload(self: &Arc<Self>, session: Session) -> Result<Session> {
         match self.accounts.sessions().get_session(&session.access_token).await {
             Ok(found) => Ok(Session { user: found.user, ..session }),
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
                 // The other process may have replaced the tokens in the database and not yet in the file.
                 let _file_lock = self.lock_file().await?;
-                let stored = self.newer_stored_session(&session).await?.ok_or(error)?;
-                self.take_over(stored).await
+                if let Some(stored) = self.newer_stored_session(&session).await? {
+                    return self.take_over(stored).await;
+                }
+                match self.last_nonce(&session.refresh_token) {
+                    Some(_) => self.refresh_with(&session.refresh_token).await,
+                    None => Err(error),
+                }
             }
             Err(error) => Err(error),
         }
@@ -379,24 +385,49 @@ impl SessionState {
     /// the lock of the file.
     async fn refresh_with(self: &Arc<Self>, refresh_token: &str) -> Result<Session> {
         let _guard = self.principal.start_refresh();
-        let session = self.replace_tokens(refresh_token).await?;
-        self.save_new_tokens(&session);
-        self.replace(&session, AuthEvent::TokenRefreshed);
-        self.start_refresh_timer(&session);
-        Ok(session)
+        let mut refresh_token = refresh_token.to_owned();
+        loop {
+            let session = self.replace_tokens(&refresh_token).await?;
+            self.save_new_tokens(&session);
+            self.replace(&session, AuthEvent::TokenRefreshed);
+            self.start_refresh_timer(&session);
+            // The repeat of a refresh that the database committed long ago gives tokens that have expired since.
+            if session.expires_at > self.accounts.clock().now() {
+                return Ok(session);
+            }
+            refresh_token = session.refresh_token;
+        }
     }
 
     /// Replaces the tokens of the session that `refresh_token` belongs to in the database. The caller holds the lock of the
     /// file.
     async fn replace_tokens(&self, refresh_token: &str) -> Result<Session> {
-        let tokens = self.prepare_tokens(refresh_token)?;
-        self.accounts.sessions().replace_tokens(refresh_token, tokens).await
+        let nonce = match self.last_nonce(refresh_token) {
+            Some(nonce) => nonce,
+            None => Nonce::new()?,
+        };
+        self.current.lock().last_refresh = Some((refresh_token.to_owned(), nonce.clone()));
+        self.save_pending(refresh_token, &TokenPair::successor(refresh_token, &nonce, self.accounts.clock().now()));
+        self.accounts.sessions().replace_tokens(refresh_token, nonce).await
     }
 
-    /// Makes the tokens that are to replace those of `refresh_token`, and saves them as pending. The refresh goes on even if
-    /// they cannot be saved. The caller holds the lock of the file.
+    /// The nonce of a refresh by this handle that used `refresh_token` and may have failed.
+    fn last_nonce(&self, refresh_token: &str) -> Option<Nonce> {
+        let current = self.current.lock();
+        current.last_refresh.as_ref().filter(|(used, _)| used == refresh_token).map(|(_, nonce)| nonce.clone())
+    }
+
+    /// Makes the tokens with which a new password replaces those of `refresh_token`, and saves them as pending. The caller
+    /// holds the lock of the file.
     pub(super) fn prepare_tokens(&self, refresh_token: &str) -> Result<TokenPair> {
         let tokens = TokenPair::new(self.accounts.clock().now())?;
+        self.save_pending(refresh_token, &tokens);
+        Ok(tokens)
+    }
+
+    /// Saves the tokens that are to replace those of `refresh_token` as pending. The refresh goes on even if they cannot be
+    /// saved. The caller holds the lock of the file.
+    fn save_pending(&self, refresh_token: &str, tokens: &TokenPair) {
         let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
         let pending = StoredTokens { access_token: access, refresh_token: refresh };
         if let Some(file) = &self.file
@@ -404,7 +435,6 @@ impl SessionState {
         {
             tracing::error!(%error, "the new tokens of a session could not be saved before they are used");
         }
-        Ok(tokens)
     }
 
     /// Saves tokens that are valid in the database already. The session goes on with them even if they cannot be saved.

@@ -1,7 +1,8 @@
 //! The sessions of all users, in the database.
 //!
-//! Invariant: a session has one valid pair of tokens. A refresh token works once; a second use means that it was copied,
-//! and ends the session.
+//! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats a
+//! refresh whose reply was lost, and returns the same new tokens, unless those were used in turn. Any other second use means
+//! that the token was copied, and ends the session.
 
 use std::time::Duration;
 
@@ -26,8 +27,14 @@ const ACCESS: Duration = Duration::from_secs(3_600);
 /// How long a refresh token is valid. Each refresh starts this time anew.
 const REFRESH: Duration = Duration::from_secs(30 * 86_400);
 
+/// How long a refresh can be repeated. The clocks of two processes may differ as much.
+const REPEAT: Duration = Duration::from_secs(10);
+
 /// How long an expired session keeps its row, so that a clock that runs ahead for a while deletes no valid session.
 const GRACE: Duration = Duration::from_secs(86_400);
+
+/// How long a client is known after the last sign-in from it.
+const KNOWN: Duration = Duration::from_secs(180 * 86_400);
 
 /// Creates, finds, refreshes and ends sessions.
 #[derive(Clone)]
@@ -45,6 +52,11 @@ pub(super) struct TokenPair {
     refresh_expires_at: Timestamp,
 }
 
+/// The random text by which the successors of a refresh token are made. Repeating a refresh with the same nonce has the effect
+/// of one refresh.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Nonce(String);
+
 /// A login whose password was checked and is right.
 pub(super) struct VerifiedLogin {
     pub(super) user: User,
@@ -53,7 +65,9 @@ pub(super) struct VerifiedLogin {
     /// The hash to store in its place, if its parameters are outdated.
     pub(super) new_password_hash: Option<String>,
     /// The rate limit of sign-ins with the address.
-    pub(super) count_key: CountKey,
+    pub(super) count_key: Option<CountKey>,
+    /// The client with the address, to be known from now on.
+    pub(super) known_client: Option<CountKey>,
 }
 
 impl SessionStore {
@@ -66,7 +80,7 @@ impl SessionStore {
     pub(super) async fn sign_in(&self, login: VerifiedLogin) -> Result<Option<Session>> {
         let now = self.clock.now();
         let tokens = TokenPair::new(now)?;
-        let VerifiedLogin { user, password_hash, new_password_hash, count_key } = login;
+        let VerifiedLogin { user, password_hash, new_password_hash, count_key, known_client } = login;
         let user_id = user.id;
         let insert = self.scope.write(move |transaction| {
             Box::pin(async move {
@@ -75,7 +89,15 @@ impl SessionStore {
                     return Ok(None);
                 }
                 let session_id = tokens.insert_session(transaction, user_id, now).await?;
-                rate_limit::clear(transaction, &count_key).await?;
+                if let Some(count_key) = &count_key {
+                    rate_limit::clear(transaction, count_key).await?;
+                }
+                if let Some(known) = &known_client {
+                    let values = [known.hash().into(), user_id.into(), now.into()];
+                    transaction.execute(&sql::SAVE_KNOWN_CLIENT, &values).await?;
+                    let old = [earlier(now, KNOWN).into()];
+                    transaction.execute(&sql::DELETE_OLD_KNOWN_CLIENTS, &old).await?;
+                }
                 transaction.execute(&sql::DELETE_EXPIRED_SESSIONS, &[earlier(now, GRACE).into()]).await?;
                 Ok(Some((tokens, session_id)))
             })
@@ -109,13 +131,15 @@ impl SessionStore {
     /// # Errors
     /// `Unauthorized` for an unknown or expired refresh token, and for a spent one, which also ends its session.
     pub(super) async fn refresh_session(&self, refresh_token: &str) -> Result<Session> {
-        self.replace_tokens(refresh_token, TokenPair::new(self.clock.now())?).await
+        self.replace_tokens(refresh_token, Nonce::new()?).await
     }
 
-    /// Does what [`refresh_session`](SessionStore::refresh_session) does, with tokens that the caller has made.
-    pub(super) async fn replace_tokens(&self, refresh_token: &str, tokens: TokenPair) -> Result<Session> {
+    /// Does what [`refresh_session`](SessionStore::refresh_session) does, with a nonce that the caller has made. A call with
+    /// the nonce of an earlier one repeats that one, however long ago it was.
+    pub(super) async fn replace_tokens(&self, refresh_token: &str, nonce: Nonce) -> Result<Session> {
         let now = self.clock.now();
-        let old_hash = token::hash(refresh_token);
+        let (old_token, old_hash) = (refresh_token.to_owned(), token::hash(refresh_token));
+        let tokens = TokenPair::successor(refresh_token, &nonce, now);
         let values = [
             old_hash.clone().into(),
             token::hash(&tokens.access_token).into(),
@@ -123,7 +147,7 @@ impl SessionStore {
             tokens.access_expires_at.into(),
             tokens.refresh_expires_at.into(),
         ];
-        let refresh = self.scope.write(move |transaction| {
+        let refresh = self.scope.write_idempotent(move |transaction| {
             Box::pin(async move {
                 let key = [old_hash.as_str().into()];
                 let row =
@@ -131,20 +155,23 @@ impl SessionStore {
                 if let Some(row) = row.filter(|row| row.refresh_expires_at > now)
                     && transaction.execute(&sql::REPLACE_TOKENS, &values).await? > 0
                 {
-                    let spent = [old_hash.as_str().into(), row.session_id.into(), now.into()];
+                    let spent = [old_hash.as_str().into(), row.session_id.into(), now.into(), nonce.0.as_str().into()];
                     transaction.execute(&sql::INSERT_SPENT_TOKEN, &spent).await?;
                     // A token spent before this time would have expired by now.
                     let old = earlier(now, REFRESH + GRACE);
                     transaction.execute(&sql::DELETE_OLD_SPENT_TOKENS, &[old.into()]).await?;
-                    return Ok(Some((row.session_id, row.user)));
+                    return Ok(Some(tokens.into_session(row.session_id, row.user)));
+                }
+                let spent = transaction.fetch_optional(&sql::GET_SPENT_TOKEN, &key, sql::spent_row).await?;
+                if let Some(session) = spent.and_then(|spent| repeated_refresh(spent, &old_token, &nonce, now)) {
+                    return Ok(Some(session));
                 }
                 transaction.execute(&sql::DELETE_SESSION_OF_SPENT_TOKEN, &key).await?;
                 // Not an error: an error would undo the deletion.
                 Ok(None)
             })
         });
-        let (session_id, user) = refresh.await?.ok_or_else(session_ended)?;
-        Ok(tokens.into_session(session_id, user))
+        refresh.await?.ok_or_else(session_ended)
     }
 
     /// Ends a session, even if it has other tokens by now. Succeeds for a session that has already ended.
@@ -153,7 +180,7 @@ impl SessionStore {
         self.scope.execute_idempotent(&sql::DELETE_SESSION, values, sql::id).await.map(drop)
     }
 
-    /// Ends every session of the user of `session`, or every other session.
+    /// Ends every session of the user of `session` and the user's signed URLs, or every other session.
     ///
     /// # Errors
     /// `Unauthorized` when `session` has ended; then no session ends.
@@ -162,7 +189,8 @@ impl SessionStore {
         let delete = self.scope.write(move |transaction| {
             Box::pin(async move {
                 // First, so that a concurrent sign-in creates its session either before this deletion or after it.
-                transaction.execute(&sql::LOCK_ACCOUNT, &[user_id.into()]).await?;
+                let lock = if keeps_own { &sql::LOCK_ACCOUNT } else { &sql::RAISE_URL_GENERATION };
+                transaction.execute(lock, &[user_id.into()]).await?;
                 require_session(transaction, &access_hash).await?;
                 match keeps_own {
                     true => {
@@ -174,6 +202,17 @@ impl SessionStore {
         });
         delete.await.map(drop)
     }
+}
+
+/// The session after the refresh that spent a refresh token, if a call with `nonce` at `now` repeats that refresh. `None` if
+/// the session has other tokens by now.
+fn repeated_refresh(spent: sql::SpentRow, refresh_token: &str, nonce: &Nonce, now: Timestamp) -> Option<Session> {
+    let is_recent = now.duration_since(spent.spent_at).unsigned_abs() <= REPEAT;
+    (is_recent || spent.nonce == nonce.0).then_some(())?;
+    let tokens = TokenPair::successor(refresh_token, &Nonce(spent.nonce), now);
+    (token::hash(&tokens.refresh_token) == spent.refresh_hash).then_some(())?;
+    let tokens = TokenPair { access_expires_at: spent.access_expires_at, ..tokens };
+    Some(tokens.into_session(spent.session_id, spent.user))
 }
 
 /// Checks inside a transaction that a session still exists.
@@ -212,14 +251,26 @@ pub(super) fn invalid_credentials() -> Error {
     Error::new(ErrorKind::Unauthorized, "Invalid login credentials")
 }
 
+impl Nonce {
+    pub(super) fn new() -> Result<Nonce> {
+        Ok(Nonce(hex::encode(token::random::<32>()?)))
+    }
+}
+
 impl TokenPair {
     pub(super) fn new(now: Timestamp) -> Result<TokenPair> {
-        Ok(TokenPair {
-            access_token: token::new(TokenKind::Access)?,
-            refresh_token: token::new(TokenKind::Refresh)?,
-            access_expires_at: later(now, ACCESS),
-            refresh_expires_at: later(now, REFRESH),
-        })
+        Ok(TokenPair::of(token::new(TokenKind::Access)?, token::new(TokenKind::Refresh)?, now))
+    }
+
+    /// The tokens that replace those of `refresh_token`.
+    pub(super) fn successor(refresh_token: &str, nonce: &Nonce, now: Timestamp) -> TokenPair {
+        let make = |kind| token::successor(kind, refresh_token, &nonce.0);
+        TokenPair::of(make(TokenKind::Access), make(TokenKind::Refresh), now)
+    }
+
+    fn of(access_token: String, refresh_token: String, now: Timestamp) -> TokenPair {
+        let (access_expires_at, refresh_expires_at) = (later(now, ACCESS), later(now, REFRESH));
+        TokenPair { access_token, refresh_token, access_expires_at, refresh_expires_at }
     }
 
     /// Creates a session with these tokens and returns its id.

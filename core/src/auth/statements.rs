@@ -32,6 +32,17 @@ pub(super) struct RefreshRow {
     pub(super) refresh_expires_at: Timestamp,
 }
 
+/// A spent refresh token with its session.
+pub(super) struct SpentRow {
+    pub(super) session_id: Uuid,
+    pub(super) user: User,
+    pub(super) access_expires_at: Timestamp,
+    /// The hash of the session's current refresh token.
+    pub(super) refresh_hash: String,
+    pub(super) nonce: String,
+    pub(super) spent_at: Timestamp,
+}
+
 pub(super) fn id(row: &Row<'_>) -> Result<Uuid> {
     row.get(0)
 }
@@ -68,16 +79,28 @@ pub(super) fn refresh_row(row: &Row<'_>) -> Result<RefreshRow> {
     Ok(RefreshRow { user: user(row)?, refresh_expires_at: row.get(5)?, session_id: row.get(6)? })
 }
 
+pub(super) fn spent_row(row: &Row<'_>) -> Result<SpentRow> {
+    Ok(SpentRow {
+        user: user(row)?,
+        access_expires_at: row.get(5)?,
+        session_id: row.get(6)?,
+        refresh_hash: row.get(7)?,
+        nonce: row.get(8)?,
+        spent_at: row.get(9)?,
+    })
+}
+
 /// Inserts nothing if a user has the address in another spelling.
 pub(super) static INSERT_USER: Statement = Statement::new(
     "INSERT INTO users (id, email, created_at, updated_at) SELECT $1, $2, $3, $3
      WHERE NOT EXISTS (SELECT 1 FROM users WHERE {users.has_address $2})",
 );
 
-// A user whom another program inserted has no credentials yet.
+// A user whom another program inserted has no credentials yet. A new password ends the signed URLs of the user.
 pub(super) static SET_CREDENTIALS: Statement = Statement::new(
-    "INSERT INTO townsquare.credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)
-     ON CONFLICT (user_id) DO UPDATE SET password_hash = excluded.password_hash, updated_at = excluded.updated_at",
+    "INSERT INTO townsquare.credentials AS credentials (user_id, password_hash, updated_at) VALUES ($1, $2, $3)
+     ON CONFLICT (user_id) DO UPDATE SET password_hash = excluded.password_hash, updated_at = excluded.updated_at,
+         url_generation = credentials.url_generation + 1",
 );
 
 // Keeps the password of a user who has one.
@@ -152,8 +175,18 @@ pub(super) static REPLACE_TOKENS: Statement = Statement::new(
      WHERE refresh_hash = $1",
 );
 
-pub(super) static INSERT_SPENT_TOKEN: Statement =
-    Statement::new("INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at) VALUES ($1, $2, $3)");
+pub(super) static INSERT_SPENT_TOKEN: Statement = Statement::new(
+    "INSERT INTO townsquare.spent_tokens (refresh_hash, session_id, spent_at, nonce) VALUES ($1, $2, $3, $4)",
+);
+
+// The session of a spent refresh token whose successor can be made again.
+pub(super) static GET_SPENT_TOKEN: Statement = Statement::new(concat!(
+    "SELECT ",
+    user_columns!(),
+    ", sessions.access_expires_at, sessions.id, sessions.refresh_hash, spent.nonce, spent.spent_at
+     FROM townsquare.spent_tokens AS spent JOIN townsquare.sessions AS sessions ON sessions.id = spent.session_id
+     JOIN users ON users.id = sessions.user_id WHERE spent.refresh_hash = $1 AND spent.nonce IS NOT NULL"
+));
 
 pub(super) static DELETE_OLD_SPENT_TOKENS: Statement =
     Statement::new("DELETE FROM townsquare.spent_tokens WHERE spent_at < $1");
@@ -172,6 +205,10 @@ pub(super) static DELETE_SESSION: Statement = Statement::new(
 
 pub(super) static LOCK_ACCOUNT: Statement =
     Statement::new("UPDATE townsquare.credentials SET updated_at = updated_at WHERE user_id = $1");
+
+// Ends the signed URLs of a user, and locks the account.
+pub(super) static RAISE_URL_GENERATION: Statement =
+    Statement::new("UPDATE townsquare.credentials SET url_generation = url_generation + 1 WHERE user_id = $1");
 
 // The tokens of a session by its access token, for a new password: first the old refresh token becomes a spent one.
 pub(super) static SPEND_OWN_TOKEN: Statement = Statement::new(
@@ -199,6 +236,20 @@ pub(super) static UPDATE_USER: Statement = Statement::new(
 );
 
 pub(super) static DELETE_USER: Statement = Statement::new("DELETE FROM users WHERE id = $1");
+
+pub(super) static GET_KNOWN_CLIENT: Statement =
+    Statement::new("SELECT user_id FROM townsquare.known_clients WHERE key_hash = $1");
+
+pub(super) static SAVE_KNOWN_CLIENT: Statement = Statement::new(
+    "INSERT INTO townsquare.known_clients (key_hash, user_id, last_at) VALUES ($1, $2, $3)
+     ON CONFLICT (key_hash) DO UPDATE SET user_id = excluded.user_id, last_at = excluded.last_at",
+);
+
+pub(super) static DELETE_OLD_KNOWN_CLIENTS: Statement =
+    Statement::new("DELETE FROM townsquare.known_clients WHERE last_at < $1");
+
+pub(super) static DELETE_KNOWN_CLIENTS: Statement =
+    Statement::new("DELETE FROM townsquare.known_clients WHERE user_id = $1");
 
 pub(super) static LINK_IDENTITY: Statement = Statement::new(
     "INSERT INTO townsquare.identities (public_key, user_id, linked_at) VALUES ($1, $2, $3)

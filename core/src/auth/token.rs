@@ -5,6 +5,7 @@
 
 use ring::{
     digest::{SHA256, digest},
+    hmac::{self, HMAC_SHA256},
     rand::{SecureRandom as _, SystemRandom},
 };
 
@@ -19,15 +20,29 @@ pub(super) enum TokenKind {
     Verification,
 }
 
-/// Makes a new token. Its prefix lets people and secret scanners recognise it.
+impl TokenKind {
+    /// Lets people and secret scanners recognise a token.
+    fn prefix(self) -> &'static str {
+        match self {
+            TokenKind::Access => "tsa_",
+            TokenKind::Refresh => "tsr_",
+            TokenKind::Recovery => "tsrecover_",
+            TokenKind::Verification => "tsverify_",
+        }
+    }
+}
+
+/// Makes a new token.
 pub(super) fn new(kind: TokenKind) -> Result<String> {
-    let prefix = match kind {
-        TokenKind::Access => "tsa_",
-        TokenKind::Refresh => "tsr_",
-        TokenKind::Recovery => "tsrecover_",
-        TokenKind::Verification => "tsverify_",
-    };
-    Ok(format!("{prefix}{}", hex::encode(random::<32>()?)))
+    Ok(format!("{}{}", kind.prefix(), hex::encode(random::<32>()?)))
+}
+
+/// Makes the token that replaces a refresh token: HMAC-SHA256 of the kind and a random nonce, with the refresh token as the
+/// key. It takes both to make the token: a copy of the refresh token is not enough, and neither is a copy of the nonce.
+pub(super) fn successor(kind: TokenKind, refresh_token: &str, nonce: &str) -> String {
+    let key = hmac::Key::new(HMAC_SHA256, refresh_token.as_bytes());
+    let tag = hmac::sign(&key, format!("{}{nonce}", kind.prefix()).as_bytes());
+    format!("{}{}", kind.prefix(), hex::encode(tag))
 }
 
 /// SHA-256 in hex: the database's key for a token, and for what a rate limit counts.
@@ -53,6 +68,18 @@ mod tests {
         assert_ne!(a, b);
         assert!(a.starts_with("tsa_") && a.len() == 68);
         assert!(new(TokenKind::Refresh).expect("random").starts_with("tsr_"));
+    }
+
+    #[test]
+    fn successors_depend_on_kind_token_and_nonce() {
+        let one = successor(TokenKind::Access, "tsr_1", "a");
+        assert_eq!(one, successor(TokenKind::Access, "tsr_1", "a"));
+        assert!(one.starts_with("tsa_") && one.len() == 68);
+        let others =
+            [(TokenKind::Refresh, "tsr_1", "a"), (TokenKind::Access, "tsr_2", "a"), (TokenKind::Access, "tsr_1", "b")];
+        for (kind, token, nonce) in others {
+            assert_ne!(one[4..], successor(kind, token, nonce)[4..]);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{
 area! { Auth:
     sign_up(email: &str, password: &str) -> User;
     sign_in(email: &str, password: &str) -> Session;
+    create_session(email: &str, password: &str) -> Session;
     sign_out() -> ();
     sign_out_scope(scope: SignOutScope) -> ();
     get_session() -> Option<Session>;
@@ -49,6 +50,12 @@ impl Client {
     /// Accounts and the session of this handle.
     pub fn auth(&self) -> Auth<'_> {
         Auth(self.0.auth())
+    }
+
+    /// See [`Client::with_client_key`](crate::Client::with_client_key).
+    #[must_use]
+    pub fn with_client_key(&self, client_key: &str) -> Client {
+        Client(self.0.with_client_key(client_key))
     }
 
     /// See [`Client::as_user`](crate::Client::as_user).

@@ -15,6 +15,8 @@ use crate::{
 };
 
 area! { Realtime:
+    start() -> ();
+    stop() -> ();
     subscribe(channel: &str, request: ChangeRequest, callback: impl FnMut(RowChange) + Send + 'static) -> Subscription;
     on_space_changes(space_id: Uuid, callback: impl FnMut(RowChange) + Send + 'static) -> Subscription;
     on_fidget_changes(space_id: Uuid, callback: impl FnMut(RowChange) + Send + 'static) -> Subscription;

@@ -4,7 +4,6 @@ use std::{
     io::{self, Read, Write},
     ops::{ControlFlow, Range},
     path::Path,
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -13,7 +12,7 @@ use uuid::Uuid;
 use super::{Client, wait};
 use crate::{
     error::Result,
-    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod},
+    model::{FileInfo, ListFiles, Overwrite, RepairReport, UploadOptions, UrlMethod, UrlOptions},
     storage::{FileResponse, RequestBody},
 };
 
@@ -36,7 +35,7 @@ area! { Storage:
     list(bucket: &str, files: ListFiles) -> Vec<FileInfo>;
     copy(bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> FileInfo;
     move_file(bucket: &str, source: &str, target: &str, overwrite: Overwrite) -> FileInfo;
-    signed_url(bucket: &str, path: &str, method: UrlMethod, expires_in: Duration) -> String;
+    signed_url(bucket: &str, path: &str, method: UrlMethod, options: impl Into<UrlOptions>) -> String;
     rotate_url_key() -> ();
     handle_file(
         method: &str, target: &str, headers: &[(String, String)], body: impl Into<RequestBody>

@@ -6,9 +6,9 @@ use super::{Client, wait};
 use crate::{
     error::Result,
     model::{
-        ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, Fidget, FidgetPatch,
-        NewFidget, NewRegistration, NewSpace, PublicSpace, PublicSpaceCursor, Space, SpacePatch, SpaceRegistration,
-        SpaceWithFidgets,
+        ActiveCommunityConfig, CommunityConfig, CommunityDomain, CommunityPatch, DomainType, Fidget, FidgetCursor,
+        FidgetPatch, NewFidget, NewRegistration, NewSpace, PublicSpace, PublicSpaceCursor, Space, SpacePatch,
+        SpaceRegistration, SpaceWithFidgets,
     },
 };
 use serde_json::Value as Json;
@@ -66,6 +66,7 @@ area! { Fidgets:
     update_fidget(id: Uuid, patch: FidgetPatch) -> Fidget;
     delete_fidget(id: Uuid) -> ();
     get_space_fidgets(space_id: Uuid) -> Vec<Fidget>;
+    get_space_fidgets_after(space_id: Uuid, limit: u32, after: Option<FidgetCursor>) -> Vec<Fidget>;
 }
 
 area! { Communities:

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the thread that owns the [`Parts`] is the only one that pulls from the source and that calls the callback and
 //! `on_close`. So calls of one subscription never overlap. After the last call of the callback `on_close` is called, and then
-//! the callback is dropped, each exactly once.
+//! the callback is dropped, each exactly once. `unsubscribe` outside of callbacks delivers what a bounded source has.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -29,6 +29,12 @@ pub(crate) trait EventSource<E>: Send + Sync {
     /// Called once when the program has ended the subscription, or the client was closed: the source needs to keep nothing
     /// for it any more. Called under no lock, perhaps while another thread is in `pull`.
     fn unsubscribed(&self) {}
+
+    /// Whether `unsubscribe` delivers what the source has. Such a source is bounded, and adds no event after
+    /// [`unsubscribed`](EventSource::unsubscribed).
+    fn delivers_rest(&self) -> bool {
+        false
+    }
 }
 
 /// What a source has.
@@ -62,6 +68,8 @@ struct QueueState<E> {
     delivery: Delivery,
     /// Why the subscription ends, once it was told to: `None` inside for `unsubscribe` and for a closed client.
     end: Option<Option<Error>>,
+    /// Whether the events that the source has are delivered before the end.
+    drains: bool,
     is_finished: bool,
 }
 
@@ -91,7 +99,8 @@ impl<E: Send + 'static> PullQueue<E> {
         on_close: Option<OnClose>,
     ) -> PullQueue<E> {
         let parts = Parts { callback: Box::new(callback), on_close };
-        let state = QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, is_finished: false };
+        let state =
+            QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, drains: false, is_finished: false };
         PullQueue(Arc::new(QueueShared {
             state: Mutex::new(state),
             source,
@@ -130,7 +139,7 @@ impl<E: Send + 'static> PullQueue<E> {
     /// Ends the subscription without waiting for a call that runs. Otherwise the calling thread finishes it, or, inside a
     /// callback, a thread of the pool. The caller holds no lock.
     pub(crate) fn close(&self) {
-        QueueShared::close(&self.0);
+        QueueShared::close(&self.0, false);
     }
 
     /// Whether the subscription was told to end.
@@ -153,6 +162,12 @@ impl<E: Send + 'static> Clone for PullQueue<E> {
 impl<E: Send + 'static> QueueShared<E> {
     fn has_ended(&self) -> bool {
         self.state.lock().end.is_some()
+    }
+
+    /// Whether no further call may start.
+    fn is_over(&self) -> bool {
+        let state = self.state.lock();
+        state.end.is_some() && !state.drains
     }
 
     /// True in a forked child of the process that made the queue.
@@ -185,7 +200,8 @@ impl<E: Send + 'static> QueueShared<E> {
         };
         let mut calls: u32 = 0;
         let reason = loop {
-            if let Some(reason) = state.end.clone() {
+            let end = state.end.clone();
+            if let Some(reason) = end.clone().filter(|_| !state.drains) {
                 break reason;
             }
             state.delivery = Delivery::Running(false);
@@ -195,7 +211,7 @@ impl<E: Send + 'static> QueueShared<E> {
             });
             // The subscription may have ended while the source was asked.
             if let Pulled::Event(event) = pulled {
-                if !self.has_ended() {
+                if !self.is_over() {
                     inside::run("a callback, whose subscription goes on,", || (parts.callback)(event));
                 }
                 calls = calls.wrapping_add(1);
@@ -210,6 +226,10 @@ impl<E: Send + 'static> QueueShared<E> {
                 continue;
             }
             state = self.state.lock();
+            if let Some(reason) = end {
+                // The source had nothing after the end.
+                break reason;
+            }
             match pulled {
                 Pulled::Ended(reason) => drop(state.end.get_or_insert(reason)),
                 _ if state.end.is_none() && state.delivery == Delivery::Running(false) => {
@@ -224,18 +244,19 @@ impl<E: Send + 'static> QueueShared<E> {
         self.finish(parts, reason);
     }
 
-    fn close(this: &Arc<Self>) {
+    /// Ends the subscription. If `drains`, what a bounded source has is delivered first, on a thread of the library.
+    fn close(this: &Arc<Self>, drains: bool) {
         if this.is_inherited() {
             return;
         }
         let mut state = this.state.lock();
         if state.end.is_none() {
-            state.end = Some(None);
+            (state.end, state.drains) = (Some(None), drains && this.source.delivers_rest());
             MutexGuard::unlocked(&mut state, || this.source.unsubscribed());
         }
         let reason = state.end.clone().flatten();
         match state.parts.take() {
-            Some(parts) if inside::is_inside() => QueueShared::finish_on_pool(this, state, parts),
+            Some(parts) if state.drains || inside::is_inside() => QueueShared::finish_on_pool(this, state, parts),
             Some(parts) => {
                 drop(state);
                 this.finish(parts, reason);
@@ -256,12 +277,19 @@ impl<E: Send + 'static> QueueShared<E> {
         self.finished.notify_all();
     }
 
-    /// Finishes the subscription on a thread of the pool; on this thread if the pool takes no job, or drops it.
+    /// Finishes the subscription on a thread of the pool, after what is to be delivered before the end; on this thread, without
+    /// that, if the pool takes no job, or drops it.
     fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: Parts<E>) {
+        let drains = state.drains;
         drop(state);
-        let job = FinishJob { shared: Arc::clone(this), parts: Some(parts) };
+        let mut job = FinishJob { shared: Arc::clone(this), parts: Some(parts) };
+        let work = move || {
+            if drains {
+                job.deliver_rest();
+            }
+        };
         // The pool drops a job that it refuses, which finishes the subscription too.
-        if let Err(error) = this.pool.submit(move || drop(job)) {
+        if let Err(error) = this.pool.submit(work) {
             tracing::debug!(%error, "a subscription was finished on the thread that ended it");
         }
     }
@@ -271,6 +299,16 @@ impl<E: Send + 'static> QueueShared<E> {
 struct FinishJob<E: Send + 'static> {
     shared: Arc<QueueShared<E>>,
     parts: Option<Parts<E>>,
+}
+
+impl<E: Send + 'static> FinishJob<E> {
+    /// Calls the callback with what the source has.
+    fn deliver_rest(&mut self) {
+        let Some(parts) = &mut self.parts else { return };
+        while let Pulled::Event(event) = self.shared.source.pull() {
+            inside::run("a callback of a subscription that ends", || (parts.callback)(event));
+        }
+    }
 }
 
 impl<E: Send + 'static> Drop for FinishJob<E> {
@@ -303,7 +341,7 @@ pub(super) trait Unsubscribe: Send + Sync {
 
 impl<E: Send + 'static> Unsubscribe for QueueShared<E> {
     fn unsubscribe(self: Arc<Self>) {
-        QueueShared::close(&self);
+        QueueShared::close(&self, !inside::is_inside());
         // To wait inside a callback could be to wait for the callback itself.
         if !inside::is_inside() && !self.is_inherited() {
             self.finished.wait_while(&mut self.state.lock(), |state| !state.is_finished);

@@ -142,7 +142,6 @@ fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
         wait(event);
     });
     fixture.post(1);
-    fixture.post(2);
     assert_eq!(starts.recv_timeout(LONG), Ok(1));
     let unsubscribing: Vec<_> = (0..2)
         .map(|_| {
@@ -157,12 +156,50 @@ fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
     unsubscribing.into_iter().for_each(|thread| thread.join().expect("no panic"));
     assert_eq!(drops.load(Ordering::SeqCst), 1);
     assert_eq!(fixture.closes.try_recv(), Ok(None));
-    assert!(starts.try_recv().is_err(), "the second event was not delivered");
-    fixture.post(3);
+    fixture.post(2);
     fixture.queue.run_here();
     assert!(starts.try_recv().is_err());
     fixture.queue.subscription().unsubscribe();
     assert_eq!(fixture.closes.try_recv(), Err(TryRecvError::Disconnected), "on_close is called once");
+}
+
+#[test]
+fn what_happened_before_unsubscribe_is_delivered_before_it_returns() {
+    for waits_for_start in [true, false] {
+        let (events, thread_of_callback) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
+        let (seen, thread) = (Arc::clone(&events), Arc::clone(&thread_of_callback));
+        let (started, starts) = mpsc::channel();
+        let fixture = Fixture::new(&pool(), move |event| {
+            let _ = started.send(());
+            seen.lock().push(event);
+            *thread.lock() = Some(thread::current().id());
+        });
+        if waits_for_start {
+            fixture.post(0);
+            starts.recv_timeout(LONG).expect("the callback runs");
+        } else {
+            // Nobody has woken the queue.
+            fixture.events.push(0);
+        }
+        (1..4).for_each(|event| fixture.events.push(event));
+        fixture.queue.subscription().unsubscribe();
+        assert_eq!(*events.lock(), [0, 1, 2, 3]);
+        assert_ne!(*thread_of_callback.lock(), Some(thread::current().id()), "a thread of the library calls it");
+        fixture.post(4);
+        fixture.queue.run_here();
+        assert_eq!(*events.lock(), [0, 1, 2, 3], "nothing follows");
+        assert_eq!(fixture.close_reason(), None);
+    }
+}
+
+#[test]
+fn unsubscribe_returns_also_if_the_pool_is_closed() {
+    let pool = pool();
+    let fixture = Fixture::new(&pool, |_| {});
+    fixture.events.push(1);
+    pool.close(LONG);
+    fixture.queue.subscription().unsubscribe();
+    assert_eq!(fixture.close_reason(), None);
 }
 
 #[test]

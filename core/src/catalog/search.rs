@@ -19,6 +19,7 @@ mod prefix_cache;
 mod query;
 mod related;
 mod similar_terms;
+mod stop_words;
 mod term_dictionary;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ pub(crate) use host::host_words;
 use max_score::MaxScore;
 use postings::{DocumentId, Postings};
 use prefix_cache::{PrefixCache, scan_prefix};
-use query::{ParsedQuery, expand_words, inflected_terms};
+use query::{ParsedQuery, expand_words, inflected_terms, make_stop_words_optional};
 use similar_terms::SimilarTerms;
 use term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use top_k::{ExpansionWeight, Rank, Tier, TopK};
@@ -210,7 +211,8 @@ impl SearchIndex {
         }
     }
 
-    /// Adds the matches of a query of several words: names first, then documents with all words, then with some.
+    /// Adds the matches of a query of several words: names first, then documents with all words, then with some. A document
+    /// needs no stop word, unless the query has no other words.
     fn search_words(
         &self,
         query: &ParsedQuery,
@@ -224,9 +226,19 @@ impl SearchIndex {
         if top.is_full() {
             return;
         }
-        let groups = expand_words(query, cursors, false, &self.dictionary, &self.postings);
-        let total_idf: u32 = groups.iter().map(|group| group.idf).sum();
-        let evaluation = MaxScore::new(&self.postings, groups, query.words.len());
+        // All words count of a query that a name starts with, and of one whose last word is hardly typed.
+        let needs_all_words = top.first().is_some() || !query.has_clear_last_word(cursors);
+        let expand = |is_fuzzy| {
+            let groups = expand_words(query, cursors, is_fuzzy, &self.dictionary, &self.postings);
+            if needs_all_words {
+                (groups, query.words.len())
+            } else {
+                make_stop_words_optional(groups, query.words.len())
+            }
+        };
+        let (groups, words) = expand(false);
+        let total_idf: u32 = groups.iter().filter(|group| group.is_required).map(|group| group.idf).sum();
+        let evaluation = MaxScore::new(&self.postings, groups, words);
         evaluation.add_all_words(Tier::AllWords, top);
         if top.is_full() {
             return;
@@ -236,8 +248,8 @@ impl SearchIndex {
             self.add_misspelt_names(&query.concatenated, top);
         }
         if top.first().is_none() {
-            let groups = expand_words(query, cursors, true, &self.dictionary, &self.postings);
-            MaxScore::new(&self.postings, groups, query.words.len()).add_all_words(Tier::FuzzyWords, top);
+            let (groups, words) = expand(true);
+            MaxScore::new(&self.postings, groups, words).add_all_words(Tier::FuzzyWords, top);
         }
         // The relevance floor: after documents with all words, only such with the most important words in the name.
         let has_all_words = top.first().is_some();

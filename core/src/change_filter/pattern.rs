@@ -1,9 +1,15 @@
 //! The patterns of `like` and `ilike`: `%` and `*` stand for any text, `_` for one character, and a backslash takes the next
 //! character literally.
+//!
+//! Invariant: the time of a match is linear in the length of the text, whatever the pattern. Each segment between two `%` is
+//! searched once, in the text after the segment before it: the leftmost place leaves the most text for the others, so no
+//! search goes back. A literal segment is found by the standard library's search, which is linear (two-way). A segment with
+//! `_` is found by an automaton whose state has a bit for each of its characters (Shift-And), so a character of the text costs
+//! a fixed number of steps.
 
 use std::borrow::Cow;
 
-/// The largest number of characters. It bounds the time that one match takes.
+/// The largest number of characters. The automaton of a segment has as many bits.
 const MAX_CHARACTERS: usize = 256;
 
 /// A pattern.
@@ -21,8 +27,24 @@ pub(super) struct Pattern {
 enum Segment {
     Literal(String),
     /// With at least one `_`, here `None`.
-    Mixed(Vec<Option<char>>),
+    Mixed(Vec<Option<char>>, Automaton),
 }
+
+/// Searches a segment with `_`. Bit `n` of a state says that the last `n + 1` characters of the text fit the first `n + 1`
+/// of the segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Automaton {
+    /// The places that each character of the segment fits, in the order of the characters.
+    places: Vec<(char, Bits)>,
+    /// The places that every other character fits: those of `_`.
+    any: Bits,
+    /// The number of characters.
+    length: usize,
+}
+
+/// A bit for each character of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Bits([u64; MAX_CHARACTERS / 64]);
 
 impl Pattern {
     /// Reads a pattern; `None` if it is too long or ends with an unescaped backslash.
@@ -64,14 +86,20 @@ impl Pattern {
 
 impl Segment {
     fn new(pieces: Vec<Option<char>>) -> Segment {
-        pieces.iter().copied().collect::<Option<String>>().map_or(Segment::Mixed(pieces), Segment::Literal)
+        let literal: Option<String> = pieces.iter().copied().collect();
+        literal.map_or_else(|| Segment::mixed(pieces), Segment::Literal)
+    }
+
+    fn mixed(pieces: Vec<Option<char>>) -> Segment {
+        let automaton = Automaton::new(&pieces);
+        Segment::Mixed(pieces, automaton)
     }
 
     /// The text after this segment, if the text starts with it.
     fn after_prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Segment::Literal(literal) => text.strip_prefix(literal.as_str()),
-            Segment::Mixed(pieces) => {
+            Segment::Mixed(pieces, _) => {
                 let mut characters = text.chars();
                 let fits = pieces.iter().all(|piece| fits(*piece, characters.next()));
                 fits.then_some(characters.as_str())
@@ -83,7 +111,7 @@ impl Segment {
     fn before_suffix<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Segment::Literal(literal) => text.strip_suffix(literal.as_str()),
-            Segment::Mixed(pieces) => {
+            Segment::Mixed(pieces, _) => {
                 let mut characters = text.chars();
                 let fits = pieces.iter().rev().all(|piece| fits(*piece, characters.next_back()));
                 fits.then_some(characters.as_str())
@@ -95,8 +123,63 @@ impl Segment {
     fn after_leftmost<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
             Segment::Literal(literal) => text.split_once(literal.as_str()).map(|(_, after)| after),
-            Segment::Mixed(_) => text.char_indices().find_map(|(index, _)| self.after_prefix(&text[index..])),
+            Segment::Mixed(_, automaton) => automaton.after_leftmost(text),
         }
+    }
+}
+
+impl Automaton {
+    fn new(pieces: &[Option<char>]) -> Automaton {
+        let mut any = Bits::default();
+        pieces.iter().enumerate().filter(|(_, piece)| piece.is_none()).for_each(|(place, _)| any.set(place));
+        let mut characters: Vec<char> = pieces.iter().copied().flatten().collect();
+        characters.sort_unstable();
+        characters.dedup();
+        let places_of = |character: char| {
+            let mut places = any;
+            let fitting = pieces.iter().enumerate().filter(|(_, piece)| **piece == Some(character));
+            fitting.for_each(|(place, _)| places.set(place));
+            (character, places)
+        };
+        Automaton { places: characters.into_iter().map(places_of).collect(), any, length: pieces.len() }
+    }
+
+    /// The text after the leftmost place of the segment.
+    fn after_leftmost<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let mut state = Bits::default();
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            let found = self.places.binary_search_by_key(&character, |(known, _)| *known);
+            state = state.next().and(found.map_or(self.any, |index| self.places[index].1));
+            if state.has(self.length - 1) {
+                return Some(characters.as_str());
+            }
+        }
+        None
+    }
+}
+
+impl Bits {
+    fn set(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    fn has(self, place: usize) -> bool {
+        self.0[place / 64] & (1 << (place % 64)) != 0
+    }
+
+    /// Each bit moves to the next place, and the first one is set.
+    fn next(self) -> Bits {
+        let mut carry = 1;
+        Bits(self.0.map(|word| {
+            let moved = word << 1 | carry;
+            carry = word >> 63;
+            moved
+        }))
+    }
+
+    fn and(self, other: Bits) -> Bits {
+        Bits(std::array::from_fn(|index| self.0[index] & other.0[index]))
     }
 }
 

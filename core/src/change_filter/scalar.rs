@@ -1,6 +1,9 @@
-//! A value of a filter, typed by its column.
+//! A value of a column: of a filter, or of a row image.
+//!
+//! Invariant: this module alone says which value of a row image equals a value of a filter. So the filter itself, the index
+//! of subscriptions and the rows that a live query reads agree.
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -8,22 +11,23 @@ use uuid::Uuid;
 
 use crate::model::ColumnType;
 
-/// A value that a column is compared with.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Scalar {
+/// A value that is not NULL. Values of one column compare by the order of their type: text by code point, which is the order
+/// of its UTF-8 bytes, and `false` before `true`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Scalar<'a> {
     /// Text, and a uuid in the form of the row images: lower case with hyphens.
-    Text(String),
+    Text(Cow<'a, str>),
     Boolean(bool),
     Integer(i64),
     Timestamp(Timestamp),
 }
 
-impl Scalar {
-    /// Reads a value; `None` if the text is not one of the column's type.
-    pub(super) fn parse(column_type: ColumnType, text: &str) -> Option<Scalar> {
+impl<'a> Scalar<'a> {
+    /// Reads the value of a filter; `None` if the text is not one of the column's type.
+    pub(super) fn parse(column_type: ColumnType, text: &str) -> Option<Scalar<'static>> {
         match column_type {
-            ColumnType::Uuid => Uuid::try_parse(text).ok().map(|id| Scalar::Text(id.to_string())),
-            ColumnType::Text => Some(Scalar::Text(text.to_owned())),
+            ColumnType::Uuid => Uuid::try_parse(text).ok().map(|id| Scalar::Text(id.to_string().into())),
+            ColumnType::Text => Some(Scalar::Text(text.to_owned().into())),
             ColumnType::Boolean => match text {
                 "true" => Some(Scalar::Boolean(true)),
                 "false" => Some(Scalar::Boolean(false)),
@@ -35,25 +39,14 @@ impl Scalar {
         }
     }
 
-    /// The value as a row image has it: a text as itself, anything else as JSON. `None` for a time, which a row image may write
-    /// in another way.
-    pub(super) fn image_text(&self) -> Option<String> {
-        match self {
-            Scalar::Text(text) => Some(text.clone()),
-            Scalar::Boolean(boolean) => Some(boolean.to_string()),
-            Scalar::Integer(integer) => Some(integer.to_string()),
-            Scalar::Timestamp(_) => None,
-        }
-    }
-
-    /// How a column's value compares with this one; `None` for NULL and for a value of another type. Text compares by code
-    /// point, which is the order of its UTF-8 bytes. `false` is less than `true`.
-    pub(super) fn compare(&self, value: &Json) -> Option<Ordering> {
-        match self {
-            Scalar::Text(text) => value.as_str().map(|value| value.cmp(text)),
-            Scalar::Boolean(boolean) => value.as_bool().map(|value| value.cmp(boolean)),
-            Scalar::Integer(integer) => value.as_i64().map(|value| value.cmp(integer)),
-            Scalar::Timestamp(time) => value.as_str()?.parse::<Timestamp>().ok().map(|value| value.cmp(time)),
+    /// Reads the value of a column in a row image; `None` for NULL and for a value of another type.
+    pub(crate) fn of_image(column_type: ColumnType, value: &'a Json) -> Option<Scalar<'a>> {
+        match column_type {
+            ColumnType::Uuid | ColumnType::Text => value.as_str().map(|text| Scalar::Text(text.into())),
+            ColumnType::Boolean => value.as_bool().map(Scalar::Boolean),
+            ColumnType::Integer => value.as_i64().map(Scalar::Integer),
+            ColumnType::Timestamp => value.as_str()?.parse().ok().map(Scalar::Timestamp),
+            ColumnType::Json | ColumnType::Texts => None,
         }
     }
 }

@@ -14,11 +14,13 @@ fn row(value: Json) -> RowImage {
 }
 
 fn matches(table: Table, filter: &str, image: Json) -> bool {
-    ChangeFilter::parse(table, filter).unwrap_or_else(|error| panic!("{filter}: {error}")).matches(&row(image))
+    ChangeFilter::parse(table, Caller::Service, filter)
+        .unwrap_or_else(|error| panic!("{filter}: {error}"))
+        .matches(&row(image))
 }
 
 fn refusal(table: Table, filter: &str) -> String {
-    let error = ChangeFilter::parse(table, filter).expect_err(filter);
+    let error = ChangeFilter::parse(table, Caller::Service, filter).expect_err(filter);
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{filter}");
     error.to_string()
 }
@@ -234,24 +236,33 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(refusal(Table::Files, "size=eq.9223372036854775808").contains("an integer"));
     assert!(refusal(Table::Files, "access=eq.public").contains("no column"), "a column of the policies only");
     assert!(refusal(Table::Spaces, &format!("name=like.{}", "a".repeat(257))).contains("256"));
-    assert!(refusal(Table::Spaces, &format!("name=eq.{}", "a".repeat(65_536))).contains("65536"));
+    let of_bytes = |count: usize| format!("name=eq.{}", "a".repeat(count - 8));
+    assert!(ChangeFilter::parse(Table::Spaces, Caller::Service, &of_bytes(1_024)).is_ok());
+    assert_eq!(refusal(Table::Spaces, &of_bytes(1_025)), "filter has 1025 bytes; the limit is 1024");
+    let of_conditions = |count: usize| vec!["name=neq.a"; count].join("&");
+    assert!(ChangeFilter::parse(Table::Spaces, Caller::Service, &of_conditions(8)).is_ok());
+    assert_eq!(refusal(Table::Spaces, &of_conditions(9)), "filter has 9 conditions; the limit is 8");
     assert!(refusal(Table::Spaces, &format!("{}=eq.x", "a".repeat(1_000))).len() < 120);
 }
 
 #[test]
 fn the_equality_is_of_the_most_selective_type() {
     let equality = |table, filter: &str| {
-        let filter = ChangeFilter::parse(table, filter).expect("a filter");
-        filter.equality().map(|(column, value)| (column, value.to_owned()))
+        let filter = ChangeFilter::parse(table, Caller::Service, filter).expect("a filter");
+        filter.equality().map(|equality| (equality.column.name, equality.value.clone()))
     };
+    let text = |text: &str| Scalar::Text(text.to_owned().into());
     let upper = ID.to_uppercase();
     let found = equality(Table::Fidgets, &format!("type=eq.clock&space_id=eq.{upper}"));
-    assert_eq!(found, Some(("space_id", ID.to_owned())), "in the form of the images");
-    assert_eq!(equality(Table::Fidgets, &format!("id=in.({ID})")), Some(("id", ID.to_owned())));
-    assert_eq!(equality(Table::Spaces, "name=eq.x&is_public=eq.true"), Some(("name", "x".to_owned())));
-    assert_eq!(equality(Table::Spaces, "is_public=eq.true"), Some(("is_public", "true".to_owned())));
-    assert_eq!(equality(Table::Files, "size=eq.+7&updated_at=eq.2026-01-01T00:00:00Z"), Some(("size", "7".to_owned())));
-    for none in ["", "created_at=eq.2026-01-01T00:00:00Z", "name=neq.x", "name=in.(x,y)", "name=like.x", "name=is.null"]
+    assert_eq!(found, Some(("space_id", text(ID))), "in the form of the images");
+    assert_eq!(equality(Table::Fidgets, &format!("id=in.({ID})")), Some(("id", text(ID))));
+    assert_eq!(equality(Table::Spaces, "name=eq.x&is_public=eq.true"), Some(("name", text("x"))));
+    assert_eq!(equality(Table::Spaces, "is_public=eq.true"), Some(("is_public", Scalar::Boolean(true))));
+    assert_eq!(equality(Table::Files, "cache_control=gt.1&size=eq.+7"), Some(("size", Scalar::Integer(7))));
+    let time = Scalar::Timestamp("2026-01-01T00:00:00Z".parse().expect("a time"));
+    let found = equality(Table::Files, "size=eq.7&updated_at=eq.2026-01-01T01:00:00+01:00");
+    assert_eq!(found, Some(("updated_at", time)));
+    for none in ["", "created_at=gt.2026-01-01T00:00:00Z", "name=neq.x", "name=in.(x,y)", "name=like.x", "name=is.null"]
     {
         assert_eq!(equality(Table::Spaces, none), None, "{none}");
     }
@@ -322,7 +333,8 @@ fn random_filters_agree_with_a_naive_model() {
             expected &= holds;
         }
         let written = written.join("&");
-        let filter = ChangeFilter::parse(Table::Files, &written).unwrap_or_else(|error| panic!("{written}: {error}"));
+        let filter = ChangeFilter::parse(Table::Files, Caller::Service, &written)
+            .unwrap_or_else(|error| panic!("{written}: {error}"));
         assert_eq!(filter.matches(&image), expected, "{written} on {image:?}");
         seen[usize::from(expected)] += 1;
     }
@@ -336,7 +348,7 @@ fn hostile_text_is_read_or_refused() {
     let openings = ["", "name=", "name=eq.", "name=in.(", "name=like.", "id=in.(\"", "is_public=is.", "name=eq.\""];
     for _ in 0..50_000 {
         let text = format!("{}{}", openings[random.below(openings.len())], random.text(&alphabet, 12));
-        match ChangeFilter::parse(Table::Spaces, &text) {
+        match ChangeFilter::parse(Table::Spaces, Caller::Service, &text) {
             Ok(filter) => {
                 let name = random.text(&alphabet, 12);
                 filter.matches(&row(json!({"name": name, "id": ID, "is_public": true})));
@@ -346,9 +358,91 @@ fn hostile_text_is_read_or_refused() {
     }
 }
 
+/// A search that tries every place of the text for every character of the pattern takes minutes for these.
+#[test]
+fn segments_with_underscores_are_searched_in_one_pass() {
+    let text = "a".repeat(8 << 20);
+    let segment = format!("{}_", "a".repeat(120));
+    for (end, expected) in [("b", false), ("a", true), ("_", true), ("ab", false)] {
+        let filter = format!("name=like.%{segment}{end}%{segment}{end}%");
+        assert_eq!(matches(Table::Spaces, &filter, json!({"name": text})), expected, "{filter}");
+    }
+}
+
+#[test]
+fn a_long_segment_is_found_at_its_leftmost_place() {
+    let mut random = Random(11);
+    let alphabet = ['a', 'b', 'é', '_'];
+    let mut found = 0;
+    for _ in 0..2_000 {
+        // Up to four words of bits.
+        let pattern: String =
+            (0..1 + random.below(250)).map(|_| if random.below(3) == 0 { '_' } else { 'a' }).collect();
+        let text = format!("b{}{}", "a".repeat(random.below(260)), random.text(&alphabet[..3], 5));
+        let written = format!("%{pattern}%b%");
+        let (characters, chars): (Vec<_>, Vec<_>) = (pattern.chars().collect(), text.chars().collect());
+        let fits = |place: &[char]| characters.iter().zip(place).all(|(one, other)| *one == '_' || one == other);
+        let leftmost = chars.windows(characters.len()).position(fits);
+        let expected = leftmost.is_some_and(|place| chars[place + characters.len()..].contains(&'b'));
+        assert_eq!(
+            matches(Table::Spaces, &format!("name=like.{written}"), json!({"name": text})),
+            expected,
+            "{written}"
+        );
+        found += usize::from(expected);
+    }
+    assert!((100..1_900).contains(&found), "both answers: {found}");
+}
+
+#[test]
+fn only_short_filters_without_patterns_are_cheap() {
+    let is_costly =
+        |filter: &str| ChangeFilter::parse(Table::Spaces, Caller::Service, filter).expect("a filter").is_costly();
+    for cheap in ["", "is_public=is.true", "name=eq.a&is_public=is.true&name=gt.b"] {
+        assert!(!is_costly(cheap), "{cheap}");
+    }
+    for costly in ["name=like.a", "is_public=is.true&name=ilike.%a_%", "name=gt.a&name=gt.b&name=gt.c&name=gt.d"] {
+        assert!(is_costly(costly), "{costly}");
+    }
+}
+
 #[test]
 fn a_pattern_made_to_be_slow_is_matched() {
     let text = "a".repeat(1 << 16);
     let pattern = format!("%{}b%", "a%".repeat(120));
     assert!(!matches(Table::Spaces, &format!("name=like.{pattern}"), json!({"name": text})));
+}
+
+#[test]
+fn a_column_that_the_caller_does_not_read_is_refused_like_an_unknown_one() {
+    let table = Table::CommunityConfigs;
+    for column in ["admin_email", "admin_identity_public_keys", "custom_domain_authorized"] {
+        ChangeFilter::parse(table, Caller::Service, &format!("{column}=is.null"))
+            .expect("the service reads every column");
+        for caller in [Caller::Anonymous, Caller::User(uuid::Uuid::nil())] {
+            for condition in ["is.null", "nonsense.1", "eq.x"] {
+                let refusal = |column: &str| {
+                    let error =
+                        ChangeFilter::parse(table, caller, &format!("{column}={condition}")).expect_err("refused");
+                    (error.kind(), error.to_string().replace(column, "x"))
+                };
+                assert_eq!(refusal(column), refusal("unknown"), "{column}={condition}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_with_only_its_key_may_match_whatever_its_other_columns_hold() {
+    let fidget = row(json!({ "id": ID, "space_id": OTHER_ID, "type": "clock" }));
+    let may_match = |filter: &str| {
+        let filter = ChangeFilter::parse(Table::Fidgets, Caller::Anonymous, filter).expect("a filter");
+        filter.may_match(Table::Fidgets, &fidget)
+    };
+    for filter in ["", "type=eq.map", "type=eq.clock", &format!("space_id=eq.{OTHER_ID}&type=like.x%")] {
+        assert!(may_match(filter), "{filter}");
+    }
+    for filter in [format!("id=eq.{OTHER_ID}"), format!("space_id=eq.{ID}")] {
+        assert!(!may_match(&filter), "{filter}");
+    }
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Config, DatabasePooler, Durability, Secret};
+use super::{Config, DatabasePooler, Durability, OwnerEmail, Secret, Source};
 use crate::error::{Error, Result};
 
 const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -32,6 +32,7 @@ const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// | `flag` | `bool` | `true`, `1`, `false`, `0` |
 /// | `durability` | `Durability` | `full`, `normal` |
 /// | `pooler` | `DatabasePooler` | `auto`, `session`, `transaction` |
+/// | `owner_email` | `OwnerEmail` | `always`, `verified`, `never`, `true`, `1`, `false`, `0` |
 ///
 /// The default of `path`, `secret` and the kinds `optional_…` is `None`. In their entries the default is a description for the documentation.
 /// `Config::resolve` computes the actual value. `OptionValues::check` refuses a number outside its range.
@@ -63,15 +64,6 @@ macro_rules! options {
         ),)*];
 
         impl OptionValues {
-            /// Sets the option `name` from text.
-            pub(super) fn set(&mut self, name: &str, text: &str) -> Result<()> {
-                match name {
-                    $(stringify!($name) => self.$name = option!(parse $kind name text),)*
-                    _ => return Err(unknown_option(name)),
-                }
-                Ok(())
-            }
-
             /// Checks every number and time against its range.
             pub(super) fn check(&self) -> Result<()> {
                 $(option!(check $kind self.$name, stringify!($name) $(, $least, $most)?);)*
@@ -80,6 +72,19 @@ macro_rules! options {
         }
 
         impl Config {
+            /// Sets the option `name` from text that `source` gives.
+            pub(super) fn set_from(&mut self, source: Source, name: &str, text: &str) -> Result<()> {
+                match name {
+                    $(stringify!($name) => {
+                        let value = option!(parse $kind name text);
+                        self.note(stringify!($name), source, self.options.$name == value);
+                        self.options.$name = value;
+                    })*
+                    _ => return Err(unknown_option(name)),
+                }
+                Ok(())
+            }
+
             $(option! { builder $kind $name
                 $(#[doc = $doc])+
                 #[doc = ""]
@@ -112,6 +117,7 @@ macro_rules! option {
     (type flag) => { bool };
     (type durability) => { Durability };
     (type pooler) => { DatabasePooler };
+    (type owner_email) => { OwnerEmail };
 
     (default path $sentence:literal) => { None };
     (default secret $sentence:literal) => { None };
@@ -123,6 +129,7 @@ macro_rules! option {
     (default seconds $default:literal) => { Duration::from_secs($default) };
     (default durability $name:literal) => { Durability::default() };
     (default pooler $name:literal) => { DatabasePooler::default() };
+    (default owner_email $name:literal) => { OwnerEmail::default() };
     (default $kind:ident $default:literal) => { $default };
 
     (quote text) => { "`" };
@@ -136,6 +143,7 @@ macro_rules! option {
     (example optional_seconds $name:ident $default:literal) => { "std::time::Duration::from_secs(60)" };
     (example durability $name:ident $default:literal) => { "townsquare::config::Durability::Full" };
     (example pooler $name:ident $default:literal) => { "townsquare::config::DatabasePooler::Session" };
+    (example owner_email $name:ident $default:literal) => { "townsquare::config::OwnerEmail::Verified" };
     (example optional_u64 $name:ident $default:literal) => { "4096" };
     (example $kind:ident $name:ident $default:literal) => { stringify!($default) };
 
@@ -144,6 +152,7 @@ macro_rules! option {
     (values flag) => { " (true or false)" };
     (values durability) => { " (full or normal)" };
     (values pooler) => { " (auto, session or transaction)" };
+    (values owner_email) => { " (always, verified or never; also true or false)" };
     (values $kind:ident $least:literal $most:literal) => { concat!(" (", $least, " to ", $most, ")") };
     (values $kind:ident) => { "" };
 
@@ -157,6 +166,7 @@ macro_rules! option {
     (parse flag $name:ident $text:ident) => { parse_flag($name, $text)? };
     (parse durability $name:ident $text:ident) => { parse_durability($name, $text)? };
     (parse pooler $name:ident $text:ident) => { parse_pooler($name, $text)? };
+    (parse owner_email $name:ident $text:ident) => { parse_owner_email($name, $text)? };
     (parse optional_u64 $name:ident $text:ident) => { Some(parse_number($name, $text)?) };
     (parse $number:ident $name:ident $text:ident) => { parse_number($name, $text)? };
 
@@ -181,6 +191,7 @@ macro_rules! option {
     (argument optional_text) => { impl Into<String> };
     (argument url) => { impl Into<String> };
     (argument secret) => { impl Into<String> };
+    (argument owner_email) => { impl Into<OwnerEmail> };
     (argument optional_u64) => { u64 };
     (argument optional_seconds) => { Duration };
     (argument $kind:ident) => { option!(type $kind) };
@@ -190,6 +201,7 @@ macro_rules! option {
     (store optional_text $value:ident) => { Some($value.into()) };
     (store url $value:ident) => { Secret::new($value) };
     (store secret $value:ident) => { Some(Secret::new($value)) };
+    (store owner_email $value:ident) => { $value.into() };
     (store optional_u64 $value:ident) => { Some($value) };
     (store optional_seconds $value:ident) => { Some($value) };
     (store $kind:ident $value:ident) => { $value };
@@ -198,7 +210,9 @@ macro_rules! option {
         $(#[$doc])+
         #[must_use]
         pub fn $name(mut self, $name: option!(argument $kind)) -> Config {
-            self.options.$name = option!(store $kind $name);
+            let value = option!(store $kind $name);
+            self.note(stringify!($name), Source::Caller, self.options.$name == value);
+            self.options.$name = value;
             self
         }
     };
@@ -219,12 +233,16 @@ options! {
     max_connections: u32(1..=10000) = 16;
     /// Time limit of an operation on PostgreSQL, the wait for a connection included.
     operation_timeout: seconds = 30;
+    /// Time that one host of a PostgreSQL URL has to accept a connection before the next host is tried.
+    connect_timeout: seconds = 2;
     /// Time after which an idle connection to PostgreSQL is closed.
     idle_timeout: seconds = 600;
     /// Time after which a connection to PostgreSQL is replaced.
     max_lifetime: seconds = 1800;
     /// Adds what is missing to a PostgreSQL database that has the tables but was not made by this library.
     adopt: flag = false;
+    /// Whether open may create or migrate the database; without it, a database that needs that is refused unchanged.
+    migrate: flag = true;
     /// Catalog: the base URL of an upstream API, or file:PATH for a catalog file.
     catalog_url: url = "https://api.neynar.com";
     /// Key of the upstream API; with an empty key, discovery returns no mini apps.
@@ -255,6 +273,9 @@ options! {
     endpoint_refresh: flag = true;
     /// Age of the catalog below which a refresh by the discovery endpoint fetches nothing.
     endpoint_refresh_age: seconds = 60;
+    /// Whether callers of the discovery endpoint may have further lists fetched, which the program itself has not read: the
+    /// orders of other timeframes, and the apps of networks.
+    endpoint_lists: flag = false;
     /// Origins whose pages may call the discovery endpoint (CORS), separated by commas; * allows every origin.
     endpoint_origins: text = "";
     /// Keeps the session of the signed-in user in a file in data_dir, so that the user is still signed in when the
@@ -262,8 +283,10 @@ options! {
     persist_session: flag = false;
     /// Maximum size in bytes of a text in a table.
     max_text_size: u64(1..=1000000000) = 1048576;
+    /// Maximum size in bytes of a name in a table: of a space, of a registration, and of the type of a fidget.
+    max_name_size: u64(1..=1000000000) = 1024;
     /// Maximum size in bytes of a JSON value in a table, written without white space.
-    max_json_size: u64(1..=1000000000) = 4194304;
+    max_json_size: u64(1..=1000000000) = 262144;
     /// Maximum number of rows that one call creates or changes.
     max_bulk_rows: u64(1..=1000000) = 10000;
     /// Number of accounts that can be created per hour, by all processes on the database together; 0 is no limit.
@@ -272,20 +295,35 @@ options! {
     identity_audience: optional_text = "the incarnation id of the database";
     /// Object store of large files: memory:, file:PATH, s3://BUCKET/PREFIX, gs://… or az://….
     storage_url: secret = "the folder files in data_dir";
+    /// Takes the object store over for this database, if it has the files of this database and belongs to another one: to the
+    /// original of a copy, which nobody uses any more. For one open.
+    claim_store: flag = false;
+    /// Key of signed URLs: at least 32 bytes of random text, the same for every client of the database.
+    url_signing_key: secret = "a key in the database, which no backup contains";
     /// Maximum size in bytes of a file that is kept in the database instead of the object store.
     inline_file_limit: optional_u64(0..=1000000000) = "65536, or 0 when storage_url is given";
     /// Maximum size in bytes of a file.
     max_file_size: u64(1..=1099511627776) = 52428800;
+    /// Maximum size in bytes of an upload with verify, which needs up to 100 times as much memory.
+    max_verified_size: u64(1..=1099511627776) = 1048576;
+    /// Maximum size in bytes of all files of one owner; beyond it, the owner's writes fail with QuotaExceeded.
+    max_owner_bytes: optional_u64(0..=1000000000000000000) = "no limit";
+    /// Maximum number of files of one owner; beyond it, the owner's writes fail with QuotaExceeded.
+    max_owner_files: optional_u64(0..=1000000000000000000) = "no limit";
+    /// Maximum number of spaces of one owner; beyond it, the owner's new spaces fail with QuotaExceeded.
+    max_owner_spaces: optional_u64(0..=1000000000000000000) = "no limit";
     /// Further buckets as NAME=public or NAME=private, separated by commas.
     buckets: text = "";
     /// Time for which the change feed keeps a change, for subscriptions that go on from a cursor.
     change_retention: seconds = 604800;
     /// Number of changes that the change feed keeps.
     change_retention_rows: u64(100..=1000000000) = 1000000;
+    /// Size in bytes of the changes that the change feed keeps.
+    change_retention_bytes: u64(65536..=1099511627776) = 1073741824;
     /// Time between two heartbeats of server-sent events.
     event_heartbeat: seconds = 15;
-    /// Whether public spaces show the e-mail addresses of their owners.
-    expose_owner_email: flag = true;
+    /// Owners of public spaces who show their e-mail addresses: every one, those with a verified address, or none.
+    expose_owner_email: owner_email = "always";
 }
 
 fn unknown_option(name: &str) -> Error {
@@ -321,6 +359,15 @@ fn parse_pooler(name: &str, text: &str) -> Result<DatabasePooler> {
         "session" => Ok(DatabasePooler::Session),
         "transaction" => Ok(DatabasePooler::Transaction),
         _ => Err(Error::config(format!("Option {name} is auto, session or transaction, not {text:?}"))),
+    }
+}
+
+fn parse_owner_email(name: &str, text: &str) -> Result<OwnerEmail> {
+    match text {
+        "always" | "true" | "1" => Ok(OwnerEmail::Always),
+        "verified" => Ok(OwnerEmail::Verified),
+        "never" | "false" | "0" => Ok(OwnerEmail::Never),
+        _ => Err(Error::config(format!("Option {name} is always, verified or never, not {text:?}"))),
     }
 }
 

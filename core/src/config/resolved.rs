@@ -1,8 +1,12 @@
 //! A configuration that has been checked: locations parsed, environment variables read, every value in range.
 //!
-//! Invariant: a reader of [`Resolved`] checks no option again.
+//! Invariant: a reader of [`Resolved`] checks no option again. Every path is absolute: a program that changes its current
+//! folder keeps its files.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{self, Path, PathBuf},
+};
 
 use url::Url;
 
@@ -77,7 +81,9 @@ impl Config {
     /// # Errors
     /// `Config`, naming the option.
     pub(crate) fn resolve(self) -> Result<Resolved> {
-        let Config { options, clock } = self;
+        let config = self.with_environment()?;
+        config.refuse_given_twice()?;
+        let Config { options, clock, .. } = config;
         options.check()?;
         if options.identity_audience.as_ref().is_some_and(|audience| audience.trim().is_empty()) {
             return Err(Error::config("Option identity_audience is empty"));
@@ -100,14 +106,16 @@ impl Config {
 }
 
 fn data_dir(options: &OptionValues) -> Result<PathBuf> {
-    let folder = match &options.data_dir {
-        Some(folder) => folder.clone(),
-        None => env::var_os("TOWNSQUARE_DATA_DIR").map_or_else(|| "townsquare-data".into(), PathBuf::from),
-    };
+    let folder = options.data_dir.as_deref().unwrap_or(Path::new("townsquare-data"));
     if folder.as_os_str().is_empty() {
         return Err(Error::config("Option data_dir is empty"));
     }
-    Ok(folder)
+    absolute("data_dir", folder)
+}
+
+/// The path of an option, from the root of the file system. Symbolic links stay.
+fn absolute(option: &str, path: &Path) -> Result<PathBuf> {
+    path::absolute(path).map_err(|error| Error::config(format!("Option {option}: {error}")).caused_by(error))
 }
 
 fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
@@ -121,7 +129,7 @@ fn database_location(options: &OptionValues) -> Result<DatabaseLocation> {
             if path.is_empty() || path.starts_with(':') {
                 return Err(Error::config("Option database_url: sqlite: needs the path of a file"));
             }
-            Ok(DatabaseLocation::Sqlite { file: path.into(), folder: None })
+            Ok(DatabaseLocation::Sqlite { file: absolute("database_url", Path::new(path))?, folder: None })
         }
         Some(("postgres" | "postgresql", _)) => Ok(DatabaseLocation::Postgres(url.clone())),
         _ => Err(Error::config("Option database_url is sqlite:PATH or postgres://…")),
@@ -138,7 +146,7 @@ fn catalog_location(options: &OptionValues) -> Result<CatalogLocation> {
         }
         // An absolute path is decoded as a URL (`%20`); any other text is taken as a path without decoding.
         let decoded = Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
-        return Ok(CatalogLocation::File(decoded.unwrap_or_else(|| path.into())));
+        return Ok(CatalogLocation::File(absolute("catalog_url", &decoded.unwrap_or_else(|| path.into()))?));
     }
     let format = catalog_format(&options.catalog_format)?;
     let text = match format {
@@ -205,7 +213,7 @@ fn files_location(options: &OptionValues) -> Result<FilesLocation> {
             }
             let decoded =
                 Url::parse(text).ok().filter(|_| path.starts_with('/')).and_then(|url| url.to_file_path().ok());
-            Ok(FilesLocation::Folder(decoded.unwrap_or_else(|| path.into())))
+            Ok(FilesLocation::Folder(absolute("storage_url", &decoded.unwrap_or_else(|| path.into()))?))
         }
         Some(("s3" | "s3a" | "gs" | "az" | "azure" | "abfs" | "abfss", _)) => {
             let url = Url::parse(text).map_err(|error| bad(&format!("is no URL: {error}")))?;
@@ -260,9 +268,11 @@ mod tests {
 
     #[test]
     fn a_catalog_file_is_given_by_url_or_by_path() {
-        for (url, path) in [("file:///a/b%20c.json", "/a/b c.json"), ("file:rel.json", "rel.json")] {
+        let current = env::current_dir().expect("tests run in a folder");
+        for (url, path) in [("file:///a/b%20c.json", "/a/b c.json".into()), ("file:rel.json", current.join("rel.json"))]
+        {
             match Config::new().catalog_url(url).resolve().map(|resolved| resolved.catalog) {
-                Ok(CatalogLocation::File(file)) => assert_eq!(file, PathBuf::from(path)),
+                Ok(CatalogLocation::File(file)) => assert_eq!(file, path),
                 _ => panic!("{url} is a catalog file"),
             }
         }

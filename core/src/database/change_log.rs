@@ -9,23 +9,39 @@ mod cursor;
 mod image;
 mod snapshot;
 
-use std::{any::Any, fmt, sync::Arc, time::Duration};
+use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use self::cursor::parse_cursor;
-pub(in crate::database) use self::image::{EntryTexts, read_context, read_entry, read_image};
-pub(crate) use self::{cursor::cursor_text, snapshot::Snapshot};
-use super::{Database, Engine};
+use self::image::read_image;
+pub(in crate::database) use self::image::{EntryTexts, read_entry};
+pub(crate) use self::{
+    cursor::CursorKey,
+    image::{LoggedRow, is_erased, read_context},
+    snapshot::Snapshot,
+};
+use super::{
+    Database, Engine,
+    principal::{CurrentPrincipal, Principal, session_ended},
+};
 use crate::{
-    error::{Error, Result},
-    policy::{RowImage, Table},
+    change_filter::Equality,
+    error::{Error, ErrorKind, Result},
+    model::memory_of_map,
+    policy::{RowImage, RowKey, Table},
 };
 
 /// The most entries that a reader takes at once.
-pub(crate) const PAGE: usize = 256;
+pub(in crate::database) const PAGE: usize = 256;
+
+/// The most bytes of rows of a page, so that large rows do not fill the memory and a page is read in time. A page has one entry
+/// at least, which may be larger. A subscription that nobody reads holds two pages at most.
+pub(in crate::database) const PAGE_BYTES: usize = 256 << 10;
+
+/// The most memory of the rows that a live query begins with.
+const CURRENT_ROWS_MEMORY: usize = 64 << 20;
 
 /// The place of an entry in the log. The order of keys is the order of the feed.
 ///
@@ -39,11 +55,33 @@ pub(crate) struct EntryKey {
     pub(crate) transaction: u64,
 }
 
+/// What tells an entry from the entry of another history that has the same id. Histories of one database differ when a server
+/// fails over to one that lagged, and when the last commits are lost with the power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct EntryProof {
+    pub(crate) id: i64,
+    /// PostgreSQL: the id of the transaction. SQLite: 0.
+    pub(crate) transaction: u64,
+    /// PostgreSQL: when the entry was written, in microseconds. SQLite: a random number.
+    pub(crate) mark: i64,
+}
+
+/// A place in the log up to which every entry is before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LogPoint {
+    /// Every entry up to this key is before the point.
+    pub(crate) after: EntryKey,
+    /// The last entry before the point, which may have been pruned.
+    pub(crate) stands_on: EntryProof,
+}
+
 /// A position in the log: after some entries and before all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Every entry up to this key is before the position.
     pub(crate) after: EntryKey,
+    /// The last entry up to the key, which may have been pruned.
+    pub(crate) stands_on: EntryProof,
     /// PostgreSQL: the entries of transactions that this snapshot sees are before the position, too. `advance_to` drops it
     /// when it says nothing more.
     pub(crate) seen: Option<Arc<Snapshot>>,
@@ -62,49 +100,118 @@ pub(crate) enum EntryKind {
     /// A session ended: sign-out, revocation, a change of the password, or its user was deleted. `old` has `session_id`
     /// and `user_id`.
     SessionEnded,
+    /// A session got other tokens, and its old ones are no longer valid. `new` has `session_id` and `user_id`.
+    SessionRotated,
 }
 
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LogEntry {
     pub(crate) key: EntryKey,
+    pub(crate) proof: EntryProof,
     /// `Users` for entries of sessions.
     pub(crate) table: Table,
     pub(crate) kind: EntryKind,
-    pub(crate) old: Option<Arc<RowImage>>,
-    pub(crate) new: Option<Arc<RowImage>>,
-    /// What the policy needs besides the old row; see [`may_see`](crate::policy::may_see).
-    pub(crate) old_context: Option<RowImage>,
+    pub(crate) old: Option<Arc<LoggedRow>>,
+    pub(crate) new: Option<Arc<LoggedRow>>,
+    /// What the policy needs besides the old row, as JSON; see [`may_see`](crate::policy::may_see).
+    pub(crate) old_context: Option<Box<str>>,
     /// What the policy needs besides the new row.
-    pub(crate) new_context: Option<RowImage>,
+    pub(crate) new_context: Option<Box<str>>,
     /// When the change was made.
     pub(crate) at: Timestamp,
 }
 
 /// A row of a table as it is now, with what the policy needs besides it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct CurrentRow {
+    pub(crate) row: LoggedRow,
+    pub(crate) context: Option<RowImage>,
+}
+
+/// What policies need of a row as it is now: the columns of [`Table::outline`], and what is beside the row.
+#[derive(Debug)]
+pub(crate) struct OutlinedRow {
     pub(crate) image: RowImage,
     pub(crate) context: Option<RowImage>,
+}
+
+impl OutlinedRow {
+    /// `None` if the row cannot be read.
+    pub(in crate::database) fn read(table: Table, image: &str, context: Option<&str>) -> Option<OutlinedRow> {
+        let context = context.and_then(|text| read_context(table, text));
+        Some(OutlinedRow { image: read_image(table, image)?, context })
+    }
+}
+
+/// The rows that a live query begins with. Only the rows that its caller sees are kept, and their memory is bounded.
+pub(in crate::database) struct CurrentRows<Shows> {
+    table: Table,
+    shows: Shows,
+    rows: Vec<RowImage>,
+    memory: usize,
+}
+
+impl<Shows: Fn(&CurrentRow) -> Option<bool>> CurrentRows<Shows> {
+    pub(in crate::database) fn new(table: Table, shows: Shows) -> CurrentRows<Shows> {
+        CurrentRows { table, shows, rows: Vec::new(), memory: 0 }
+    }
+
+    /// Keeps a row if the caller sees it. The texts are the image and the context.
+    ///
+    /// # Errors
+    /// `TooLarge` if the rows take too much memory.
+    pub(in crate::database) fn add(&mut self, image: Option<&str>, context: Option<&str>) -> Result<()> {
+        let context = context.and_then(|text| read_context(self.table, text));
+        let row = CurrentRow { row: LoggedRow::new(self.table, image.unwrap_or_default()), context };
+        let Some(shows) = (self.shows)(&row) else {
+            tracing::warn!(table = self.table.name(), "a live query left out a row that cannot be read");
+            return Ok(());
+        };
+        if shows {
+            let image = Arc::unwrap_or_clone(row.row.into_image());
+            self.memory = self.memory.saturating_add(memory_of_map(&image));
+            if self.memory > CURRENT_ROWS_MEMORY {
+                let message = "The rows of the live query take more than 64 MiB of memory; a filter can select fewer";
+                return Err(Error::new(ErrorKind::TooLarge, message));
+            }
+            self.rows.push(image);
+        }
+        Ok(())
+    }
+
+    pub(in crate::database) fn into_rows(self) -> Vec<RowImage> {
+        self.rows
+    }
 }
 
 /// A part of the log, read in one snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LogPage {
-    /// At most as many entries as asked for.
+    /// The entries of the tables that were asked for, and those of sessions.
     pub(crate) entries: Vec<LogEntry>,
-    /// The key up to which the log was read. It can be after the last of `entries`, because an entry that cannot be read is
-    /// left out.
-    pub(crate) end: EntryKey,
+    /// The point up to which the log was read. It can be after the last of `entries`: those of other tables are left out, and
+    /// those that cannot be read.
+    pub(crate) end: LogPoint,
+    /// The number of entries that were read or left out.
+    pub(crate) count: usize,
+    /// When the change of the first of them was made.
+    pub(crate) first_at: Option<Timestamp>,
     /// True if the log has nothing after `end` yet.
     pub(crate) is_last: bool,
 }
+
+/// A set of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TableSet(u8);
 
 /// How much of the log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetentionLimits {
     pub(crate) age: Duration,
     pub(crate) rows: u64,
+    /// The size of the entries, about as they are stored.
+    pub(crate) bytes: u64,
 }
 
 /// The figures of the log.
@@ -127,23 +234,15 @@ pub(crate) struct SessionEntries {
     pub(crate) exists: bool,
 }
 
-/// The range of positions that the log can serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogBounds {
-    /// The key of the last entry that was pruned; the smallest key if none was.
-    pub(crate) pruned: EntryKey,
-    /// No entry after this key exists yet.
-    pub(crate) end: EntryKey,
-}
-
 impl EntryKind {
-    pub(crate) const ALL: [EntryKind; 6] = [
+    pub(crate) const ALL: [EntryKind; 7] = [
         EntryKind::Insert,
         EntryKind::Update,
         EntryKind::Delete,
         EntryKind::Visibility,
         EntryKind::SessionStarted,
         EntryKind::SessionEnded,
+        EntryKind::SessionRotated,
     ];
 
     /// The name in the log.
@@ -155,11 +254,50 @@ impl EntryKind {
             EntryKind::Visibility => "visibility",
             EntryKind::SessionStarted => "session_started",
             EntryKind::SessionEnded => "session_ended",
+            EntryKind::SessionRotated => "session_rotated",
         }
     }
 
     pub(in crate::database) fn from_name(name: &str) -> Option<EntryKind> {
         EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether the entry is of a session. Every reader gets it.
+    pub(in crate::database) const fn is_of_session(self) -> bool {
+        matches!(self, EntryKind::SessionStarted | EntryKind::SessionRotated | EntryKind::SessionEnded)
+    }
+}
+
+impl TableSet {
+    pub(crate) fn contains(self, table: Table) -> bool {
+        self.0 & TableSet::bit(table) != 0
+    }
+
+    /// Whether the set contains every table of `other`.
+    pub(crate) fn contains_all(self, other: TableSet) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// Whether a reader with this set wants an entry.
+    pub(in crate::database) fn wants(self, table: &str, kind: &str) -> bool {
+        EntryKind::from_name(kind).is_some_and(EntryKind::is_of_session)
+            || Table::from_name(table).is_some_and(|table| self.contains(table))
+    }
+
+    /// The names of the tables.
+    #[cfg(feature = "postgres")]
+    pub(in crate::database) fn names(self) -> Vec<String> {
+        Table::ALL.into_iter().filter(|table| self.contains(*table)).map(|table| table.name().to_owned()).collect()
+    }
+
+    const fn bit(table: Table) -> u8 {
+        1 << table as u8
+    }
+}
+
+impl FromIterator<Table> for TableSet {
+    fn from_iter<I: IntoIterator<Item = Table>>(tables: I) -> TableSet {
+        TableSet(tables.into_iter().fold(0, |bits, table| bits | TableSet::bit(table)))
     }
 }
 
@@ -175,6 +313,11 @@ impl EntryKey {
     /// Before every entry.
     pub(crate) const START: EntryKey = EntryKey { id: 0, transaction: 0 };
 
+    /// A key that is not before any entry with this id.
+    pub(crate) const fn up_to(id: i64) -> EntryKey {
+        EntryKey { id, transaction: u64::MAX }
+    }
+
     /// Whether a change of caller at this key counts for an entry: the entry is after it, and in another transaction. A
     /// user whose session ends with the user's own deletion still gets what that deletes.
     pub(crate) fn counts_for(self, entry: EntryKey) -> bool {
@@ -182,22 +325,61 @@ impl EntryKey {
     }
 }
 
-impl Position {
-    /// The position after the entry with this key and all before it.
-    #[cfg(any(feature = "sqlite", test))]
-    pub(crate) fn after(key: EntryKey) -> Position {
-        Position { after: key, seen: None }
+impl LogEntry {
+    /// The point after the entry.
+    pub(crate) fn point(&self) -> LogPoint {
+        LogPoint { after: self.key, stands_on: self.proof }
     }
 
-    /// Moves the position behind the entry with this key, which is after it.
-    pub(crate) fn advance_to(&mut self, key: EntryKey) {
-        self.after = key;
-        self.seen.take_if(|snapshot| key.id >= snapshot.last_id);
+    /// The primary key of the row; `None` for entries of sessions.
+    pub(crate) fn row_key(&self) -> Option<RowKey> {
+        let row = self.new.as_deref().or(self.old.as_deref()).filter(|_| !self.kind.is_of_session())?;
+        self.table.key_of(&row.judged()?)
+    }
+}
+
+impl LogPage {
+    /// Whether the page has one entry, which is larger than other pages.
+    pub(crate) fn is_one_large_row(&self) -> bool {
+        let bytes = |row: &Option<Arc<LoggedRow>>| row.as_ref().map_or(0, |row| row.text().len());
+        matches!(&self.entries[..], [entry] if bytes(&entry.old) + bytes(&entry.new) > PAGE_BYTES)
+    }
+}
+
+impl LogPoint {
+    /// The point that is further on in the log.
+    pub(crate) fn max(self, other: LogPoint) -> LogPoint {
+        if self.after < other.after { other } else { self }
+    }
+
+    /// The point that is less far on in the log.
+    pub(crate) fn min(self, other: LogPoint) -> LogPoint {
+        if other.after < self.after { other } else { self }
+    }
+}
+
+impl From<LogPoint> for Position {
+    fn from(point: LogPoint) -> Position {
+        Position { after: point.after, stands_on: point.stands_on, seen: None }
+    }
+}
+
+impl Position {
+    /// The point up to which every entry is before the position.
+    pub(crate) fn point(&self) -> LogPoint {
+        LogPoint { after: self.after, stands_on: self.stands_on }
+    }
+
+    /// Moves the position to a point after it.
+    pub(crate) fn advance_to(&mut self, point: LogPoint) {
+        (self.after, self.stands_on) = (point.after, point.stands_on);
+        self.seen.take_if(|snapshot| point.after.id >= snapshot.last_id);
     }
 
     /// Whether the entry is after this position: it is still to be delivered.
     pub(crate) fn includes(&self, key: &EntryKey) -> bool {
-        *key > self.after && !self.seen.as_ref().is_some_and(|snapshot| snapshot.sees(key.transaction))
+        let is_seen = |snapshot: &Arc<Snapshot>| key.id <= snapshot.last_id && snapshot.sees(key.transaction);
+        *key > self.after && !self.seen.as_ref().is_some_and(is_seen)
     }
 }
 
@@ -226,40 +408,61 @@ macro_rules! on_engine {
     };
 }
 
+/// The error for a feed without changes, because nothing writes the log.
+pub(crate) fn capture_is_off() -> Error {
+    Error::unavailable("The change feed is switched off")
+}
+
 impl Database {
-    /// Switches the triggers on that write the log, for good, and returns the incarnation id of the database. When this
-    /// returns, every transaction that commits later writes its changes to the log.
-    pub(crate) async fn start_capture(&self) -> Result<Arc<str>> {
-        on_engine!(self, engine => engine.start_capture().await)
+    /// Whether the triggers write the log, and the key of the database's cursors.
+    pub(crate) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
+        on_engine!(self, engine => engine.capture_state().await)
     }
 
-    /// The position after the last commit. Capture is on.
-    pub(crate) async fn head(&self) -> Result<Position> {
-        on_engine!(self, engine => engine.head().await)
+    /// Switches the triggers on that write the log. When this returns, every transaction that commits later writes its changes
+    /// to the log.
+    pub(crate) async fn start_capture(&self) -> Result<()> {
+        on_engine!(self, engine => engine.switch_capture(true).await)
     }
 
-    /// Reads at most `limit` entries after `after`, in the order of the feed.
+    /// Switches the triggers off that write the log, and empties it. Every position in it expires.
+    pub(crate) async fn stop_capture(&self) -> Result<()> {
+        on_engine!(self, engine => engine.switch_capture(false).await)
+    }
+
+    /// The position after the last commit.
     ///
     /// # Errors
-    /// `CursorExpired` if entries after `after` have been pruned.
-    pub(crate) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
-        on_engine!(self, engine => engine.read_changes(after, limit).await)
+    /// `Unavailable` if capture is off.
+    pub(crate) async fn head(&self) -> Result<Position> {
+        let head = on_engine!(self, engine => engine.head().await)?;
+        // Afterwards: a position that is read before capture is switched off expires.
+        if self.capture_state().await?.0 { Ok(head) } else { Err(capture_is_off()) }
     }
 
-    /// Reads at most [`PAGE`] entries after `after`, for a reader that has no use for those after `end`: a key that
+    /// Reads the next entries after `after`, in the order of the feed. Rows of tables that are not in `tables` are not read.
+    ///
+    /// # Errors
+    /// `CursorExpired` if entries after `after` have been pruned, and if `after` is of another history of the database;
+    /// `Unavailable` on a server in recovery.
+    pub(crate) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
+        on_engine!(self, engine => engine.read_changes(after, tables).await)
+    }
+
+    /// As [`read_changes`](Database::read_changes), for a reader that has no use for entries after `end`: a key that
     /// [`read_changes`](Database::read_changes) has reached or [`head`](Database::head) returned. `is_last` of the page means
     /// that no more come up to `end`. The page may have entries after it.
     ///
     /// # Errors
-    /// `CursorExpired` if entries after `after` have been pruned.
+    /// Those of [`read_changes`](Database::read_changes).
     #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "SQLite reads a page of any end"))]
-    pub(crate) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey) -> Result<LogPage> {
+    pub(crate) async fn read_changes_up_to(&self, after: LogPoint, end: EntryKey, tables: TableSet) -> Result<LogPage> {
         match &self.engine {
             #[cfg(feature = "sqlite")]
-            Engine::Sqlite(engine) => engine.read_changes(after, PAGE).await,
+            Engine::Sqlite(engine) => engine.read_changes(after, tables).await,
             // Looks at no locks: no transaction that runs will write an entry before `end`.
             #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.read_changes_up_to(after, end).await,
+            Engine::Postgres(engine) => engine.read_changes_up_to(after, end, tables).await,
         }
     }
 
@@ -274,14 +477,28 @@ impl Database {
         }
     }
 
-    /// Reads the rows of a table, or those whose column equals a value, and the position of the snapshot in which they were
-    /// read. No policy applies.
+    /// Reads the rows of a table for which `shows` returns true, and the position of the snapshot in which they were read. No
+    /// policy applies. It may leave out rows whose image does not have the value of `equality`. `shows` returns `None` for a
+    /// row that cannot be read.
+    ///
+    /// # Errors
+    /// `TooLarge` if the rows take more than 64 MiB of memory.
     pub(crate) async fn rows_and_position(
         &self,
         table: Table,
-        equality: Option<(&'static str, &str)>,
-    ) -> Result<(Vec<CurrentRow>, Position)> {
-        on_engine!(self, engine => engine.rows_and_position(table, equality).await)
+        equality: Option<&Equality>,
+        shows: impl Fn(&CurrentRow) -> Option<bool> + Send + 'static,
+    ) -> Result<(Vec<RowImage>, Position)> {
+        on_engine!(self, engine => engine.rows_and_position(table, equality, CurrentRows::new(table, shows)).await)
+    }
+
+    /// Reads the rows with these keys, as they are now: the columns of [`Table::outline`]. No policy applies.
+    pub(crate) async fn rows_with_keys(&self, table: Table, keys: Vec<RowKey>) -> Result<HashMap<RowKey, OutlinedRow>> {
+        if keys.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = on_engine!(self, engine => engine.rows_with_keys(table, &keys).await)?;
+        Ok(rows.into_iter().filter_map(|row| Some((table.key_of(&row.image)?, row))).collect())
     }
 
     /// Calls `on_commit` after each commit of any process, until the watch is dropped. It may call too often. When this
@@ -296,14 +513,15 @@ impl Database {
         on_engine!(self, engine => engine.prune_changes(limits, keep_after).await)
     }
 
+    /// Counts the bytes of the log anew, over the next calls of [`prune_changes`](Database::prune_changes). For entries that
+    /// changed their size after they were counted.
+    pub(crate) async fn recount_changes(&self) -> Result<()> {
+        on_engine!(self, engine => engine.recount_changes().await)
+    }
+
     /// The figures of the log; zeros if capture was never on.
     pub(crate) async fn log_stats(&self) -> Result<LogStats> {
         on_engine!(self, engine => engine.log_stats().await)
-    }
-
-    /// The range of positions that the log can serve.
-    pub(crate) async fn log_bounds(&self) -> Result<LogBounds> {
-        on_engine!(self, engine => engine.log_bounds().await)
     }
 
     /// Finds the entries of a session after `after`, which include those of transactions that the feed still waits for.
@@ -311,44 +529,61 @@ impl Database {
         on_engine!(self, engine => engine.session_entries(session_id, after).await)
     }
 
-    /// Whether the session has not ended.
-    pub(crate) async fn has_session(&self, session_id: Uuid) -> Result<bool> {
-        let found: Option<Uuid> =
-            self.service().fetch_optional(&HAS_SESSION, &[session_id.into()], |row| row.get(0)).await?;
-        Ok(found.is_some())
+    /// Checks that a handle may still act for a session: it holds the session's access token.
+    ///
+    /// # Errors
+    /// `Unauthorized` if the session has ended, if its tokens were replaced and the handle does not have the new ones, if the
+    /// access token has expired, and if the handle has signed out or acts for another session.
+    pub(crate) async fn check_session(&self, handle: &CurrentPrincipal, session_id: Uuid) -> Result<()> {
+        let mut principal = handle.load().await;
+        loop {
+            principal.check_expiry(self.clock.now())?;
+            let Principal::User(credential) = &*principal else { return Err(session_ended()) };
+            if credential.session_id != session_id {
+                return Err(session_ended());
+            }
+            let values = [session_id.into(), credential.access_hash.as_str().into()];
+            let found: Option<Uuid> = self.service().fetch_optional(&HAS_SESSION, &values, |row| row.get(0)).await?;
+            if found.is_some() {
+                return Ok(());
+            }
+            let refused = session_ended();
+            principal = handle.refreshed_principal(&principal, &refused).await.ok_or(refused)?;
+        }
     }
 
     /// The position of a cursor that a program stored.
     ///
     /// # Errors
-    /// `InvalidInput` for a text that is no cursor; `CursorExpired` for one of another incarnation, for one whose following
-    /// entries have been pruned, and for one that is after every entry of this database.
-    pub(crate) async fn position_of(&self, cursor: &str, incarnation: &str) -> Result<Position> {
-        let position = parse_cursor(cursor, incarnation)?;
-        let bounds = self.log_bounds().await?;
-        if position.after < bounds.pruned {
-            return Err(pruned());
-        }
-        if position.after > bounds.end {
-            return Err(Error::cursor_expired("The cursor is after every change of this database"));
-        }
+    /// `InvalidInput` for a text that is no cursor; `CursorExpired` for one of another incarnation, for one that stands on an entry
+    /// which the log does not have, and for one with following entries that have been pruned.
+    pub(crate) async fn position_of(&self, cursor: &str, key: &CursorKey) -> Result<Position> {
+        let position = key.position(cursor)?;
+        on_engine!(self, engine => engine.check_position(&position).await)?;
         Ok(position)
     }
 }
 
-static HAS_SESSION: super::Statement = super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1");
+static HAS_SESSION: super::Statement =
+    super::Statement::new("SELECT id FROM townsquare.sessions WHERE id = $1 AND access_hash = $2");
 
 /// The error for a position after which entries are missing.
 pub(in crate::database) fn pruned() -> Error {
     Error::cursor_expired("The change feed no longer has what follows the cursor")
 }
 
+/// The error for a position in a log that does not have the entry on which the position stands.
+pub(in crate::database) fn other_history() -> Error {
+    Error::cursor_expired("The cursor is of another history of the database, which has lost changes since")
+}
+
 /// The id of the session that an entry of a session is about.
 pub(crate) fn session_of(entry: &LogEntry) -> Option<Uuid> {
-    let image = match entry.kind {
-        EntryKind::SessionStarted => entry.new.as_deref(),
+    let row = match entry.kind {
+        EntryKind::SessionStarted | EntryKind::SessionRotated => entry.new.as_deref(),
         EntryKind::SessionEnded => entry.old.as_deref(),
         _ => None,
     };
-    image.and_then(|image| image.get("session_id")).and_then(Json::as_str).and_then(|id| Uuid::try_parse(id).ok())
+    let columns: RowImage = serde_json::from_str(row?.text()).ok()?;
+    columns.get("session_id").and_then(Json::as_str).and_then(|id| Uuid::try_parse(id).ok())
 }

@@ -16,6 +16,8 @@ pub(crate) struct OpenOptions {
     pub(crate) busy_timeout: Duration,
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite has no connections to a server"))]
     pub(crate) postgres: PostgresOptions,
+    /// Whether the database may be created or migrated.
+    pub(crate) migrate: bool,
     pub(crate) clock: Clock,
 }
 
@@ -26,6 +28,7 @@ pub(crate) struct PostgresOptions {
     pub(crate) pooler: DatabasePooler,
     pub(crate) max_connections: u32,
     pub(crate) operation_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_lifetime: Duration,
     pub(crate) adopt: bool,

@@ -5,9 +5,6 @@
 #[cfg(feature = "postgres")]
 use crate::validate::MAX_LIMIT;
 
-/// A page reaches this many rows into its list at most if it is [`PageStart::Near`].
-pub(crate) const NEAR_ROWS: i64 = 10_000;
-
 /// A statement that reads a page. The texts are parts of a template.
 pub(crate) struct Page {
     /// The table of the list, which has a record in `model`.
@@ -25,15 +22,13 @@ pub(crate) struct Page {
     pub(crate) limit: &'static str,
 }
 
-/// Where a page begins in its list. The texts are the parameters with the number of rows before it.
+/// Where a page begins in its list.
 #[derive(Clone, Copy)]
 pub(crate) enum PageStart {
     /// At the first row.
     First,
-    /// At an offset. The page ends within [`NEAR_ROWS`].
-    Near(&'static str),
-    /// At any offset.
-    Far(&'static str),
+    /// After as many rows as the parameter says.
+    Offset(&'static str),
 }
 
 impl Page {
@@ -42,7 +37,7 @@ impl Page {
         let Page { table, condition, order, join, columns, limit, .. } = self;
         let offset = match self.start {
             PageStart::First => String::new(),
-            PageStart::Near(offset) | PageStart::Far(offset) => format!(" OFFSET {offset}"),
+            PageStart::Offset(offset) => format!(" OFFSET {offset}"),
         };
         format!("SELECT {columns} FROM {table} {join} WHERE {condition} ORDER BY {order} LIMIT {limit}{offset}")
     }
@@ -53,25 +48,32 @@ impl Page {
     ///
     /// To the planner a bound LIMIT or OFFSET is a constant in the plan of one call, and a tenth of the list in the plan of
     /// all calls. So the plan of all calls looks expensive and PostgreSQL plans each call. In a subquery the parameter is
-    /// unknown to both plans, which then cost the same, and PostgreSQL keeps one. The constant limits keep the tenth small:
-    /// the plan follows the index of the order and looks up the joined rows. A far page is planned for its own offset.
-    /// Each level repeats the order, so that no level sorts.
+    /// unknown to both plans, which then cost the same, and PostgreSQL keeps one.
+    ///
+    /// The innermost LIMIT is such a subquery, so the planner expects a tenth of the list, however many rows it expects of
+    /// the conditions. A tenth of an index in the order of the list is cheaper than all rows of the list and a sort. The
+    /// constant limit keeps the number of rows small that the planner expects to join: it looks them up. Each level repeats
+    /// the order, so that no level sorts.
     #[cfg(feature = "postgres")]
     pub(super) fn before_the_join(&self) -> String {
         let Page { table, condition, order, join, columns, limit, .. } = self;
-        let rows = format!("SELECT {{{table}.columns}} FROM {table} WHERE {condition} ORDER BY {order}");
-        let rows = match self.start {
-            PageStart::First => format!("{rows} LIMIT {MAX_LIMIT}"),
-            PageStart::Near(offset) => format!(
-                "SELECT * FROM ({rows} LIMIT {NEAR_ROWS}) AS {table}
-                 ORDER BY {order} LIMIT {MAX_LIMIT} OFFSET (SELECT CAST({offset} AS BIGINT))"
-            ),
-            PageStart::Far(offset) => format!("{rows} LIMIT {MAX_LIMIT} OFFSET {offset}"),
+        let limit = format!("CAST({limit} AS BIGINT)");
+        let (end, offset) = match self.start {
+            PageStart::First => (limit.clone(), String::new()),
+            PageStart::Offset(offset) => {
+                let offset = format!("CAST({offset} AS BIGINT)");
+                // The sum of the two must not overflow.
+                (
+                    format!("LEAST({offset}, {}) + {limit}", i64::MAX - i64::from(MAX_LIMIT)),
+                    format!(" OFFSET (SELECT {offset})"),
+                )
+            }
         };
-        format!(
-            "SELECT {columns} FROM (
-                SELECT * FROM ({rows}) AS {table} ORDER BY {order} LIMIT (SELECT CAST({limit} AS BIGINT))
-             ) AS {table} {join} ORDER BY {order}"
-        )
+        let ordered =
+            |rows: String, limit: String| format!("SELECT * FROM ({rows}) AS {table} ORDER BY {order} LIMIT {limit}");
+        let rows =
+            format!("SELECT {{{table}.columns}} FROM {table} WHERE {condition} ORDER BY {order} LIMIT (SELECT {end})");
+        let page = ordered(ordered(rows, format!("{MAX_LIMIT}{offset}")), format!("(SELECT {limit})"));
+        format!("SELECT {columns} FROM ({page}) AS {table} {join} ORDER BY {order}")
     }
 }

@@ -6,8 +6,10 @@
 
 mod adoption;
 mod adoption_columns;
+mod adoption_rows;
+mod adoption_rules;
 mod attempt;
-mod change_log;
+pub(in crate::database) mod change_log;
 mod commit_watch;
 pub(super) mod connection_principal;
 mod dialect;
@@ -16,6 +18,7 @@ mod errors;
 mod foreign_policies;
 mod in_runtime;
 mod migrate;
+mod moment;
 mod policies;
 mod policy_scripts;
 mod pool;
@@ -23,8 +26,10 @@ mod pool_state;
 mod pooler;
 pub(super) mod query;
 mod role_mode;
+mod server_url;
 mod servers;
 mod setup;
+mod stored_files;
 pub(super) mod types;
 
 use std::{
@@ -35,24 +40,28 @@ use std::{
 use sqlx::{Connection as _, postgres::PgRow};
 use tokio::runtime::Handle;
 
+pub(crate) use self::moment::PostgresMoment;
 use self::{
     attempt::{Failure, Retries},
     connection_principal::Lifetime,
     errors::{leaves_connection_usable, of_write, past_deadline},
     in_runtime::{InRuntime, RuntimeSelector},
     pool::{Pool, PooledConnection},
-    query::execute_batch,
-    servers::Servers,
+    query::{BEGIN, execute_batch},
+    server_url::ServerUrl,
+    servers::{Servers, in_recovery},
 };
 use super::{
     options::OpenOptions,
     principal::Principal,
     row::Read,
     statement::Statement,
+    stored_files::StoredFiles,
     transaction::{Effect, FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
+    clock::Clock,
     config::Secret,
     error::{Error, ErrorKind, Result},
 };
@@ -69,16 +78,52 @@ pub(super) struct Postgres {
     runtimes: RuntimeSelector,
 }
 
-impl Postgres {
-    pub(super) async fn open(url: &Secret, options: &OpenOptions, runtime: Handle) -> Result<Postgres> {
-        let mut pool = Pool::new(Servers::parse(url)?, options.postgres, runtime.clone());
+/// A PostgreSQL database that was checked and not changed yet.
+pub(super) struct PreparedPostgres {
+    pool: Pool,
+    runtimes: RuntimeSelector,
+    connection: PooledConnection,
+    lifetime: Lifetime,
+    options: OpenOptions,
+}
+
+impl PreparedPostgres {
+    /// Connects to the database and checks it. Returns what it knows of its object store, too.
+    pub(super) async fn new(
+        url: &Secret,
+        mut options: OpenOptions,
+        runtime: Handle,
+    ) -> Result<(PreparedPostgres, StoredFiles)> {
+        let servers = Servers::new(ServerUrl::parse(url)?, options.postgres.connect_timeout, runtime.clone());
+        let server_clock = options.clock.of_server();
+        let own_clock = std::mem::replace(&mut options.clock, server_clock);
+        let pool = Pool::new(servers, options.postgres, options.clock.clone(), runtime.clone());
         let runtimes = RuntimeSelector::new(runtime).await?;
-        let (roles, lifetime) = InRuntime::new(runtimes.clone(), setup::run(&pool, &options.clock)).await?;
+        let check = async {
+            let (mut connection, lifetime) = setup::connect(&pool, &own_clock).await?;
+            let stored_files = setup::check(&mut connection, options.postgres).await?;
+            Ok((connection, lifetime, stored_files))
+        };
+        let (connection, lifetime, stored_files) = InRuntime::new(runtimes.clone(), check).await?;
+        Ok((PreparedPostgres { pool, runtimes, connection, lifetime, options }, stored_files))
+    }
+
+    /// Brings the database up to date.
+    pub(super) async fn open(self) -> Result<Postgres> {
+        let PreparedPostgres { mut pool, runtimes, connection, lifetime, options } = self;
+        let roles = InRuntime::new(runtimes.clone(), setup::run(&pool, connection, &options)).await?;
         pool.set_roles(roles);
         pool.set_lifetime(lifetime);
         Ok(Postgres { pool, runtimes })
     }
 
+    /// The clock that shows the server's time.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.options.clock
+    }
+}
+
+impl Postgres {
     /// Runs one statement that changes nothing and returns its rows.
     pub(super) async fn fetch<T>(
         &self,
@@ -88,10 +133,10 @@ impl Postgres {
         read: Read<T>,
     ) -> Result<Vec<T>> {
         let rows = self.in_runtime(self.fetch_rows(principal, statement, values, Effect::Reads)).await?;
-        query::read_rows(&rows, read)
+        query::read_rows(&rows, statement, read)
     }
 
-    /// Runs one statement that changes rows, in a transaction of its own, and returns its rows.
+    /// Runs one statement in a transaction of its own and returns its rows.
     ///
     /// # Errors
     /// [`Error::outcome_unknown`] if the connection was lost before the server answered.
@@ -104,7 +149,7 @@ impl Postgres {
         effect: Effect,
     ) -> Result<Vec<T>> {
         let rows = self.in_runtime(self.fetch_rows(principal, statement, values, effect)).await?;
-        query::read_rows(&rows, read)
+        query::read_rows(&rows, statement, read)
     }
 
     /// Runs `work` in a transaction and returns its result after the commit. Runs it again if the server gave the
@@ -124,7 +169,7 @@ impl Postgres {
         let (is_committing, mut retries) = (AtomicBool::new(false), Retries::new());
         let run = async {
             loop {
-                let mut connection = match self.begin(principal, &retries).await {
+                let mut connection = match self.begin(principal, effect, &retries).await {
                     Ok(connection) => connection,
                     Err(error) if retries.allow_reconnect(&error) => continue,
                     Err(error) => return Err(FailedWrite { error, work: Some(work) }),
@@ -180,7 +225,7 @@ impl Postgres {
             loop {
                 is_sent.store(false, Ordering::Relaxed);
                 let attempt = match self.pool.lifetime() {
-                    Lifetime::Session => self.run_alone(principal, statement, values, &is_sent, &retries).await,
+                    Lifetime::Session => self.run_alone(principal, statement, values, effect, &is_sent, &retries).await,
                     Lifetime::Transaction => {
                         self.run_in_transaction(principal, statement, values, effect, &is_sent, &retries).await
                     }
@@ -192,14 +237,14 @@ impl Postgres {
                 self.after(&failure.error);
                 let has_alternatives = self.pool.shared().servers.has_alternatives();
                 if !retries.allow(&failure, effect, has_alternatives) {
-                    let is_unknown = effect != Effect::Reads && failure.was_sent;
+                    let is_unknown = effect.writes() && failure.was_sent;
                     return Err(if is_unknown { of_write(failure.error) } else { failure.error });
                 }
             }
         };
         let answered = self.pool.shared().timeout(self.deadline(), run).await;
         answered.unwrap_or_else(|_| {
-            let may_have_written = AtomicBool::new(effect != Effect::Reads && is_sent.load(Ordering::Relaxed));
+            let may_have_written = AtomicBool::new(effect.writes() && is_sent.load(Ordering::Relaxed));
             Err(self.past_deadline(&may_have_written))
         })
     }
@@ -210,10 +255,16 @@ impl Postgres {
         principal: &Principal,
         statement: &'static Statement,
         values: &[Value<'_>],
+        effect: Effect,
         is_sent: &AtomicBool,
         retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
-        let mut connection = self.acquire(principal, retries).await?;
+        let mut connection = self.acquire(principal, effect, retries).await?;
+        // Any other statement runs again if the connection turns out to be lost.
+        if effect == Effect::Writes && connection.is_lost().await {
+            drop(connection);
+            connection = self.acquire_new(principal, effect).await?;
+        }
         is_sent.store(true, Ordering::Relaxed);
         let result = query::fetch(&mut connection, Lifetime::Session, principal.caller(), statement, values).await;
         let was_idle = connection.was_idle();
@@ -233,7 +284,7 @@ impl Postgres {
         is_sent: &AtomicBool,
         retries: &Retries,
     ) -> Result<Vec<PgRow>, Failure> {
-        let mut connection = self.begin(principal, retries).await?;
+        let mut connection = self.begin(principal, effect, retries).await?;
         let was_idle = connection.was_idle();
         let result = query::fetch(&mut connection, Lifetime::Transaction, principal.caller(), statement, values).await;
         let was_sent = result.is_ok();
@@ -241,32 +292,54 @@ impl Postgres {
         end(connection, result, effect).await.map_err(|error| Failure { error, was_begun: true, was_sent, was_idle })
     }
 
-    /// Acquires a connection for the next attempt: a new one if the last attempt lost its connection.
-    async fn acquire(&self, principal: &Principal, retries: &Retries) -> Result<PooledConnection> {
-        match retries.has_lost_connection() {
-            true => self.pool.acquire_new(principal).await,
-            false => self.pool.acquire(principal).await,
+    /// Acquires a connection for the next attempt: a new one if the last attempt lost its connection. A server in recovery
+    /// serves reads only, so for everything else the other servers of the URL are tried.
+    async fn acquire(&self, principal: &Principal, effect: Effect, retries: &Retries) -> Result<PooledConnection> {
+        if retries.has_lost_connection() {
+            return self.acquire_new(principal, effect).await;
         }
+        let mut connection = self.pool.acquire(principal).await?;
+        match check_server(&mut connection, effect).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                let may_find_primary = connection.was_idle() && self.pool.shared().servers.has_alternatives();
+                if leaves_connection_usable(&error) {
+                    connection.release();
+                }
+                if may_find_primary { self.acquire_new(principal, effect).await } else { Err(error) }
+            }
+        }
+    }
+
+    async fn acquire_new(&self, principal: &Principal, effect: Effect) -> Result<PooledConnection> {
+        let mut connection = self.pool.acquire_new(principal).await?;
+        check_server(&mut connection, effect).await?;
+        Ok(connection)
     }
 
     /// Acquires a connection for the next attempt and begins a transaction on it.
     ///
     /// # Errors
     /// `Unauthorized` if the principal's session has ended.
-    async fn begin(&self, principal: &Principal, retries: &Retries) -> Result<PooledConnection> {
-        let connection = self.acquire(principal, retries).await?;
+    async fn begin(&self, principal: &Principal, effect: Effect, retries: &Retries) -> Result<PooledConnection> {
+        let connection = self.acquire(principal, effect, retries).await?;
         let was_idle = connection.was_idle();
-        match self.begin_on(connection, principal).await {
+        match self.begin_on(connection, principal, effect).await {
             // The server may have closed the connection while it was idle.
             Err(error) if was_idle && error.kind() != ErrorKind::Unauthorized => {
-                let connection = self.pool.acquire_new(principal).await?;
-                self.begin_on(connection, principal).await
+                let connection = self.acquire_new(principal, effect).await?;
+                self.begin_on(connection, principal, effect).await
             }
             begun => begun,
         }
     }
 
-    async fn begin_on(&self, mut connection: PooledConnection, principal: &Principal) -> Result<PooledConnection> {
+    async fn begin_on(
+        &self,
+        mut connection: PooledConnection,
+        principal: &Principal,
+        effect: Effect,
+    ) -> Result<PooledConnection> {
         // A transaction without a statement needs a valid session, too.
         let check = match principal {
             Principal::User(user) => format!("SELECT townsquare.admitted('{}')", user.user_id.hyphenated()),
@@ -274,10 +347,13 @@ impl Postgres {
         };
         let begun = match self.pool.lifetime() {
             // In the same round trip.
-            Lifetime::Session => execute_batch(&mut connection, &format!("BEGIN; {check}")).await,
+            Lifetime::Session => execute_batch(&mut connection, &format!("{BEGIN}; {check}")).await,
             Lifetime::Transaction => {
-                execute_batch(&mut connection, "BEGIN").await?;
-                self.pool.set_for_transaction(&mut connection, principal).await?;
+                execute_batch(&mut connection, BEGIN).await?;
+                let state = self.pool.set_for_transaction(&mut connection, principal).await?;
+                if state.is_in_recovery && effect != Effect::Reads {
+                    return Err(in_recovery());
+                }
                 if check.is_empty() { Ok(()) } else { execute_batch(&mut connection, &check).await }
             }
         };
@@ -316,6 +392,14 @@ impl Postgres {
     }
 }
 
+/// Checks that the server of the connection may run a statement.
+///
+/// # Errors
+/// `Unavailable` (25006) if the server is in recovery and the statement does more than read.
+async fn check_server(connection: &mut PooledConnection, effect: Effect) -> Result<()> {
+    if effect == Effect::Reads { Ok(()) } else { connection.check_primary().await }
+}
+
 /// Commits the transaction of `connection` if `result` is `Ok`, else rolls it back.
 async fn end<T>(mut connection: PooledConnection, result: Result<T>, effect: Effect) -> Result<T> {
     let ended = execute_batch(&mut connection, if result.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
@@ -323,7 +407,7 @@ async fn end<T>(mut connection: PooledConnection, result: Result<T>, effect: Eff
         connection.release();
     }
     match (result, ended) {
-        (Ok(_), Err(error)) if effect != Effect::Reads => Err(of_write(error)),
+        (Ok(_), Err(error)) if effect.writes() => Err(of_write(error)),
         (Ok(_), Err(error)) => Err(error),
         (result, _) => result,
     }

@@ -58,6 +58,7 @@ struct PrincipalState {
     recent: parking_lot::Mutex<VecDeque<Arc<Principal>>>,
     session_lock: Mutex<()>,
     is_refreshing: AtomicBool,
+    has_fixed_caller: bool,
     is_closed: AtomicBool,
     is_database_closed: Arc<AtomicBool>,
     reload: OnceLock<Reload>,
@@ -103,12 +104,14 @@ impl Principal {
 impl CurrentPrincipal {
     /// The principal of a handle on the database that `is_database_closed` belongs to.
     pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
+        let has_fixed_caller = !matches!(principal, Principal::Anonymous);
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
             recent: parking_lot::Mutex::default(),
             session_lock: Mutex::default(),
             is_refreshing: AtomicBool::new(false),
+            has_fixed_caller,
             is_closed: AtomicBool::new(false),
             is_database_closed,
             reload: OnceLock::new(),
@@ -118,6 +121,11 @@ impl CurrentPrincipal {
     /// Whether this is the current principal of the same handle as `other`.
     pub(crate) fn is_of_same_handle(&self, other: &CurrentPrincipal) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether the handle acts for one caller: it began as a user or as the service, and no sign-in changes that.
+    pub(crate) fn has_fixed_caller(&self) -> bool {
+        self.0.has_fixed_caller
     }
 
     /// Closes the handle: later calls fail with `Closed`, calls that run complete.

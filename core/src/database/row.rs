@@ -16,9 +16,10 @@ use jiff::{fmt::temporal::Pieces, tz::Offset};
 use serde_json::Value as Json;
 use uuid::Uuid;
 
+use super::statement::{Bound, RESULT_MEMORY};
 use crate::{
     error::{Error, ErrorKind, Result},
-    model::{DomainType, FromRow, ReadColumn, SpaceType},
+    model::{DomainType, FromRow, ReadColumn, SpaceType, memory_of},
 };
 
 /// One row of a query's result.
@@ -37,9 +38,11 @@ pub(super) enum Columns<'a> {
     Postgres(&'a sqlx::postgres::PgRow),
 }
 
-/// Counts the malformed values of a result. Logs a warning when it is dropped, if there were any.
+/// Counts the malformed values of a result, and the memory of its values. Logs a warning when it is dropped, if there were any
+/// malformed ones.
 #[derive(Default)]
 pub(super) struct MalformedValues {
+    memory: Cell<usize>,
     replaced: Cell<usize>,
     left_out: Cell<usize>,
     /// The column of the first one.
@@ -62,6 +65,47 @@ pub(crate) trait FromColumn: Sized {
     fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self>;
     #[cfg(feature = "postgres")]
     fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self>;
+    /// About the memory that the value takes besides its own size.
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+/// The rows of a result, within the bound of its statement.
+pub(super) struct Rows<T> {
+    rows: Vec<T>,
+    bound: Bound,
+    malformed: MalformedValues,
+}
+
+impl<T> Rows<T> {
+    pub(super) fn new(bound: Bound) -> Rows<T> {
+        Rows { rows: Vec::new(), bound, malformed: MalformedValues::default() }
+    }
+
+    /// Reads a row. Returns false if the result ends before it.
+    ///
+    /// # Errors
+    /// Those of `read`; `TooLarge` if the rows take too much memory.
+    pub(super) fn add(&mut self, columns: Columns<'_>, read: Read<T>) -> Result<bool> {
+        let row = read(&Row::new(columns, &self.malformed))?;
+        let memory = self.malformed.memory.get() + (self.rows.len() + 1) * size_of::<T>();
+        match self.bound {
+            Bound::Whole if memory > RESULT_MEMORY => return Err(too_large()),
+            Bound::Page if memory > RESULT_MEMORY && !self.rows.is_empty() => return Ok(false),
+            _ => self.rows.push(row),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn into_rows(self) -> Vec<T> {
+        self.rows
+    }
+}
+
+/// The error for a result that takes too much memory.
+pub(super) fn too_large() -> Error {
+    Error::new(ErrorKind::TooLarge, "The result takes more than 64 MiB of memory; pages of it are smaller")
 }
 
 impl<'a> Row<'a> {
@@ -84,7 +128,10 @@ impl<'a> Row<'a> {
         };
         match held {
             Held::Null => Ok(None),
-            Held::Value(value) => Ok(Some(value)),
+            Held::Value(value) => {
+                self.malformed.memory.set(self.malformed.memory.get() + value.memory());
+                Ok(Some(value))
+            }
             Held::Nearest(value) => {
                 self.malformed.count(&self.malformed.replaced, &self.column_name(column));
                 Ok(Some(value))
@@ -234,7 +281,7 @@ fn nearest_time(pieces: &Pieces<'_>) -> Timestamp {
 
 /// Implements `FromColumn` for a type that SQLite stores as text and PostgreSQL as a type that the driver reads.
 macro_rules! text_column {
-    ($($type:ty, $text:ident => $read:expr, $native:ty, $value:ident => $convert:expr;)*) => {$(
+    ($($type:ty, $text:ident => $read:expr, $native:ty, $value:ident => $convert:expr $(, memory: $memory:expr)?;)*) => {$(
         impl FromColumn for $type {
             #[cfg(feature = "sqlite")]
             fn from_sqlite(value: rusqlite::types::ValueRef<'_>) -> Held<Self> {
@@ -244,14 +291,17 @@ macro_rules! text_column {
             fn from_postgres(row: &sqlx::postgres::PgRow, column: usize) -> Held<Self> {
                 Held::<$native>::decoded(row, column).and_then(|$value| $convert)
             }
+            $(fn memory(&self) -> usize {
+                $memory(self)
+            })?
         }
     )*};
 }
 
 text_column! {
-    String, text => Held::Value(text.into_owned()), String, value => Held::Value(value);
+    String, text => Held::Value(text.into_owned()), String, value => Held::Value(value), memory: String::len;
     Uuid, text => Held::of(Uuid::try_parse(&text).ok()), Uuid, value => Held::Value(value);
-    Json, text => Held::of(serde_json::from_str(&text).ok()), Json, value => Held::Value(value);
+    Json, text => Held::of(serde_json::from_str(&text).ok()), Json, value => Held::Value(value), memory: memory_of;
     BTreeMap<String, String>, text => Held::of(serde_json::from_str(&text).ok()), Json, value => {
         Held::of(serde_json::from_value(value).ok())
     };
@@ -259,8 +309,12 @@ text_column! {
     Timestamp, text => time_of_text(&text), super::postgres::types::Time, value => {
         value.into_timestamp().map_or_else(Held::Nearest, Held::Value)
     };
-    DomainType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
-    SpaceType, text => Held::of(text.parse().ok()), String, value => Held::of(value.parse().ok());
+    DomainType, text => Held::Value(text.parse().unwrap_or(DomainType::Other)), String, value => {
+        Held::Value(value.parse().unwrap_or(DomainType::Other))
+    };
+    SpaceType, text => Held::Value(text.parse().unwrap_or(SpaceType::Other)), String, value => {
+        Held::Value(value.parse().unwrap_or(SpaceType::Other))
+    };
 }
 
 impl FromColumn for Bytes {

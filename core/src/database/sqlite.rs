@@ -5,34 +5,39 @@
 //! hop costs twice as much as the read.
 
 mod backup;
-mod change_log;
+pub(in crate::database) mod change_log;
 mod commit_watch;
 mod connection;
+mod copy_stage;
 mod dialect;
 mod errors;
 mod fork_guard;
 mod migrate;
+mod moment;
 mod open;
+mod open_files;
 mod private_file;
 mod reader_pool;
+mod reserve;
+mod stored_files;
+mod stored_objects;
 pub(super) mod write_connection;
 mod write_job;
 mod writer;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs::File, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 pub(crate) use self::{
-    backup::{BackupCopy, BackupObject, Restore, prepare_restore},
+    backup::{BackupCopy, PreparedBackup, Restore, prepare_backup, prepare_restore},
     fork_guard::refuse_forked_child,
+    moment::SqliteMoment,
 };
 use self::{
     fork_guard::ForkGuard,
+    open::CheckedFile,
     reader_pool::ReaderPool,
     write_job::TransactionJob,
     writer::{Turns, Writer},
@@ -42,12 +47,15 @@ use super::{
     principal::Principal,
     row::Read,
     statement::Statement,
-    transaction::{Effect, FailedWrite, Transaction, Work},
+    stored_files::StoredFiles,
+    transaction::{FailedWrite, Transaction, Work},
     value::Value,
 };
 use crate::{
     clock::Clock,
+    config::Durability,
     error::{Error, Result},
+    file_place::file_place,
     threads::BlockingPool,
 };
 
@@ -57,30 +65,75 @@ pub(super) struct Sqlite {
     writer: Writer,
     pool: BlockingPool,
     clock: Clock,
+    file: PathBuf,
+    /// The write-ahead log, if commits are answered before they are on the disk.
+    unflushed_log: Option<PathBuf>,
     /// The process that opened the database.
     process: u32,
     /// Dropped last: the file is open until the fields above are dropped. `None` once every connection is closed.
     fork_guard: Mutex<Option<ForkGuard>>,
 }
 
-impl Sqlite {
-    pub(super) async fn open(
+/// A SQLite database that was checked. Nothing was written yet.
+pub(super) struct PreparedSqlite {
+    checked: CheckedFile,
+    file: PathBuf,
+    folder: Option<PathBuf>,
+    options: OpenOptions,
+    pool: BlockingPool,
+}
+
+impl PreparedSqlite {
+    /// Checks the database in `file`. `folder` is created with the database.
+    pub(super) async fn new(
         file: PathBuf,
         folder: Option<PathBuf>,
         options: OpenOptions,
         pool: BlockingPool,
-    ) -> Result<Sqlite> {
-        let clock = options.clock.clone();
+    ) -> Result<PreparedSqlite> {
+        let check = move || {
+            let checked = open::check(&file, &options)?;
+            Ok((checked, file, options))
+        };
+        let (checked, file, options) = pool.run(check).await??;
+        Ok(PreparedSqlite { checked, file, folder, options, pool })
+    }
+
+    /// What the database knows of its object store.
+    pub(super) fn take_stored_files(&mut self) -> StoredFiles {
+        std::mem::take(&mut self.checked.stored_files)
+    }
+
+    /// Opens the database. Creates and migrates it if it has to be.
+    pub(super) async fn open(self) -> Result<Sqlite> {
+        let PreparedSqlite { checked, file, folder, options, pool } = self;
+        let (clock, opened) = (options.clock.clone(), file.clone());
+        let unflushed_log = (options.durability == Durability::Normal).then(|| {
+            let mut log = file.clone().into_os_string();
+            log.push("-wal");
+            log.into()
+        });
         let open = move || {
-            let (connection, fork_guard) = open::open_writer(&file, folder.as_deref(), &options)?;
+            let (connection, files, fork_guard) = open::open_writer(checked, &file, folder.as_deref(), &options)?;
             let writer = Writer::start(connection, options.busy_timeout, Turns::of(&file))?;
-            Ok((ReaderPool::new(file, options.busy_timeout), writer, fork_guard))
+            Ok((ReaderPool::new(file, files, options.busy_timeout), writer, fork_guard))
         };
         let (readers, writer, fork_guard) = pool.run(open).await??;
         let process = std::process::id();
-        Ok(Sqlite { readers, writer, pool, clock, process, fork_guard: Mutex::new(Some(fork_guard)) })
+        Ok(Sqlite {
+            readers,
+            writer,
+            pool,
+            clock,
+            file: opened,
+            unflushed_log,
+            process,
+            fork_guard: Mutex::new(Some(fork_guard)),
+        })
     }
+}
 
+impl Sqlite {
     /// Runs a read on the calling thread.
     pub(super) fn fetch<T>(
         &self,
@@ -111,7 +164,6 @@ impl Sqlite {
     pub(super) async fn write<T: Send + 'static, W>(
         &self,
         principal: Arc<Principal>,
-        effect: Effect,
         work: W,
     ) -> Result<T, FailedWrite<W>>
     where
@@ -119,19 +171,34 @@ impl Sqlite {
     {
         self.refuse_inherited()?;
         let (sender, receiver) = oneshot::channel();
-        self.writer.submit(Box::new(TransactionJob::new(principal, effect, work, sender)))?;
+        self.writer.submit(Box::new(TransactionJob::new(principal, work, sender)))?;
         // The writer answers every job that it accepts. It drops a job only if its thread ends by a panic.
         receiver.await.unwrap_or_else(|_| Err(Error::closed().into()))
     }
 
-    pub(super) async fn backup(self: &Arc<Self>, target: &Path) -> Result<BackupCopy> {
+    /// Waits until the commits so far are on the disk. With `durability=full` they are when they are answered.
+    pub(super) async fn flush_commits(&self) -> Result<()> {
+        let Some(log) = self.unflushed_log.clone() else { return Ok(()) };
         self.refuse_inherited()?;
-        let (this, target) = (Arc::clone(self), target.to_owned());
-        let copy = move || {
-            let is_cancelled = || this.readers.is_closed();
-            this.readers.with_connection(|connection| backup::copy(connection, &target, &is_cancelled))
-        };
-        self.pool.run(copy).await?
+        // SQLite locks the database and its index of the log, never the log itself, so another descriptor of the log may be
+        // closed. A checkpoint has flushed what it removed from the log.
+        let flush = move || File::options().read(true).write(true).open(log)?.sync_all();
+        self.pool.run(flush).await?.map_err(|error| {
+            Error::unavailable(format!("The write-ahead log of the database cannot be flushed: {error}"))
+                .caused_by(error)
+        })
+    }
+
+    /// Where the file of the database is.
+    pub(super) fn place(&self) -> Option<String> {
+        file_place(&self.file)
+    }
+
+    /// Takes this moment of the database.
+    pub(super) async fn moment(self: &Arc<Self>) -> Result<SqliteMoment> {
+        self.refuse_inherited()?;
+        let this = Arc::clone(self);
+        self.pool.run(move || SqliteMoment::take(this)).await?
     }
 
     /// Returns `Closed` in a forked child, which has none of this database's threads. Point reads skip the check, a
@@ -147,8 +214,10 @@ impl Sqlite {
         // The readers first: with a reader open the writer cannot truncate the write-ahead log.
         let readers_closed = self.readers.close();
         self.writer.close();
-        if readers_closed {
-            drop(self.fork_guard.lock().take());
+        let mut fork_guard = self.fork_guard.lock();
+        // A second caller waits for the first.
+        if readers_closed && fork_guard.take().is_some() {
+            reserve::keep_room(&self.file);
         }
     }
 }

@@ -7,18 +7,21 @@
 //! - `townsquare.name`: a table of the library itself;
 //! - `{spaces.select}`, or another action: the table's policy, as a condition. It is TRUE for the service. For other
 //!   callers it also checks the caller's session, even if the policy allows every row;
+//! - `{files.listed}`: the condition on the rows that a list shows, in the same way;
 //! - `{spaces.monotonic_updated_at $3}`: `$3`, or one microsecond after the row's `updated_at` if `$3` is not later
 //!   than it;
 //! - `{users.has_address $3}`: the condition that the user has the address `$3`, which is in lower case;
 //! - `{any $3}`: after a column, the condition that it equals one of the texts of the list `$3`;
 //! - `{has_path townsquare.files $1 $3}`: the condition that the table has a row with the bucket `$1` and one of the paths
 //!   of the list `$3`;
+//! - `{owner_usage $1}`: after FROM, one row with the numbers of `spaces`, `files` and `bytes` that the user `$1` owns;
 //! - the columns of a record of `model`:
 //!
 //! | template | SQL |
 //! |---|---|
 //! | `{spaces.columns}` | `spaces.id, spaces.name, …`: every column, qualified |
 //! | `{spaces.row}` | `id, name, …`: every column |
+//! | `{community_configs.readable}` | every column; NULL for those that the caller may not read |
 //! | `{spaces.new}` | `name, description, …`: the columns of the `new` struct |
 //! | `{spaces.new $3}` | `$3 AS name, $4 AS description, …`: their values |
 //! | `{fidgets.patch}` | `type, config, …`: the columns of the `patch` struct |
@@ -30,17 +33,32 @@ use std::{borrow::Cow, sync::OnceLock};
 use super::page::Page;
 use crate::{
     model::{RECORDS, RecordColumn},
-    policy::{Action, Caller, SqlContext, Table, quoted, rule},
+    policy::{Action, Caller, Readers, SqlContext, Table, listed, quoted, rule},
 };
 
 /// A statement of this library.
 pub(crate) struct Statement {
     template: Template,
+    pub(super) bound: Bound,
     #[cfg(feature = "sqlite")]
     sqlite: OnceLock<RenderedSql>,
     #[cfg(feature = "postgres")]
     postgres: OnceLock<RenderedSql>,
 }
+
+/// What happens when the rows of a result take more memory than [`RESULT_MEMORY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// The statement bounds its result by itself.
+    None,
+    /// The result has the rows before; one row at least.
+    Page,
+    /// The statement fails with `TooLarge`.
+    Whole,
+}
+
+/// The most memory that the rows of a list take.
+pub(super) const RESULT_MEMORY: usize = 64 << 20;
 
 enum Template {
     Text(&'static str),
@@ -63,12 +81,16 @@ pub(super) trait Dialect {
     fn holds_key(user: &str, column: &str) -> String;
     /// The condition that the user has linked the identity key in the column.
     fn linked(user: &str, column: &str) -> String;
+    /// The condition that the id in a column is that of a space, or one that a new space may have.
+    fn claimable(id: &str) -> String;
     /// The condition that a column has the address, in any spelling if other programs store addresses as they are.
     fn has_address(column: &str, address: &str) -> String;
     /// What follows a column to say that it equals one of the texts of a list.
     fn any_of(list: &str) -> String;
     /// The condition that a table has a row with the bucket and one of the paths of a list.
     fn has_path(table: &str, bucket: &str, paths: &str) -> String;
+    /// What follows FROM to read one row with the columns `spaces`, `files` and `bytes`: what the user owns.
+    fn owner_usage(user: &str) -> String;
     /// The template of a page.
     fn page(page: &Page) -> String {
         page.in_one_select()
@@ -103,9 +125,23 @@ impl Statement {
         Statement::of(Template::Page(page))
     }
 
+    /// The result has fewer rows if they take more than 64 MiB of memory, but one row at least. The caller reads the others after
+    /// the last one.
+    pub(crate) const fn ending_early(mut self) -> Statement {
+        self.bound = Bound::Page;
+        self
+    }
+
+    /// The statement fails with `TooLarge` if its rows take more than 64 MiB of memory.
+    pub(crate) const fn within_memory(mut self) -> Statement {
+        self.bound = Bound::Whole;
+        self
+    }
+
     const fn of(template: Template) -> Statement {
         Statement {
             template,
+            bound: Bound::None,
             #[cfg(feature = "sqlite")]
             sqlite: OnceLock::new(),
             #[cfg(feature = "postgres")]
@@ -232,20 +268,30 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
     if let ["has_path", table, bucket, paths] = inside.split(' ').collect::<Vec<_>>()[..] {
         return D::has_path(table, bucket, paths);
     }
+    if let Some(user) = inside.strip_prefix("owner_usage ") {
+        return D::owner_usage(user);
+    }
     if let Some(address) = inside.strip_prefix("users.has_address ") {
         return D::has_address("users.email", address);
     }
     if let Some((table, time)) = inside.split_once(".monotonic_updated_at ") {
         return D::monotonic_updated_at(time, &format!("{table}.updated_at"));
     }
+    if let Some(columns) = readable_columns(inside, caller.is_none()) {
+        return columns;
+    }
     let policy = Table::ALL.into_iter().find_map(|table| {
-        let action = inside.strip_prefix(table.name())?.strip_prefix('.')?;
-        Action::ALL.into_iter().find(|known| known.name() == action).map(|action| (table, action))
+        let name = inside.strip_prefix(table.name())?.strip_prefix('.')?;
+        if name == "listed" {
+            return Some((table, Action::Select, listed(table)));
+        }
+        let action = Action::ALL.into_iter().find(|known| known.name() == name)?;
+        Some((table, action, rule(table, action)))
     });
     match (policy, caller) {
-        (Some((table, action)), Some(caller)) => {
-            let condition =
-                rule(table, action).sql(table, SqlContext { caller, holds_key: D::holds_key, linked: D::linked });
+        (Some((table, action, rule)), Some(caller)) => {
+            let context = SqlContext { caller, holds_key: D::holds_key, linked: D::linked, claimable: D::claimable };
+            let condition = rule.sql(table, context);
             match (D::session_check(caller), action) {
                 (None, _) => condition,
                 // The values of a new row are constants. With AND, a planner that evaluates the policy to false would
@@ -258,6 +304,18 @@ fn render_braces<D: Dialect>(inside: &str, caller: Option<&str>) -> String {
         // No engine can parse this: a misspelt template fails in the first test that runs the statement.
         (None, _) => format!("<unknown template: {inside}>"),
     }
+}
+
+/// The columns of `inside`, as in `community_configs.readable`, with NULL for those that only the service reads.
+fn readable_columns(inside: &str, is_service: bool) -> Option<String> {
+    let record = inside.strip_suffix(".readable")?;
+    let table = Table::from_name(record)?;
+    let columns = RECORDS.iter().find(|known| known.record == record)?.all.iter();
+    let column = |column: &RecordColumn| match table.readers(column.name) {
+        Readers::Service if !is_service => format!("NULL AS {}", quoted(column.name)),
+        _ => quoted(column.name),
+    };
+    Some(columns.map(column).collect::<Vec<_>>().join(", "))
 }
 
 /// Replaces each `{inside}` of a text.
@@ -301,6 +359,9 @@ mod tests {
         fn linked(user: &str, column: &str) -> String {
             format!("linked({user}, {column})")
         }
+        fn claimable(id: &str) -> String {
+            format!("claimable({id})")
+        }
         fn has_address(column: &str, address: &str) -> String {
             format!("{column} is {address}")
         }
@@ -309,6 +370,9 @@ mod tests {
         }
         fn has_path(table: &str, bucket: &str, paths: &str) -> String {
             format!("has({table}, {bucket}, {paths})")
+        }
+        fn owner_usage(user: &str) -> String {
+            format!("usage({user})")
         }
     }
 
@@ -395,6 +459,17 @@ mod tests {
         for (list, sql) in expected {
             assert_eq!(service(&format!("{{{list}}}")).0, sql, "{list}");
         }
+    }
+
+    #[test]
+    fn a_column_that_the_caller_does_not_read_is_null() {
+        let select = "UPDATE x SET y = 1 RETURNING {community_configs.readable}";
+        let (of_user, binds_caller) = user(select);
+        assert!(of_user.ends_with(
+            "NULL AS admin_identity_public_keys, is_published, NULL AS custom_domain_authorized, NULL AS admin_email"
+        ));
+        assert!(!binds_caller);
+        assert_eq!(service(select), service(&select.replace("readable", "row")));
     }
 
     #[test]

@@ -17,18 +17,25 @@ use crate::{
 /// The future that the work of a transaction returns.
 pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// What a statement or a transaction does, which decides when it may run again and when it is answered.
+/// What a statement or a transaction does, which decides when it may run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
 pub(crate) enum Effect {
     Reads,
+    /// It reads the change log, whose writers a PostgreSQL server in recovery does not know.
+    ReadsLog,
     /// It must not run twice.
     Writes,
     /// Running it twice has the effect of running it once.
     IdempotentWrites,
-    /// It must not run twice. If a power loss undoes its commit, the next `open` does it again. So SQLite answers before the
-    /// commit is on the disk, unless changes are captured: then a subscriber may have seen them.
-    RecoverableWrites,
+}
+
+impl Effect {
+    /// Whether rows may change.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
+    pub(super) fn writes(self) -> bool {
+        !matches!(self, Effect::Reads | Effect::ReadsLog)
+    }
 }
 
 /// A write that failed, and its work if the work has not run.
@@ -86,7 +93,8 @@ impl<'a> Transaction<'a> {
             TransactionInner::Sqlite(connection) => connection.fetch(self.caller, statement, values, read),
             #[cfg(feature = "postgres")]
             TransactionInner::Postgres(connection, lifetime) => {
-                query::read_rows(&query::fetch(connection, *lifetime, self.caller, statement, values).await?, read)
+                let rows = query::fetch(connection, *lifetime, self.caller, statement, values).await?;
+                query::read_rows(&rows, statement, read)
             }
         }
     }
@@ -133,6 +141,18 @@ impl<'a> Transaction<'a> {
                 query::lock_path(connection, *lifetime, bucket, folders, path, space_id).await
             }
         }
+    }
+
+    /// Reduces what the change log holds of a user whose row was deleted in this transaction: of the user's row, and of the rows
+    /// that went with it, nothing but keys and what decides who is told of their end.
+    pub(crate) async fn erase_from_log(&mut self, user_id: Uuid) -> Result<()> {
+        let statement = match &self.inner {
+            #[cfg(feature = "sqlite")]
+            TransactionInner::Sqlite(_) => &super::sqlite::change_log::ERASE_USER,
+            #[cfg(feature = "postgres")]
+            TransactionInner::Postgres(..) => &super::postgres::change_log::ERASE_USER,
+        };
+        self.execute(statement, &[user_id.into()]).await.map(drop)
     }
 
     /// Asks an engine that caches pages in this process to drop its page cache after the commit. For large writes that

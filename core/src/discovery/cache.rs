@@ -4,7 +4,7 @@
 //! changes a snapshot, so a read needs no lock and never waits for a refresh.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,6 +27,8 @@ pub(super) struct CatalogCache {
     is_closed: AtomicBool,
     /// When each further list was last read.
     reads: Mutex<HashMap<ListKey, Moment>>,
+    /// The further lists that the program itself has read, and not only callers of the endpoint.
+    of_program: Mutex<HashSet<ListKey>>,
 }
 
 /// A snapshot and its age.
@@ -44,6 +46,7 @@ impl CatalogCache {
             current: ArcSwapOption::new(initial.map(Arc::new)),
             is_closed: AtomicBool::new(false),
             reads: Mutex::default(),
+            of_program: Mutex::default(),
         }
     }
 
@@ -75,6 +78,24 @@ impl CatalogCache {
                 Some(last) => *last = now,
                 None => drop(reads.insert(list.clone(), now)),
             }
+        }
+    }
+
+    /// Records that the program reads further lists.
+    pub(super) fn record_program(&self, lists: [&[ListKey]; 2]) {
+        for list in lists.into_iter().flatten() {
+            let mut of_program = self.of_program.lock();
+            if !of_program.contains(list) {
+                of_program.insert(list.clone());
+            }
+        }
+    }
+
+    /// Keeps the lists that the program has read.
+    pub(super) fn retain_lists_of_program(&self, lists: &mut Vec<ListKey>) {
+        if !lists.is_empty() {
+            let of_program = self.of_program.lock();
+            lists.retain(|list| of_program.contains(list));
         }
     }
 

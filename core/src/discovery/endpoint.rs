@@ -46,6 +46,8 @@ pub(crate) struct EndpointOptions {
     pub(crate) can_refresh: bool,
     /// The age of the catalog below which their refresh fetches nothing.
     pub(crate) min_refresh_age: Duration,
+    /// Whether they may have further lists fetched that the program has not read.
+    pub(crate) can_fetch_lists: bool,
     /// The origins whose pages may call the endpoint, in lower case; `*` for all.
     pub(crate) allowed_origins: Arc<[String]>,
 }
@@ -58,6 +60,11 @@ impl Discovery {
     /// `target` is the request target, path and query (`/api/miniapp-discovery?category=games`). Statuses and bodies
     /// are those of UPSTREAM 2. `headers` are those of the request, with names in any case; the endpoint reads
     /// `If-None-Match`, `Accept-Encoding`, `Origin` and `Access-Control-Request-Method`.
+    ///
+    /// Requests cost at most the fetches of the main list. An order or a network's list that the program has not read by a
+    /// method of [`Discovery`] is fetched for a request only with the option
+    /// [`endpoint_lists`](crate::Config::endpoint_lists). Without it, the default order stands in for the order, and a filter
+    /// by the network is answered with 503.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -80,7 +87,8 @@ impl Discovery {
     ) -> Result<HttpResponse> {
         self.stats()?;
         let request = EndpointRequest::new(method, target, body, headers);
-        let answer = self.respond(&request).await.unwrap_or_else(|mut error| {
+        let requests = Discovery { is_for_requests: true, ..self.clone() };
+        let answer = requests.respond(&request).await.unwrap_or_else(|mut error| {
             error.message = self.refresher.public_message(&error.message);
             error.retry_after = error.retry_after.or_else(|| self.refresher.retry_after());
             error.into_answer()

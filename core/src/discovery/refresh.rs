@@ -27,7 +27,7 @@ use tokio::{
 };
 
 pub(super) use self::task::FetchMode;
-use self::task::{RefreshOutcome, RefreshRequest, RefreshTask};
+use self::task::{Demand, RefreshRequest, RefreshTask};
 use super::{
     DiscoveryOptions,
     backoff::{Backoff, Failures},
@@ -66,6 +66,8 @@ pub(super) struct Refresher {
 #[derive(Default)]
 struct RefreshState {
     running: Option<RefreshTask>,
+    /// The number of the last fetch of the main list that began.
+    last_fetch: u64,
     /// The failures of each list whose last fetch failed; `None` is the main list.
     failures: HashMap<Option<ListKey>, Failures>,
 }
@@ -147,7 +149,7 @@ impl Refresher {
                 },
             }
         };
-        task.wait().await.map(drop)
+        task.wait().await
     }
 
     /// Starts a refresh in the background if none is running and no backoff forbids it: of the whole catalog if it is stale,
@@ -229,37 +231,30 @@ impl Refresher {
         }
     }
 
-    /// Fetches the main list and waits for it: returns after a fetch that began after the call, or that was running.
+    /// Fetches the main list and waits for it: returns after a fetch that began after the call. A `Polite` caller also
+    /// joins a fetch that began before.
     pub(super) async fn refresh(self: &Arc<Self>, mode: FetchMode) -> Result<()> {
         if !self.upstream.is_configured() {
             return self.cache.check_open();
         }
+        let last_fetch = self.state.lock().last_fetch;
         let since = self.store.now().await;
         loop {
             self.cache.check_open()?;
-            let (task, is_own, is_joined) = {
+            let (task, is_joined) = {
                 let mut state = self.state.lock();
                 match &state.running {
-                    Some(task) if task.request.can_be_joined() => {
-                        task.request.fetch_since(since, mode);
-                        (task.clone(), false, true)
-                    }
-                    Some(task) => (task.clone(), false, false),
+                    Some(task) => (task.clone(), task.request.join(since, last_fetch, mode)),
                     None => {
                         let request = RefreshRequest::default();
-                        request.fetch_since(since, mode);
-                        (self.start(&mut state, request), true, true)
+                        let is_joined = request.join(since, last_fetch, mode);
+                        (self.start(&mut state, request), is_joined)
                     }
                 }
             };
-            match task.wait().await {
-                // It fetched a further list only, or had fetched the main list before the call.
-                _ if !is_joined => {}
-                Ok(outcome) if outcome.is_fetched || is_own => return Ok(()),
-                // The joined task may have passed the point where it reads the flags: refresh again.
-                Err(_) if mode == FetchMode::Force && !is_own => {}
-                Ok(_) => {}
-                Err(error) => return Err(error),
+            let result = task.wait().await;
+            if is_joined {
+                return result;
             }
         }
     }
@@ -371,11 +366,7 @@ impl Refresher {
         task
     }
 
-    async fn run(
-        self: Arc<Self>,
-        request: Arc<RefreshRequest>,
-        outcome: watch::Sender<Option<Result<RefreshOutcome>>>,
-    ) {
+    async fn run(self: Arc<Self>, request: Arc<RefreshRequest>, outcome: watch::Sender<Option<Result<()>>>) {
         let (refresher, shared_request) = (Arc::clone(&self), Arc::clone(&request));
         // A panic of the inner task becomes an error here.
         let work = spawn(async move { refresher.perform(&shared_request).await });
@@ -397,15 +388,21 @@ impl Refresher {
         outcome.send_replace(Some(result));
     }
 
-    async fn perform(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+    async fn perform(&self, request: &RefreshRequest) -> Result<()> {
         if !request.is_main() {
-            self.add_lists(&request.lists, request).await?;
-            return Ok(RefreshOutcome { is_fetched: false });
+            return self.add_lists(&request.lists, request).await;
         }
-        let outcome = self.refresh_main(request).await;
-        request.end_main_fetch();
+        let result = self.refresh_main(request).await;
+        request.end_main();
         self.refresh_lists_in_use(request).await;
-        outcome
+        result
+    }
+
+    /// Begins a fetch of the main list. Callers from here on wait for a later one.
+    fn begin_fetch(&self, request: &RefreshRequest) -> Demand {
+        let mut state = self.state.lock();
+        state.last_fetch += 1;
+        request.begin_fetch(state.last_fetch)
     }
 
     /// Clears the failures of a list, `None` for the main one; also those in the database if `is_shared`.

@@ -114,9 +114,11 @@ static UNUSED_GENERATIONS: Statement = Statement::new(
     "SELECT generation, max(part), max(written_at) FROM townsquare.catalog_parts WHERE source = $1
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1) GROUP BY generation",
 );
-/// Dates the parts that an older library wrote: they may belong to a save of that library.
-static DATE_PARTS: Statement =
-    Statement::new("UPDATE townsquare.catalog_parts SET written_at = $2 WHERE generation = $1 AND written_at IS NULL");
+/// Dates the parts that an older library wrote, or a process whose clock was ahead: they may belong to a save that runs.
+static DATE_PARTS: Statement = Statement::new(
+    "UPDATE townsquare.catalog_parts SET written_at = $2
+    WHERE generation = $1 AND (written_at IS NULL OR written_at > $2)",
+);
 
 impl CatalogStore {
     pub(super) fn new(
@@ -312,7 +314,7 @@ impl CatalogStore {
         let unused = self.database.fetch(&UNUSED_GENERATIONS, &[(&*self.source).into()], read).await?;
         let now = self.database.now().await?;
         for (generation, written_at) in unused {
-            match written_at {
+            match written_at.filter(|written_at| *written_at <= now) {
                 None => {
                     let values = [generation.into(), now.into()];
                     let write = self.database.write(move |transaction| {

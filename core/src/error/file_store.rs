@@ -36,6 +36,11 @@ impl Operation {
 }
 
 impl Error {
+    /// Whether the disk of the database has no room.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        self.code() == Some(DISK_FULL)
+    }
+
     /// Gives the failures of other layers that SPEC 7 and DESIGN 7 have a status for that status: an ended session, and a
     /// disk without room for the database.
     pub(super) fn of_file_store(self) -> Error {

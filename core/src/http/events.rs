@@ -8,7 +8,7 @@ use axum::{
     routing::get,
 };
 
-use super::{empty_response, streamed_response, text_headers};
+use super::{empty_response, of_request, streamed_response, text_headers};
 use crate::client::Client;
 
 /// The path at which [`events_router`] serves events.
@@ -33,6 +33,7 @@ pub fn events_router(client: Client) -> Router {
 async fn handle(State(client): State<Client>, request: Request) -> Response<Body> {
     let Some(headers) = text_headers(request.headers()) else { return empty_response(StatusCode::BAD_REQUEST) };
     let target = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
+    let client = of_request(client, request.extensions());
     let Ok(answer) = client.realtime().handle_events(&target, &headers).await else {
         return empty_response(StatusCode::SERVICE_UNAVAILABLE);
     };

@@ -18,7 +18,7 @@ use axum::{
 use bytes::Bytes;
 use futures_core::Stream;
 
-use super::{empty_response, streamed_response, text_headers};
+use super::{empty_response, of_request, streamed_response, text_headers};
 use crate::{
     client::Client,
     error::Result,
@@ -59,6 +59,7 @@ async fn handle(State(client): State<Client>, request: Request) -> Response<Body
     let target = head.uri.query().map_or_else(|| target.to_owned(), |query| format!("{target}?{query}"));
     let Some(headers) = text_headers(&head.headers) else { return empty_response(StatusCode::BAD_REQUEST) };
     let body = RequestBody::from_chunks(Chunks(body.into_data_stream()));
+    let client = of_request(client, &head.extensions);
     let Ok(answer) = client.storage().handle_file(head.method.as_str(), &target, &headers, body).await else {
         return empty_response(StatusCode::SERVICE_UNAVAILABLE);
     };

@@ -110,8 +110,8 @@ record! {
     pub struct SpaceRegistration in "spaceRegistrations" {
         /// The space. The registration outlives it.
         space_id as "spaceId": Uuid, new: Uuid;
-        /// The Farcaster id.
-        fid: Option<i32>, new: Option<i32>;
+        /// The Farcaster id. One beyond 32 bits is read from an adopted database, and never written.
+        fid: Option<i64>, new: Option<i32>;
         /// The space's name. The table requires one.
         space_name as "spaceName": String, new: Option<String>;
         /// The kind of space.
@@ -152,15 +152,18 @@ macro_rules! words {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)*
+            /// Another word, which an adopted database may hold. It cannot be written.
+            #[serde(rename = "other")]
+            Other,
         }
 
         impl $name {
-            /// Every value.
+            /// Every value that can be written.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
-            /// The word in the column.
+            /// The word in the column; `other` for [`Other`](Self::Other).
             pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word,)* }
+                match self { $($name::$variant => $word,)* $name::Other => "other" }
             }
         }
 

@@ -1,10 +1,21 @@
 //! Files: what is known about a file, and the options of the operations on files (SPEC 2.8, 4.4).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
+
+/// The row of a file whose bytes are in the object store.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredObject {
+    pub(crate) bucket: String,
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    pub(crate) etag: String,
+    /// BLAKE3 in hex.
+    pub(crate) digest: String,
+}
 
 /// What is known about a stored file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,7 +100,8 @@ impl UploadOptions {
         self
     }
 
-    /// Adds a name and its value to the metadata: at most 64 names of letters, digits, hyphen and underscore.
+    /// Adds a name and its value to the metadata: at most 64 names of letters, digits, hyphen and underscore, and
+    /// 8 KiB with all values.
     #[must_use]
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> UploadOptions {
         self.metadata.insert(name.into(), value.into());
@@ -103,7 +115,8 @@ impl UploadOptions {
         self
     }
 
-    /// Whether the content must be a signed file whose signature verifies (UPSTREAM 3).
+    /// Whether the content must be a signed file whose signature verifies (UPSTREAM 3). It has at most `max_verified_size`
+    /// bytes, because it is parsed in memory.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> UploadOptions {
         self.verify = verify;
@@ -194,16 +207,60 @@ impl UrlMethod {
     }
 }
 
+/// How long a signed URL is valid, and what a PUT by it may store. A [`Duration`] is a time without limits.
+///
+/// ```
+/// use std::time::Duration;
+/// use townsquare::storage::UrlOptions;
+///
+/// let avatar = UrlOptions::new(Duration::from_secs(600)).max_size(1 << 20).content_type("image/png");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UrlOptions {
+    pub(crate) expires_in: Duration,
+    pub(crate) max_size: Option<u64>,
+    pub(crate) content_type: Option<String>,
+}
+
+impl UrlOptions {
+    /// A URL that is valid for a time: more than 0 seconds and at most 7 days.
+    pub fn new(expires_in: Duration) -> UrlOptions {
+        UrlOptions { expires_in, max_size: None, content_type: None }
+    }
+
+    /// For `Put`: the largest size in bytes of the file. Without it, the option `max_file_size` is the limit.
+    #[must_use]
+    pub fn max_size(mut self, bytes: u64) -> UrlOptions {
+        self.max_size = Some(bytes);
+        self
+    }
+
+    /// For `Put`: the media type of the file. A request with another `Content-Type` is refused.
+    #[must_use]
+    pub fn content_type(mut self, content_type: impl Into<String>) -> UrlOptions {
+        self.content_type = Some(content_type.into());
+        self
+    }
+}
+
+impl From<Duration> for UrlOptions {
+    fn from(expires_in: Duration) -> UrlOptions {
+        UrlOptions::new(expires_in)
+    }
+}
+
 /// What [`Storage::repair`](crate::storage::Storage::repair) did and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// The unfinished writes and deletes that were finished or undone.
+    /// The unfinished writes and deletes that were finished or undone, and the files of a remote store that got the version of
+    /// their object.
     pub finished: u64,
     /// The objects without a row, and the abandoned staging files, that were removed.
     pub orphans_removed: u64,
     /// The rows whose bytes had vanished, which were removed.
     pub rows_removed: u64,
-    /// `BUCKET/PATH` of each file whose bytes are not of the row's size. They stay, and are never served.
+    /// `BUCKET/PATH` of each file whose bytes are not of the row's size or version. They stay, and are never served.
     pub mismatched: Vec<String>,
 }

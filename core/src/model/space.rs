@@ -167,6 +167,29 @@ impl From<Uuid> for PublicSpaceCursor {
     }
 }
 
+/// A position in the list of a space's fidgets: after one fidget. Converts from a [`Fidget`] and from an id.
+///
+/// The cursor of a [`Fidget`] stays valid when the fidget is deleted. An id must name a fidget of the space when the page is
+/// read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FidgetCursor {
+    pub(crate) id: Uuid,
+    /// `None` if only the id is known.
+    pub(crate) created_at: Option<Timestamp>,
+}
+
+impl From<&Fidget> for FidgetCursor {
+    fn from(fidget: &Fidget) -> FidgetCursor {
+        FidgetCursor { id: fidget.id, created_at: Some(fidget.created_at) }
+    }
+}
+
+impl From<Uuid> for FidgetCursor {
+    fn from(id: Uuid) -> FidgetCursor {
+        FidgetCursor { id, created_at: None }
+    }
+}
+
 /// The owner of a public space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -214,7 +237,8 @@ impl NewSpace {
         self
     }
 
-    /// Sets the id, so that the call can be repeated.
+    /// Sets the id, so that the call can be repeated. Only the service may take the id of a registered page, of a folder
+    /// `spaces/<id>` that has files, or of a deleted space.
     pub fn with_id(mut self, id: Uuid) -> NewSpace {
         self.id = Some(id);
         self

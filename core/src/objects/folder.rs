@@ -6,6 +6,7 @@
 //! time and after a crash.
 
 mod failure;
+mod hold;
 mod list;
 mod reader;
 mod stage;
@@ -16,7 +17,7 @@ use std::{
     fmt,
     fs::{File, TryLockError},
     io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -32,17 +33,19 @@ use self::{
     tree::{Chain, is_missing},
 };
 pub(super) use self::{
+    hold::FolderHold,
     list::FolderWalk,
     reader::FolderReader,
     stage::{FolderStage, FolderStaged},
 };
 use super::{
-    ListedObject, ObjectDigest, STORE_ID,
+    ListedObject, ObjectDigest, ObjectStat, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
-    locks::{LockFiles, Locks, PathLock},
+    locks::{IdleLockFiles, LockFiles, Locks, PathLock},
 };
 use crate::{
     error::{Error, Result},
+    file_place::file_place,
     threads::{BlockingPool, RuntimeHandle, blocking_caller},
 };
 
@@ -50,8 +53,10 @@ const STAGING: &str = "staging";
 const LOCKS: &str = "locks";
 /// The lock file that every client of the folder holds.
 const CLIENTS: &str = "clients";
-/// The most bytes of the file with the id of the store.
-const MAX_ID: u64 = 100;
+/// The file in the work folder with the place of the root.
+const PLACE: &str = "place";
+/// The most bytes of the files with the id and the place.
+const MAX_SMALL_FILE: u64 = 100;
 /// A folder may be pruned by another writer between its creation and the rename into it. Each try needs one such writer.
 const RENAME_TRIES: usize = 1_000;
 
@@ -81,6 +86,7 @@ struct WorkFolders {
     root: Arc<Dir>,
     staging: Dir,
     locks: Dir,
+    idle_lock_files: Arc<IdleLockFiles>,
     /// Whether the file system takes names for equal that differ in case.
     ignores_case: bool,
     /// Whether a rename that replaces an open file is one step. NFS and some FUSE file systems first give the open file another
@@ -152,6 +158,26 @@ impl Folder {
         self.with_key(key, move |folder, key| folder.open_reader(key, expected)).await
     }
 
+    pub(super) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
+        self.with_key(key, |folder, key| {
+            let found = folder.open_file(key)?;
+            Ok(found.map(|(file, size)| ObjectStat { size, version: version::read(&file) }))
+        })
+        .await
+    }
+
+    /// Gives the file of an object a version, as far as the file system allows.
+    pub(super) async fn write_version(&self, key: &ObjectKey, version: &str) -> Result<()> {
+        let version = version.to_owned();
+        self.with_key(key, move |folder, key| {
+            if let Some((file, _)) = folder.open_file(key)? {
+                version::write(&file, &version);
+            }
+            Ok(())
+        })
+        .await
+    }
+
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
         let open = |folder: &Folder, key: &ObjectKey| folder.open_file(key);
         let Some((file, size)) = self.with_key(key, open).await? else { return Ok(None) };
@@ -181,23 +207,29 @@ impl Folder {
     }
 
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathLock> {
-        if let Some(lock) = self.0.locks.try_lock(key)
-            && lock.has_files()
-            && lock.try_lock_files()?
+        let stripe = Locks::stripe_of(key);
+        let opened = self.0.opened.lock().work.clone();
+        if let Some(folders) = opened
+            && let Some(lock) = self.0.locks.try_lock(key)
+            && let Ok(files) = open_lock_files(&folders, stripe)
+            && let Some(lock) = lock.try_with_files(files)?
         {
             return Ok(lock);
         }
         // On the runtime, because the timer needs one.
         let (folder, key) = (self.clone(), key.clone());
         let waiting = async move {
-            let mut lock = folder.0.locks.lock(&key).await;
-            if !lock.has_files() {
-                let stripe = Locks::stripe_of(&key);
-                let open = move |folder: &Folder| folder.with_work_folders(|folders| open_lock_files(folders, stripe));
-                lock.set_files(folder.run(open).await?);
-            }
-            lock.lock_files().await?;
-            Ok(lock)
+            let lock = folder.0.locks.lock(&key).await;
+            let opened = folder.0.opened.lock().work.clone();
+            let files = match opened.and_then(|folders| open_lock_files(&folders, stripe).ok()) {
+                Some(files) => files,
+                None => {
+                    let open =
+                        move |folder: &Folder| folder.with_work_folders(|folders| open_lock_files(folders, stripe));
+                    folder.run(open).await?
+                }
+            };
+            lock.with_files(files).await
         };
         let task = self.0.runtime.spawn(async move { tokio::time::timeout(timeout, waiting).await });
         match task.await.map_err(|_| Error::closed())? {
@@ -232,7 +264,11 @@ impl Folder {
 
     pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
         self.run(move |folder| match folder.work_folders(false)? {
-            Some(folders) => stage::remove_stale(&folders.staging, older_than).map_err(failed),
+            Some(folders) => {
+                let remove_holds =
+                    folders.root.open_dir_nofollow(WORK_FOLDER).and_then(|work| hold::remove_stale(&work));
+                remove_holds.and_then(|()| stage::remove_stale(&folders.staging, older_than)).map_err(failed)
+            }
             None => Ok(0),
         })
         .await
@@ -255,16 +291,32 @@ impl Folder {
     }
 
     pub(super) async fn write_id(&self, content: String) -> Result<()> {
-        self.run(move |folder| {
-            folder.with_work_folders(|folders| {
-                let work = folders.root.open_dir_nofollow(WORK_FOLDER)?;
-                let name = Uuid::new_v4().simple().to_string();
-                let mut file = tree::create_file(&folders.staging, &name)?.into_std();
-                file.write_all(content.as_bytes())?;
-                file.sync_all()?;
-                folders.staging.rename(&name, &work, STORE_ID)?;
-                tree::sync(&work)
-            })
+        self.run(move |folder| folder.with_work_folders(|folders| write(folders, STORE_ID, &content))).await
+    }
+
+    pub(super) async fn exists(&self) -> Result<bool> {
+        self.run(|folder| Ok(folder.0.path.exists())).await
+    }
+
+    /// Whether the folder is a copy: it records another place than it has. False if one of them is unknown.
+    pub(super) async fn is_copy(&self) -> Result<bool> {
+        self.run(|folder| {
+            let Some(root) = folder.root(false)? else { return Ok(false) };
+            let (recorded, found) = (read(&root, PLACE).map_err(failed)?, file_place(&folder.0.path));
+            Ok(recorded.zip(found).is_some_and(|(recorded, found)| recorded.trim_ascii() != found.as_bytes()))
+        })
+        .await
+    }
+
+    /// Records the place of the folder, unless it is recorded.
+    pub(super) async fn record_place(&self) -> Result<()> {
+        self.run(|folder| {
+            let (Some(root), Some(found)) = (folder.root(false)?, file_place(&folder.0.path)) else { return Ok(()) };
+            let recorded = read(&root, PLACE).map_err(failed)?;
+            if recorded.is_some_and(|recorded| recorded.trim_ascii() == found.as_bytes()) {
+                return Ok(());
+            }
+            folder.with_work_folders(|folders| write(folders, PLACE, &format!("{found}\n")))
         })
         .await
     }
@@ -371,29 +423,33 @@ impl Folder {
     /// The root. `None` if it does not exist and `creates` is false.
     ///
     /// # Errors
-    /// 503 if the folder has another id than it is expected to have.
+    /// 503 if the folder is gone or has another id than it is expected to have; those of the file system.
     fn root(&self, creates: bool) -> Result<Option<Arc<Dir>>> {
         let expected_id = match &*self.0.opened.lock() {
             Opened { root: Some(root), .. } => return Ok(Some(Arc::clone(root))),
             Opened { expected_id, .. } => expected_id.clone(),
         };
-        let root = match Dir::open_ambient_dir(&self.0.path, ambient_authority()) {
-            Err(error) if creates && expected_id.is_none() && error.kind() == io::ErrorKind::NotFound => {
-                create_root(&self.0.path)
+        let root = match (Dir::open_ambient_dir(&self.0.path, ambient_authority()), &expected_id) {
+            (Ok(root), _) => root,
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::file(503, "The folder with the files of this database is missing").caused_by(error));
             }
-            opened => opened,
+            (Err(error), None) if error.kind() == io::ErrorKind::NotFound => match creates {
+                true => tree::create_root(&self.0.path).map_err(failed)?,
+                false => return Ok(None),
+            },
+            (Err(error), _) => return Err(failed(error)),
         };
         if let Some(expected) = expected_id {
-            let found = root.as_ref().ok().and_then(|root| read_id(root).ok().flatten());
+            let found = match read_id(&root) {
+                Err(error) if is_missing(&error) => None,
+                found => found.map_err(failed)?,
+            };
             if found.as_deref().map(<[u8]>::trim_ascii) != Some(expected.as_bytes()) {
                 return Err(Error::file(503, "The folder is not the one with the files of this database"));
             }
         }
-        match root {
-            Ok(root) => Ok(Some(Arc::clone(self.0.opened.lock().root.insert(Arc::new(root))))),
-            Err(error) if !creates && error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failed(error)),
-        }
+        Ok(Some(Arc::clone(self.0.opened.lock().root.insert(Arc::new(root)))))
     }
 
     /// The folders that writers need. `None` if they do not exist and `creates` is false.
@@ -420,20 +476,23 @@ impl WorkFolders {
         let (staging, locks) = (open(&work, STAGING)?, open(&work, LOCKS)?);
         let ignores_case = tree::has_other_spelling(&root, &WORK_FOLDER.to_uppercase());
         let replaces_open_files = tree::is_local(&root);
-        let clients = join_clients(&locks, &staging).unwrap_or_else(|error| {
+        let clients = join_clients(&locks, &staging, &work).unwrap_or_else(|error| {
             tracing::debug!(%error, "the clients of the folder are not counted");
             None
         });
-        Ok(WorkFolders { root, staging, locks, ignores_case, replaces_open_files, _clients: clients })
+        let idle_lock_files = Arc::default();
+        Ok(WorkFolders { root, staging, locks, idle_lock_files, ignores_case, replaces_open_files, _clients: clients })
     }
 }
 
-/// Takes the lock file of the clients. If no other client has it, also removes the staged bytes: their writers are dead.
-fn join_clients(locks: &Dir, staging: &Dir) -> io::Result<Option<File>> {
+/// Takes the lock file of the clients. If no other client has it, also removes the staged bytes and the holds: their processes
+/// are dead.
+fn join_clients(locks: &Dir, staging: &Dir, work: &Dir) -> io::Result<Option<File>> {
     let file = tree::open_lock_file(locks, CLIENTS)?;
     match file.try_lock() {
         Ok(()) => {
             stage::remove_stale(staging, Duration::ZERO)?;
+            hold::remove_stale(work)?;
         }
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
@@ -444,24 +503,27 @@ fn join_clients(locks: &Dir, staging: &Dir) -> io::Result<Option<File>> {
 
 /// The content of the file with the id of the store.
 fn read_id(root: &Dir) -> io::Result<Option<Vec<u8>>> {
-    let work = root.open_dir_nofollow(WORK_FOLDER)?;
-    let Some((file, _)) = tree::open_file(&work, STORE_ID)? else { return Ok(None) };
-    let mut id = Vec::new();
-    file.take(MAX_ID).read_to_end(&mut id)?;
-    Ok(Some(id))
+    read(root, STORE_ID)
 }
 
-/// Creates the root and the folders above it that are missing.
-fn create_root(path: &Path) -> io::Result<Dir> {
-    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    };
-    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-    let dir = match Dir::open_ambient_dir(above, ambient_authority()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_root(above)?,
-        opened => opened?,
-    };
-    tree::create_folder(&dir, name)
+/// The content of a small file in the work folder.
+fn read(root: &Dir, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let work = root.open_dir_nofollow(WORK_FOLDER)?;
+    let Some((file, _)) = tree::open_file(&work, name)? else { return Ok(None) };
+    let mut content = Vec::new();
+    file.take(MAX_SMALL_FILE).read_to_end(&mut content)?;
+    Ok(Some(content))
+}
+
+/// Replaces a small file in the work folder.
+fn write(folders: &WorkFolders, name: &str, content: &str) -> io::Result<()> {
+    let work = folders.root.open_dir_nofollow(WORK_FOLDER)?;
+    let staged = Uuid::new_v4().simple().to_string();
+    let mut file = tree::create_file(&folders.staging, &staged)?.into_std();
+    file.write_all(content.as_bytes())?;
+    file.sync_all()?;
+    folders.staging.rename(&staged, &work, name)?;
+    tree::sync(&work)
 }
 
 fn install(folders: &WorkFolders, file: &StageFile, key: &ObjectKey) -> io::Result<Option<(File, u64)>> {
@@ -524,8 +586,7 @@ fn remove(root: &Dir, folders: &[&str], name: &str) -> io::Result<()> {
 }
 
 fn open_lock_files(folders: &WorkFolders, stripe: usize) -> io::Result<LockFiles> {
-    let open = |name: String| tree::open_lock_file(&folders.locks, &name);
-    Ok(LockFiles { turn: open(format!("{stripe:02x}.turn"))?, held: open(format!("{stripe:02x}"))? })
+    folders.idle_lock_files.take_or_open(stripe, |name| tree::open_lock_file(&folders.locks, name))
 }
 
 impl fmt::Debug for Folder {

@@ -1,53 +1,92 @@
 //! Locks of keys: a mutex inside the process, and a lock file against other processes.
 //!
 //! Invariant: at most one client holds a stripe. The system releases the lock files of a process that ends, so whoever
-//! holds the lock of a key knows that no other writer of the key is alive.
+//! holds the lock of a key knows that no other writer of the key is alive. At most [`MAX_IDLE`] stripes without a holder keep
+//! their lock files open.
 
 use std::{
     fs::{File, TryLockError},
     io,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
 
 use super::key::ObjectKey;
 use crate::error::{Error, Result};
 
 /// The number of locks. Keys whose hashes are equal share one.
 const STRIPES: usize = 256;
+/// The most stripes without a holder whose lock files stay open.
+const MAX_IDLE: usize = 8;
 /// How often a waiter tries to take a file that another process has locked.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// The lock files of a stripe. A waiter takes `turn` first and keeps it until it has `held`, so that two processes with
+/// The open lock files of a stripe. A waiter takes `turn` first and keeps it until it has `held`, so that two processes with
 /// many writers take turns.
 #[derive(Debug)]
 pub(super) struct LockFiles {
-    pub(super) turn: File,
-    pub(super) held: File,
+    stripe: usize,
+    turn: File,
+    held: File,
+    /// Where the files stay open after the lock. Nowhere once the client has closed the folder.
+    idle: Weak<IdleLockFiles>,
 }
 
-/// The lock files are opened once.
+/// Open lock files that no lock uses, the one used last at the end. A folder keeps them while it is open.
 #[derive(Debug, Default)]
-struct Stripe(Option<LockFiles>);
+pub(super) struct IdleLockFiles(Mutex<Vec<LockFiles>>);
 
 /// The locks of a store.
 #[derive(Debug)]
-pub(super) struct Locks(Vec<Arc<Mutex<Stripe>>>);
+pub(super) struct Locks(Vec<Arc<tokio::sync::Mutex<()>>>);
 
 /// The lock of a key. Dropping it unlocks.
 #[derive(Debug)]
-pub(crate) struct PathLock(OwnedMutexGuard<Stripe>);
+pub(crate) struct PathLock {
+    files: Option<LockFiles>,
+    /// Dropped after the files are unlocked.
+    _stripe: OwnedMutexGuard<()>,
+}
+
+impl IdleLockFiles {
+    /// Takes the lock files of a stripe, or opens them.
+    ///
+    /// # Errors
+    /// Those of `open`, which opens the file with a name.
+    pub(super) fn take_or_open(
+        self: &Arc<Self>,
+        stripe: usize,
+        open: impl Fn(&str) -> io::Result<File>,
+    ) -> io::Result<LockFiles> {
+        let mut idle = self.0.lock();
+        if let Some(place) = idle.iter().position(|files| files.stripe == stripe) {
+            return Ok(idle.remove(place));
+        }
+        drop(idle);
+        let (turn, held) = (open(&format!("{stripe:02x}.turn"))?, open(&format!("{stripe:02x}"))?);
+        Ok(LockFiles { stripe, turn, held, idle: Arc::downgrade(self) })
+    }
+
+    fn keep(&self, files: LockFiles) {
+        let mut idle = self.0.lock();
+        let oldest = if idle.len() == MAX_IDLE { Some(idle.remove(0)) } else { None };
+        idle.push(files);
+        drop(idle);
+        drop(oldest);
+    }
+}
 
 impl Drop for PathLock {
     fn drop(&mut self) {
-        if let Some(files) = &self.0.0
-            && let Err(error) = files.held.unlock()
-        {
-            tracing::warn!(%error, "a lock file cannot be unlocked");
+        let Some(files) = self.files.take() else { return };
+        match (files.held.unlock(), files.idle.upgrade()) {
+            (Ok(()), Some(idle)) => idle.keep(files),
+            (Ok(()), None) => {}
             // Closing the file unlocks it.
-            self.0.0 = None;
+            (Err(error), _) => tracing::warn!(%error, "a lock file cannot be unlocked"),
         }
     }
 }
@@ -65,42 +104,39 @@ impl Locks {
 
     /// Locks a stripe inside this process. `None` if another task holds it.
     pub(super) fn try_lock(&self, key: &ObjectKey) -> Option<PathLock> {
-        Arc::clone(&self.0[Locks::stripe_of(key)]).try_lock_owned().ok().map(PathLock)
+        let stripe = Arc::clone(&self.0[Locks::stripe_of(key)]).try_lock_owned().ok()?;
+        Some(PathLock { files: None, _stripe: stripe })
     }
 
     /// Waits for a stripe inside this process.
     pub(super) async fn lock(&self, key: &ObjectKey) -> PathLock {
-        PathLock(Arc::clone(&self.0[Locks::stripe_of(key)]).lock_owned().await)
+        PathLock { files: None, _stripe: Arc::clone(&self.0[Locks::stripe_of(key)]).lock_owned().await }
     }
 }
 
 impl PathLock {
-    /// Whether the lock files are open.
-    pub(super) fn has_files(&self) -> bool {
-        self.0.0.is_some()
-    }
-
-    pub(super) fn set_files(&mut self, files: LockFiles) {
-        self.0.0 = Some(files);
-    }
-
-    /// Takes the lock files. False if another process has them.
-    pub(super) fn try_lock_files(&self) -> Result<bool> {
-        let Some(files) = &self.0.0 else { return Err(closed()) };
+    /// Locks `files` too. `None` if another process has them.
+    pub(super) fn try_with_files(mut self, files: LockFiles) -> Result<Option<PathLock>> {
         if !try_lock(&files.turn)? {
-            return Ok(false);
+            return Ok(None);
         }
         let is_locked = try_lock(&files.held);
         files.turn.unlock().map_err(cannot_lock)?;
-        is_locked
+        if !is_locked? {
+            return Ok(None);
+        }
+        self.files = Some(files);
+        Ok(Some(self))
     }
 
-    /// Waits for the lock files.
-    pub(super) async fn lock_files(&self) -> Result<()> {
-        let Some(files) = &self.0.0 else { return Err(closed()) };
+    /// Waits for `files` too.
+    pub(super) async fn with_files(mut self, files: LockFiles) -> Result<PathLock> {
         wait_for(&files.turn).await?;
-        let _turn = Unlock(&files.turn);
-        wait_for(&files.held).await
+        let turn = Unlock(&files.turn);
+        wait_for(&files.held).await?;
+        drop(turn);
+        self.files = Some(files);
+        Ok(self)
     }
 }
 
@@ -132,8 +168,4 @@ fn try_lock(file: &File) -> Result<bool> {
 
 fn cannot_lock(error: io::Error) -> Error {
     Error::file(500, format!("A file cannot be locked: {error}")).caused_by(error)
-}
-
-fn closed() -> Error {
-    Error::file(500, "The lock files are not open")
 }

@@ -1,14 +1,17 @@
 //! Objects in memory, S3, Google Cloud Storage or Azure, through `object_store`.
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
-//! object to its key inside the store, which replaces the object there in one step, and removes the stage. So a writer whose
-//! stage was discarded cannot install it any more. Each call of the store has a time limit.
+//! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
+//! store has a time limit. A copy that was given up on may still be carried out, so its stage stays.
 
+mod cleanup;
 mod connect;
+mod hold;
+mod probe;
 mod reader;
 mod stage;
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
 use futures_core::Stream;
 use object_store::{
@@ -18,12 +21,14 @@ use object_store::{
 };
 use url::Url;
 
+use self::cleanup::Cleanups;
 pub(super) use self::{
+    hold::RemoteHold,
     reader::RemoteReader,
     stage::{RemoteStage, RemoteStaged},
 };
 use super::{
-    ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, STORE_ID,
+    ListedObject, MEMORY_ID, ObjectAttributes, ObjectDigest, ObjectStat, STORE_ID,
     key::{ObjectKey, WORK_FOLDER, check_bucket, check_stage_id},
     locks::{Locks, PathLock},
 };
@@ -33,8 +38,11 @@ use crate::{
     threads::RuntimeHandle,
 };
 
-/// The time limit of one call: of a request with its retries, and of one part of a body. A lease of the database is longer.
+/// The time limit of one call: of a request with its retries, and of one part of a body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The longest time for which an export may need what it holds.
+const LONGEST_HOLD: Duration = Duration::from_secs(7 * 86_400);
 
 /// The staged objects, beside the buckets.
 const STAGING: &str = "staging";
@@ -53,6 +61,7 @@ struct RemoteInner {
     runtime: RuntimeHandle,
     /// The locks of a store in memory. The callers of another store take a lease.
     locks: Option<Locks>,
+    cleanups: Cleanups,
 }
 
 /// A listing of a bucket.
@@ -64,46 +73,74 @@ pub(super) struct RemoteWalk {
 impl Remote {
     pub(super) fn memory(runtime: RuntimeHandle) -> Remote {
         let locks = Some(Locks::new());
-        Remote(Arc::new(RemoteInner { store: Box::new(InMemory::new()), prefix: Path::ROOT, runtime, locks }))
+        Remote(Arc::new(RemoteInner {
+            store: Box::new(InMemory::new()),
+            prefix: Path::ROOT,
+            runtime,
+            locks,
+            cleanups: Cleanups::default(),
+        }))
     }
 
     /// Sets up a store without calling it.
     pub(super) fn connect(url: &Url, environment: &[(String, String)], runtime: RuntimeHandle) -> Result<Remote> {
         let (store, prefix) = connect::connect(url, environment)?;
-        Ok(Remote(Arc::new(RemoteInner { store, prefix, runtime, locks: None })))
+        Ok(Remote(Arc::new(RemoteInner { store, prefix, runtime, locks: None, cleanups: Cleanups::default() })))
     }
 
     pub(super) fn stage(&self, attributes: ObjectAttributes) -> RemoteStage {
         RemoteStage::new(self.clone(), attributes)
     }
 
-    pub(super) async fn install(&self, staged: RemoteStaged, key: &ObjectKey) -> Result<()> {
-        let target = self.path(key)?;
-        let (remote, source) = (self.clone(), self.staging_path(staged.id())?);
-        self.run(async move { remote.store().copy(&source, &target).await }).await.map_err(|error| match error {
-            CallError::Store(object_store::Error::NotFound { .. }) => {
-                Error::file(503, "The staged bytes were discarded")
-            }
-            error => error.into_error(),
-        })
-        // Dropping `staged` removes the stage.
+    /// If this fails, or if the caller drops the future, the store may still carry the copy out. Then the stage stays.
+    pub(super) async fn install(&self, mut staged: RemoteStaged, key: &ObjectKey) -> Result<()> {
+        staged.is_kept = true;
+        if !self.install_stage(staged.id(), key).await? {
+            return Err(Error::file(503, "The staged bytes were discarded"));
+        }
+        staged.is_kept = false;
+        Ok(())
+    }
+
+    /// Makes a stage the object of `key`, and keeps the stage. False if there is no such stage.
+    pub(super) async fn install_stage(&self, id: &str, key: &ObjectKey) -> Result<bool> {
+        let (source, target) = (self.staging_path(id)?, self.path(key)?);
+        let remote = self.clone();
+        match self.run(async move { remote.store().copy(&source, &target).await }).await {
+            Ok(()) => Ok(true),
+            Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(false),
+            Err(error) => Err(error.into_error()),
+        }
     }
 
     pub(super) async fn discard(&self, id: &str) -> Result<()> {
         self.delete(self.staging_path(id)?).await
     }
 
-    pub(super) async fn open_object(&self, key: &ObjectKey) -> Result<Option<RemoteReader>> {
-        RemoteReader::open(self, self.path(key)?).await
+    /// Opens an object for reading `range`, or all of it.
+    pub(super) async fn open_object(&self, key: &ObjectKey, range: Option<Range<u64>>) -> Result<Option<RemoteReader>> {
+        RemoteReader::open(self, self.path(key)?, range).await
+    }
+
+    pub(super) async fn stat(&self, key: &ObjectKey) -> Result<Option<ObjectStat>> {
+        reader::stat(self, &self.path(key)?).await
     }
 
     pub(super) async fn digest(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
-        let Some(mut reader) = self.open_object(key).await? else { return Ok(None) };
-        let (size, version) = (reader.size, reader.version.clone());
-        if version.is_some() {
-            return Ok(Some(ObjectDigest { size, digest: None, version }));
+        match self.stat(key).await? {
+            Some(ObjectStat { size, version: version @ Some(_) }) => {
+                Ok(Some(ObjectDigest { size, digest: None, version }))
+            }
+            // Another program wrote this object.
+            Some(_) => self.hash(key).await,
+            None => Ok(None),
         }
-        // Another program wrote this object.
+    }
+
+    /// Does what [`digest`](Remote::digest) does, and reads the bytes also if the object has a version.
+    pub(super) async fn hash(&self, key: &ObjectKey) -> Result<Option<ObjectDigest>> {
+        let Some(mut reader) = self.open_object(key, None).await? else { return Ok(None) };
+        let (size, version) = (reader.size, reader.version.clone());
         let mut digester = super::hashing::Digester::new();
         while let Some(chunk) = reader.next_chunk().await? {
             digester.update(&self.0.runtime.blocking, [chunk].into()).await?;
@@ -138,7 +175,7 @@ impl Remote {
         if self.has_locks() {
             return Ok(Some(MEMORY_ID.into()));
         }
-        let Some(object) = RemoteReader::open(self, self.id_path()?).await? else { return Ok(None) };
+        let Some(object) = RemoteReader::open(self, self.id_path()?, None).await? else { return Ok(None) };
         Ok(Some(object.read(0..object.size).await?.into()))
     }
 
@@ -147,9 +184,7 @@ impl Remote {
             return Ok(());
         }
         let (remote, path) = (self.clone(), self.id_path()?);
-        self.run(async move { remote.store().put(&path, content.into()).await.map(drop) })
-            .await
-            .map_err(CallError::into_error)
+        self.run(async move { remote.store().put(&path, content.into()).await.map(drop) }).await.map_err(write_failed)
     }
 
     fn id_path(&self) -> Result<Path> {
@@ -185,8 +220,15 @@ impl Remote {
     }
 
     pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
+        // What a hold has is read for as long as its export takes.
+        self.remove_older(self.held_path(), older_than.max(LONGEST_HOLD)).await?;
+        self.remove_older(self.0.prefix.clone().join(WORK_FOLDER).join(STAGING), older_than).await
+    }
+
+    /// Removes the objects below a path that are older than `older_than`. Returns their number.
+    async fn remove_older(&self, path: Path, older_than: Duration) -> Result<u32> {
         let newest = earlier(Clock::default().now(), older_than).as_microsecond();
-        let mut objects = self.store().list(Some(&self.0.prefix.clone().join(WORK_FOLDER).join(STAGING)));
+        let mut objects = self.store().list(Some(&path));
         let mut removed = 0;
         loop {
             let next = async move { Ok((next(&mut objects).await.transpose()?, objects)) };
@@ -258,6 +300,16 @@ impl CallError {
             _ => (503, "The object store does not answer as expected"),
         };
         Error::file(status, reason).caused_by(error)
+    }
+}
+
+/// The failure of a write: a store that finds nothing has no such bucket.
+fn write_failed(error: CallError) -> Error {
+    match error {
+        CallError::Store(error @ object_store::Error::NotFound { .. }) => {
+            Error::file(503, "The bucket of the object store does not exist").caused_by(error)
+        }
+        error => error.into_error(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The columns of the tables with policies: their names, types and keys.
+//! The columns of the tables with policies: their names, types, keys and readers.
 
-use super::Table;
+use super::{Caller, RowImage, Table};
 use crate::model::{ColumnType, CommunityConfig, CommunityDomain, Fidget, RecordColumns, Space, SpaceRegistration};
 
 /// A column of a table as the change feed delivers it.
@@ -8,6 +8,18 @@ use crate::model::{ColumnType, CommunityConfig, CommunityDomain, Fidget, RecordC
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) column_type: ColumnType,
+}
+
+/// The values of a row's primary key, in the order of [`Table::key`].
+pub(crate) type RowKey = Vec<String>;
+
+/// Who may read a column of the rows that a caller may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    Everyone,
+    /// The user that a row of `users` is about. The feed shows the row to nobody else but the service.
+    Oneself,
+    Service,
 }
 
 const fn column(name: &'static str, column_type: ColumnType) -> Column {
@@ -73,6 +85,48 @@ impl Table {
             Table::Files => &["bucket", "path"],
             _ => &["id"],
         }
+    }
+
+    /// Who may read a column. Payloads of the feed, rows of live queries, filters, the results of operations, and grants on
+    /// PostgreSQL follow from it.
+    pub(crate) fn readers(self, column: &str) -> Readers {
+        match (self, column) {
+            (Table::CommunityConfigs, "admin_identity_public_keys" | "custom_domain_authorized" | "admin_email") => {
+                Readers::Service
+            }
+            (Table::Users, "created_at" | "updated_at") => Readers::Oneself,
+            _ => Readers::Everyone,
+        }
+    }
+
+    /// Whether `caller` reads the column of rows that the feed shows to it.
+    pub(crate) fn may_read(self, caller: Caller, column: &str) -> bool {
+        caller == Caller::Service || self.readers(column) != Readers::Service
+    }
+
+    /// Whether `caller` reads every column.
+    pub(crate) fn may_read_all(self, caller: Caller) -> bool {
+        self.columns().iter().all(|column| self.may_read(caller, column.name))
+    }
+
+    /// Removes what `caller` may not read from a row.
+    pub(crate) fn hide_columns(self, caller: Caller, row: &mut RowImage) {
+        row.retain(|name, _| self.may_read(caller, name));
+    }
+
+    /// The columns of the primary key, and those that the feed's policy reads.
+    pub(crate) const fn outline(self) -> &'static [&'static str] {
+        match self {
+            Table::Spaces => &["id", "owner_id", "is_public"],
+            Table::Fidgets => &["id", "space_id"],
+            Table::CommunityConfigs => &["id", "is_published"],
+            _ => self.key(),
+        }
+    }
+
+    /// The values of the primary key in a row.
+    pub(crate) fn key_of(self, row: &RowImage) -> Option<RowKey> {
+        self.key().iter().map(|name| row.get(*name)?.as_str().map(str::to_owned)).collect()
     }
 
     /// The column with this name.

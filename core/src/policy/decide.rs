@@ -19,6 +19,8 @@ pub(crate) trait RelatedRows {
     fn related(&self, table: Table, column: &str, value: &str) -> Vec<Cow<'_, RowImage>>;
     /// Whether the user has linked the identity key.
     fn holds_key(&self, user: Uuid, key: &str) -> bool;
+    /// Whether the id is that of a space, or one that a new space may have.
+    fn is_claimable(&self, id: &str) -> bool;
 }
 
 impl Predicate {
@@ -30,7 +32,9 @@ impl Predicate {
             Predicate::CallerIs(column) => {
                 user.is_some_and(|user| text(row, column).is_some_and(|text| is_id(text, user)))
             }
-            Predicate::IsTrue(column) => row.get(*column) == Some(&Json::Bool(true)),
+            Predicate::IsTrue(column) | Predicate::IsTrueForPages(column) => {
+                row.get(*column) == Some(&Json::Bool(true))
+            }
             Predicate::CallerHoldsKey(column) => user.is_some_and(|user| {
                 let keys = row.get(*column).and_then(Json::as_array).into_iter().flatten();
                 keys.filter_map(Json::as_str).any(|key| rows.holds_key(user, key))
@@ -38,13 +42,18 @@ impl Predicate {
             Predicate::Related { column, table, key, predicate } => text(row, column).is_some_and(|value| {
                 rows.related(*table, key, value).iter().any(|related| predicate.allows(related, user, rows))
             }),
+            Predicate::IsNull(column) => row.get(*column).is_none_or(Json::is_null),
             Predicate::TextIs(column, constant) => text(row, column) == Some(constant),
+            Predicate::TextIsNot(column, constant) => {
+                text(row, column).is_some_and(|text| !text.eq_ignore_ascii_case(constant))
+            }
             Predicate::CallerIsText(column) => {
                 user.is_some_and(|user| text(row, column).is_some_and(|text| is_id(text, user)))
             }
             Predicate::CallerLinked(column) => {
                 user.is_some_and(|user| text(row, column).is_some_and(|key| rows.holds_key(user, key)))
             }
+            Predicate::IsClaimable(column) => text(row, column).is_some_and(|id| rows.is_claimable(id)),
             Predicate::AllOf(predicates) => predicates.iter().all(|predicate| predicate.allows(row, user, rows)),
             Predicate::AnyOf(predicates) => predicates.iter().any(|predicate| predicate.allows(row, user, rows)),
         }

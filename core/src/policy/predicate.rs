@@ -18,16 +18,27 @@ pub(crate) enum Predicate {
     CallerIs(&'static str),
     /// The column is true.
     IsTrue(&'static str),
+    /// The column is true, in a form that PostgreSQL expects nearly every row to meet. For the plain form it knows the share
+    /// of rows, and multiplies it with that of a statement which asks for the same column: a page of public rows then looks
+    /// so short that the server sorts all of them.
+    IsTrueForPages(&'static str),
     /// The column, a list of texts, contains an identity key that the caller has linked.
     CallerHoldsKey(&'static str),
     /// `predicate` holds for a row of `table` whose `key` equals this row's `column`.
     Related { column: &'static str, table: Table, key: &'static str, predicate: &'static Predicate },
+    /// The column is NULL.
+    IsNull(&'static str),
     /// The column holds the text.
     TextIs(&'static str, &'static str),
+    /// The column holds another text, in whatever case of ASCII letters. (The text is in lower case.)
+    TextIsNot(&'static str, &'static str),
     /// The column holds the caller's id as text.
     CallerIsText(&'static str),
     /// The column holds an identity key that the caller has linked.
     CallerLinked(&'static str),
+    /// The column holds the id of a space that exists, or one that a new space may have: it is not registered, no file is in
+    /// its folder, and no deleted space had it. (With the id of a space that exists, an insert fails by the key.)
+    IsClaimable(&'static str),
     /// All of the predicates hold.
     AllOf(&'static [Predicate]),
     /// At least one of the predicates holds.
@@ -43,6 +54,8 @@ pub(crate) struct SqlContext<'a> {
     pub(crate) holds_key: fn(&str, &str) -> String,
     /// The condition that a user (first argument) has linked the key in a column (second argument).
     pub(crate) linked: fn(&str, &str) -> String,
+    /// The condition that the id in a column is that of a space, or one that a new space may have.
+    pub(crate) claimable: fn(&str) -> String,
 }
 
 impl Predicate {
@@ -65,6 +78,9 @@ impl Predicate {
             Predicate::Nobody => write!(sql, "FALSE"),
             Predicate::CallerIs(column) => write!(sql, "{row}.{} = {}", quoted(column), context.caller),
             Predicate::IsTrue(column) => write!(sql, "{row}.{} IS TRUE", quoted(column)),
+            Predicate::IsTrueForPages(column) => {
+                write!(sql, "NULLIF({row}.{}, FALSE) IS NOT NULL", quoted(column))
+            }
             Predicate::CallerHoldsKey(column) => {
                 write!(sql, "{}", (context.holds_key)(context.caller, &format!("{row}.{}", quoted(column))))
             }
@@ -83,12 +99,17 @@ impl Predicate {
                 predicate.write(sql, &alias, context, depth + 1);
                 write!(sql, ")")
             }
+            Predicate::IsNull(column) => write!(sql, "{row}.{} IS NULL", quoted(column)),
             Predicate::TextIs(column, text) => write!(sql, "{row}.{} = '{text}'", quoted(column)),
+            Predicate::TextIsNot(column, text) => write!(sql, "lower({row}.{}) <> '{text}'", quoted(column)),
             Predicate::CallerIsText(column) => {
                 write!(sql, "{row}.{} = CAST({} AS TEXT)", quoted(column), context.caller)
             }
             Predicate::CallerLinked(column) => {
                 write!(sql, "{}", (context.linked)(context.caller, &format!("{row}.{}", quoted(column))))
+            }
+            Predicate::IsClaimable(column) => {
+                write!(sql, "{}", (context.claimable)(&format!("{row}.{}", quoted(column))))
             }
             Predicate::AllOf(predicates) | Predicate::AnyOf(predicates) => {
                 let operator = if matches!(self, Predicate::AllOf(_)) { " AND " } else { " OR " };
@@ -116,19 +137,34 @@ mod tests {
         caller: "?9",
         holds_key: |caller, column| format!("holds({caller}, {column})"),
         linked: |caller, column| format!("linked({caller}, {column})"),
+        claimable: |column| format!("claimable({column})"),
     };
 
     #[test]
     fn a_rule_renders_as_sql() {
         assert_eq!(
             rule(Table::Spaces, Action::Select).sql(Table::Spaces, CONTEXT),
-            "(spaces.owner_id = ?9 OR spaces.is_public IS TRUE)"
+            "(spaces.owner_id = ?9 OR NULLIF(spaces.is_public, FALSE) IS NOT NULL)"
+        );
+        assert_eq!(
+            rule(Table::Spaces, Action::Insert).sql(Table::Spaces, CONTEXT),
+            "(spaces.owner_id = ?9 AND claimable(spaces.id))"
         );
         assert_eq!(
             rule(Table::SpaceRegistrations, Action::Insert).sql(Table::SpaceRegistrations, CONTEXT),
-            "EXISTS (SELECT 1 FROM spaces AS policy_0 WHERE policy_0.id = \"spaceRegistrations\".\"spaceId\" \
-             AND policy_0.owner_id = ?9)"
+            "(EXISTS (SELECT 1 FROM spaces AS policy_0 WHERE policy_0.id = \"spaceRegistrations\".\"spaceId\" \
+             AND policy_0.owner_id = ?9) AND \"spaceRegistrations\".fid IS NULL \
+             AND \"spaceRegistrations\".signature IS NULL \
+             AND (\"spaceRegistrations\".\"identityPublicKey\" IS NULL \
+             OR linked(?9, \"spaceRegistrations\".\"identityPublicKey\")))"
         );
+    }
+
+    #[test]
+    fn callers_other_than_the_service_do_not_change_the_id_of_a_space() {
+        let columns = updatable(Table::Spaces).expect("a list");
+        let others = Table::Spaces.columns().iter().map(|column| column.name).filter(|name| *name != "id");
+        assert_eq!(columns, others.collect::<Vec<_>>());
     }
 
     #[test]

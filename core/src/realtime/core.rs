@@ -1,63 +1,93 @@
 //! What the handles of a client share: the feeds, the pump that reads the log after each commit, and the retention.
 //!
-//! Invariant: one thread at a time pumps, on the callback pool. It reads the log without a lock and gives the entries to the
-//! feeds under the registry's. The watch for commits exists only while there are feeds.
+//! Invariant: the feeds are in two *lanes*. One thread at a time pumps a lane, on the callback pool. It reads the log and judges
+//! the entries for the feeds without a lock. The feeds with costly filters have a lane of their own: an anonymous request
+//! chooses its filter, and ten thousand patterns on a long text delay only each other. The watch for commits exists only
+//! while there are feeds.
 
 use std::{
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use tokio::{sync, task::JoinHandle};
+use tokio::sync;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
     delivery::Delivery,
-    feed::{Consumer, Feed, FeedIdentity, ReadAhead, Wake},
+    feed::{Consumer, Feed, FeedIdentity, Wake},
     pruning::{self, Needs},
     pump::Pump,
     registry::Registry,
+    request::Capture,
     view::View,
 };
 use crate::{
     clock::Clock,
     database::{
         CurrentPrincipal, Database,
-        change_log::{CommitWatch, CurrentRow, EntryKey, PAGE, Position, RetentionLimits},
-        session_ended,
+        change_log::{
+            CommitWatch, CurrentRow, CursorKey, EntryKind, LogPoint, RetentionLimits, TableSet, capture_is_off,
+            session_of,
+        },
     },
     error::{Error, ErrorKind, Result},
     model::RealtimeStats,
+    policy::RowImage,
     threads::{BlockingPool, RuntimeHandle, wait},
 };
 
 /// How long after a failure the log is read again.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How often the access tokens of feeds are checked. A change of a row checks them, too.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// Feeds that one pump serves. A lane without feeds does not read the log.
+pub(super) struct Lane {
+    pub(super) registry: Mutex<Registry>,
+    pump: Pump,
+    /// Whether the registry has a head.
+    is_active: AtomicBool,
+}
+
+impl Lane {
+    fn new(pause: Duration) -> Lane {
+        Lane { registry: Mutex::default(), pump: Pump::new(pause), is_active: AtomicBool::new(false) }
+    }
+
+    pub(super) fn set_head(&self, registry: &mut Registry, head: Option<LogPoint>) {
+        registry.head = head;
+        self.is_active.store(head.is_some(), Ordering::Release);
+    }
+}
+
 /// The change feed of a client.
 pub(crate) struct RealtimeCore {
-    this: Weak<RealtimeCore>,
+    pub(super) this: Weak<RealtimeCore>,
     pub(super) database: Database,
-    runtime: RuntimeHandle,
+    pub(super) runtime: RuntimeHandle,
     pub(super) callbacks: BlockingPool,
     pub(super) clock: Clock,
-    delivery: Delivery,
-    registry: Mutex<Registry>,
+    pub(super) delivery: Delivery,
+    pub(super) lanes: [Lane; 2],
     watch: Mutex<Option<CommitWatch>>,
     /// Held while the watch starts or stops.
     starting: sync::Mutex<()>,
     /// Whether a task is about to stop the watch.
     is_lingering: AtomicBool,
-    pump: Pump,
+    /// Whether a task ends the feeds with access tokens that expire.
+    watches_expiry: AtomicBool,
     /// Known once capture is on.
-    incarnation: OnceLock<Arc<str>>,
+    pub(super) cursors: ArcSwapOption<CursorKey>,
     is_closed: AtomicBool,
     /// The process that opened the client.
     process: u32,
@@ -73,17 +103,17 @@ impl RealtimeCore {
     ) -> Arc<RealtimeCore> {
         let core = Arc::new_cyclic(|this| RealtimeCore {
             this: Weak::clone(this),
-            pump: Pump::new(database.pause_between_reads()),
+            lanes: std::array::from_fn(|_| Lane::new(database.pause_between_reads())),
             database,
             runtime,
             delivery: Delivery::new(callbacks.clone()),
             callbacks,
             clock,
-            registry: Mutex::default(),
             watch: Mutex::default(),
             starting: sync::Mutex::default(),
             is_lingering: AtomicBool::new(false),
-            incarnation: OnceLock::new(),
+            watches_expiry: AtomicBool::new(false),
+            cursors: ArcSwapOption::empty(),
             is_closed: AtomicBool::new(false),
             process: std::process::id(),
         });
@@ -91,8 +121,8 @@ impl RealtimeCore {
         let needs = move || {
             this.upgrade().map(|core| Needs {
                 database: core.database.clone(),
-                knows_capture: core.incarnation.get().is_some(),
-                after: core.registry.lock().needed_after(),
+                knows_capture: core.cursors.load().is_some(),
+                after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
             })
         };
         core.runtime.spawn(pruning::run(limits, needs));
@@ -111,13 +141,9 @@ impl RealtimeCore {
         principal.check_open()
     }
 
-    /// Switches capture on. Returns the incarnation id.
-    pub(super) async fn capture(&self) -> Result<Arc<str>> {
-        if let Some(incarnation) = self.incarnation.get() {
-            return Ok(Arc::clone(incarnation));
-        }
-        let incarnation = self.database.start_capture().await?;
-        Ok(Arc::clone(self.incarnation.get_or_init(|| incarnation)))
+    /// The lane of the feeds with a view.
+    pub(super) fn lane(&self, view: &View) -> &Lane {
+        &self.lanes[usize::from(view.filter.is_costly())]
     }
 
     /// Adds a stream.
@@ -126,25 +152,26 @@ impl RealtimeCore {
         principal: &CurrentPrincipal,
         view: View,
         since: Option<&str>,
+        capture: Capture,
     ) -> Result<Arc<Feed>> {
-        let feed = self.new_feed(principal, view, since).await?;
+        let feed = self.new_feed(principal, view, since, capture).await?;
         self.register(&feed).await?;
         feed.set_consumer(Consumer::Stream(None));
         Ok(feed)
     }
 
     /// Reads the rows of a view as the caller sees them now, and adds a stream of the changes after them.
-    pub(super) async fn live(&self, principal: &CurrentPrincipal, view: View) -> Result<(Vec<CurrentRow>, Arc<Feed>)> {
+    pub(super) async fn live(&self, principal: &CurrentPrincipal, view: View) -> Result<(Vec<RowImage>, Arc<Feed>)> {
         self.check_open(principal)?;
         let caller = FeedCaller::of(&principal.principal());
-        self.capture().await?;
-        self.ensure_watch().await?;
-        let (mut rows, position) = self.database.rows_and_position(view.table, view.filter.equality()).await?;
-        self.require_session(caller).await?;
-        rows.retain(|row| view.shows(caller.caller, &row.image, row.context.as_ref()));
-        let handle = Arc::new(HandleCaller::new(principal.clone()));
-        let feed = Feed::new(view, FeedIdentity::Fixed(caller, handle), position);
-        let feed = Arc::new(feed);
+        self.capture(Capture::SwitchOn).await?;
+        self.ensure_watch(self.lane(&view)).await?;
+        let shown = view.clone();
+        let shows = move |row: &CurrentRow| shown.shows_current(caller.caller, row);
+        let (mut rows, position) = self.database.rows_and_position(view.table, view.filter.equality(), shows).await?;
+        self.require_session(principal, caller).await?;
+        rows.iter_mut().for_each(|row| view.table.hide_columns(caller.caller, row));
+        let feed = Arc::new(Feed::new(view, FeedIdentity::Fixed(caller, principal.clone()), position, None));
         self.register(&feed).await?;
         feed.set_consumer(Consumer::Stream(None));
         Ok((rows, feed))
@@ -155,39 +182,62 @@ impl RealtimeCore {
         principal: &CurrentPrincipal,
         view: View,
         since: Option<&str>,
+        capture: Capture,
     ) -> Result<Arc<Feed>> {
         self.check_open(principal)?;
-        let incarnation = self.capture().await?;
-        self.ensure_watch().await?;
+        let cursors = self.capture(capture).await?;
+        let lane = self.lane(&view);
+        self.ensure_watch(lane).await?;
         let head = self.database.head().await?;
         let began_at = head.after;
-        let position = match since {
-            Some(cursor) => self.database.position_of(cursor, &incarnation).await?,
-            None => head,
+        let (position, replays_to) = match since {
+            Some(cursor) => (self.database.position_of(cursor, &cursors).await?, Some(head)),
+            None => (head, None),
         };
-        let known = self.registry.lock().handle_caller(principal);
-        let handle = known.unwrap_or_else(|| Arc::new(HandleCaller::new(principal.clone())));
+        let followed = (!principal.has_fixed_caller()).then(|| {
+            let known = lane.registry.lock().handle_caller(principal);
+            known.unwrap_or_else(|| Arc::new(HandleCaller::new(principal.clone())))
+        });
         // After the head is known: a session that ends later has its entry after the head.
         let began_as = FeedCaller::of(&principal.principal());
-        self.require_session(began_as).await?;
-        let caller = FeedIdentity::Handle { handle, began_at, began_as: began_as.caller };
-        Ok(Arc::new(Feed::new(view, caller, position)))
+        self.require_session(principal, began_as).await?;
+        let caller = match followed {
+            Some(handle) => FeedIdentity::Handle { handle, began_at, began_as: began_as.caller },
+            None => FeedIdentity::Fixed(began_as, principal.clone()),
+        };
+        Ok(Arc::new(Feed::new(view, caller, position, replays_to)))
     }
 
     /// # Errors
-    /// `Unauthorized` if the caller's session has ended.
-    async fn require_session(&self, caller: FeedCaller) -> Result<()> {
+    /// `Unauthorized` if the handle may not act for the caller's session any more.
+    async fn require_session(&self, handle: &CurrentPrincipal, caller: FeedCaller) -> Result<()> {
         match caller.session_id {
-            Some(session_id) if !self.database.has_session(session_id).await? => Err(session_ended()),
-            _ => Ok(()),
+            Some(session_id) => self.database.check_session(handle, session_id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a feed if its handle may not act for its session any more. Returns true if the feed goes on.
+    ///
+    /// # Errors
+    /// Those of the database, but not `Unauthorized`.
+    pub(super) async fn keeps_session(&self, feed: &Arc<Feed>, wakes: &mut Vec<Wake>) -> Result<bool> {
+        let Some(session_id) = feed.fixed_session() else { return Ok(true) };
+        match self.database.check_session(feed.principal(), session_id).await {
+            Err(error) if error.kind() == ErrorKind::Unauthorized => {
+                wakes.extend(feed.end_after_batch(Some(error)));
+                Ok(false)
+            }
+            checked => checked.map(|()| true),
         }
     }
 
     /// Adds a feed to the registry. From here on it misses nothing.
     pub(super) async fn register(&self, feed: &Arc<Feed>) -> Result<()> {
+        let lane = self.lane(&feed.view);
         loop {
-            self.ensure_watch().await?;
-            let mut registry = self.registry.lock();
+            self.ensure_watch(lane).await?;
+            let mut registry = lane.registry.lock();
             if self.is_closed.load(Ordering::Acquire) {
                 drop(registry);
                 feed.close();
@@ -195,11 +245,14 @@ impl RealtimeCore {
             }
             // The watch can have been stopped meanwhile.
             let Some(head) = registry.head else { continue };
-            registry.add(feed, head);
+            registry.add(feed, head.after);
+            if registry.has_sessions() && !self.watches_expiry.swap(true, Ordering::AcqRel) {
+                self.runtime.spawn(end_expired_feeds(Weak::clone(&self.this)));
+            }
             break;
         }
         // A handle that was closed meanwhile has ended its feeds before this one was added.
-        if feed.handle().principal().is_closed() {
+        if feed.principal().is_closed() {
             feed.close();
             self.unregister(feed);
         }
@@ -209,7 +262,7 @@ impl RealtimeCore {
     /// Removes a feed.
     pub(super) fn unregister(&self, feed: &Arc<Feed>) {
         feed.detach();
-        let mut registry = self.registry.lock();
+        let mut registry = self.lane(&feed.view).registry.lock();
         let is_last = registry.remove(feed) && registry.len() == 0;
         drop(registry);
         if is_last && !self.is_closed.load(Ordering::Acquire) && !self.is_lingering.swap(true, Ordering::AcqRel) {
@@ -217,77 +270,94 @@ impl RealtimeCore {
         }
     }
 
-    /// Starts to watch for commits, if nobody does.
-    async fn ensure_watch(&self) -> Result<()> {
-        if self.registry.lock().head.is_some() {
+    /// Starts to watch for commits, if nobody does, and to read the log for a lane.
+    async fn ensure_watch(&self, lane: &Lane) -> Result<()> {
+        if lane.is_active.load(Ordering::Acquire) {
             return Ok(());
         }
         let _starting = self.starting.lock().await;
-        if self.registry.lock().head.is_some() {
+        if lane.is_active.load(Ordering::Acquire) {
             return Ok(());
         }
-        let this = Weak::clone(&self.this);
-        let on_commit = move || {
-            if let Some(core) = this.upgrade() {
-                core.signal();
-            }
+        let is_watched = self.watch.lock().is_some();
+        let watch = if is_watched {
+            None
+        } else {
+            let this = Weak::clone(&self.this);
+            let on_commit = move || {
+                if let Some(core) = this.upgrade() {
+                    core.signal();
+                }
+            };
+            Some(self.database.watch_commits(Arc::new(on_commit)).await?)
         };
-        let watch = self.database.watch_commits(Arc::new(on_commit)).await?;
         // After the watch has begun: a commit after this position is signalled.
         let head = self.database.head().await?;
-        let mut registry = self.registry.lock();
+        let mut registry = lane.registry.lock();
         if self.is_closed.load(Ordering::Acquire) {
             drop(registry);
             return Err(Error::closed());
         }
-        *self.watch.lock() = Some(watch);
-        registry.head = Some(head.after);
+        if let Some(watch) = watch {
+            *self.watch.lock() = Some(watch);
+        }
+        lane.set_head(&mut registry, Some(head.point()));
         Ok(())
     }
 
-    /// Makes a thread read the log.
+    /// Makes a thread read the log for each lane.
     fn signal(&self) {
-        if !self.pump.signal() {
+        for (index, lane) in self.lanes.iter().enumerate() {
+            if lane.is_active.load(Ordering::Acquire) {
+                self.signal_lane(index);
+            }
+        }
+    }
+
+    fn signal_lane(&self, index: usize) {
+        let lane = &self.lanes[index];
+        if !lane.pump.signal() {
             return;
         }
         let this = Weak::clone(&self.this);
         let pump = move || {
             if let Some(core) = this.upgrade() {
-                core.run_pump();
+                core.run_pump(index);
             }
         };
         if let Err(error) = self.callbacks.submit(pump) {
-            self.pump.stop();
+            lane.pump.stop();
             if error.kind() != ErrorKind::Closed {
                 tracing::error!(%error, "the change feed has no thread");
-                self.signal_later();
+                self.signal_later(index);
             }
         }
     }
 
-    /// Makes a thread read the log after a while.
-    fn signal_later(&self) {
+    /// Makes a thread read the log for a lane after a while.
+    fn signal_later(&self, index: usize) {
         let this = Weak::clone(&self.this);
         self.runtime.spawn(async move {
             tokio::time::sleep(RETRY_AFTER).await;
             if let Some(core) = this.upgrade() {
-                core.signal();
+                core.signal_lane(index);
             }
         });
     }
 
     /// Reads the log until nothing is new, then runs callbacks.
-    fn run_pump(&self) {
+    fn run_pump(&self, index: usize) {
+        let lane = &self.lanes[index];
         loop {
-            self.pump.begin();
-            match self.pump_page() {
-                Ok(true) if self.pump.finish() => break,
+            lane.pump.begin();
+            match self.pump_page(lane) {
+                Ok(true) if lane.pump.finish() => break,
                 Ok(_) => self.delivery.run_on_pool(),
                 Err(error) => {
-                    self.pump.stop();
+                    lane.pump.stop();
                     if error.kind() != ErrorKind::Closed {
                         tracing::warn!(%error, "the change log could not be read; the feed tries again");
-                        self.signal_later();
+                        self.signal_later(index);
                     }
                     break;
                 }
@@ -298,18 +368,27 @@ impl RealtimeCore {
     }
 
     /// Reads one page and gives it to the feeds. Returns true if nothing comes after it.
-    fn pump_page(&self) -> Result<bool> {
-        let Some(head) = self.registry.lock().head else { return Ok(true) };
+    fn pump_page(&self, lane: &Lane) -> Result<bool> {
+        let (head, tables) = {
+            let registry = lane.registry.lock();
+            let Some(head) = registry.head else { return Ok(true) };
+            (head, registry.tables())
+        };
         let mut wakes = Vec::new();
-        let page = match wait(self.database.read_changes(head, PAGE)) {
+        let cursors = wait(self.cursors())?;
+        let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
-                // Another process has pruned what the feeds had not yet got.
-                let head = wait(self.database.head())?.after;
-                let mut registry = self.registry.lock();
-                registry.end_all(&error, &mut wakes);
-                registry.head = registry.head.map(|_| head);
-                drop(registry);
-                self.delivery.add(wakes);
+                // Another process has pruned what the feeds had not yet got, or the server has failed over to one with another
+                // history, which may have another incarnation, or capture off.
+                tracing::warn!(%error, "the change feed ends its subscriptions");
+                let (is_on, cursors) = wait(self.database.capture_state())?;
+                self.cursors.store(Some(Arc::new(cursors)));
+                if is_on {
+                    let head = wait(self.database.head())?.point();
+                    self.end_all(lane, &error, Some(head));
+                } else {
+                    self.end_all(lane, &capture_is_off(), None);
+                }
                 return Ok(false);
             }
             page => page?,
@@ -317,19 +396,35 @@ impl RealtimeCore {
         if page.end == head {
             return Ok(true);
         }
+        let head = head.after;
         // After the page was read: its entries were committed before a later change of a caller.
-        let changed = self.registry.lock().changed_handles();
+        let changed = lane.registry.lock().changed_handles();
         for handle in &changed {
             handle.follow(head, |session_id| wait(self.database.session_entries(session_id, head)))?;
         }
-        let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
-        let mut registry = self.registry.lock();
+        // Before the page is delivered: what follows a change of tokens is for those who have the new ones.
+        let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
+        let feeds = lane.registry.lock().feeds_of_sessions(rotated.filter_map(session_of));
+        for feed in feeds {
+            wait(self.keeps_session(&feed, &mut wakes))?;
+        }
+        let mut registry = lane.registry.lock();
+        if registry.head.is_none_or(|now| now.after != head) || !tables.contains_all(registry.tables()) {
+            // The lane was idle meanwhile and begins elsewhere, or a feed of another table has joined, and the page can lack
+            // rows for it.
+            return Ok(false);
+        }
+        registry.end_expired(self.clock.now(), &mut wakes);
         changed.iter().for_each(|handle| registry.watch_sessions(handle));
-        registry.dispatch(&page, incarnation, &mut wakes);
+        let dispatch = registry.begin_dispatch(&page);
         drop(registry);
+        if let Some(dispatch) = dispatch {
+            dispatch.run(&page, &cursors, &lane.registry, &mut wakes);
+            lane.registry.lock().end_dispatch();
+        }
         self.delivery.add(wakes);
         if page.is_last {
-            self.pump.has_read(page.entries.len());
+            lane.pump.has_read(page.count);
         }
         Ok(page.is_last)
     }
@@ -342,100 +437,28 @@ impl RealtimeCore {
         }
     }
 
-    /// Reads a page for a feed that has fallen behind. Makes the feed live if the page reaches the pump.
-    pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
-        let Some(head) = self.registry.lock().head else { return Err(Error::closed()) };
-        if position.after < head {
-            let (page, head) = match feed.take_read_ahead(position.after) {
-                Some(reading) => reading.join().await?,
-                None => (self.database.read_changes_up_to(position.after, head).await?, head),
-            };
-            if !page.is_last && page.end < head {
-                self.read_ahead(feed, page.end, head);
-            }
-            let incarnation = self.incarnation.get().map_or("", |incarnation| &**incarnation);
-            feed.absorb(&page, incarnation, head);
-        }
-        let registry = self.registry.lock();
-        if let Some(head) = registry.head {
-            feed.go_live(head);
-        }
-        Ok(())
-    }
-
-    /// Starts to read the page after `after`, while the feed's consumer uses the page before. On SQLite a read waits for nobody,
-    /// so it is no faster on another thread.
-    fn read_ahead(&self, feed: &Feed, after: EntryKey, head: EntryKey) {
-        if self.database.is_embedded() {
-            return;
-        }
-        let this = Weak::clone(&self.this);
-        let page = self.runtime.spawn(async move {
-            let core = this.upgrade().ok_or_else(Error::closed)?;
-            core.database.read_changes_up_to(after, head).await
-        });
-        feed.set_read_ahead(ReadAhead { after, head, page });
-    }
-
-    /// Reads a page for a stream that has fallen behind, on the client's runtime. Tries again after a failure.
-    pub(super) fn spawn_read(&self, feed: &Arc<Feed>, position: Position) -> JoinHandle<()> {
-        let (this, feed) = (Weak::clone(&self.this), Arc::clone(feed));
-        self.runtime.spawn(async move {
-            while let Some(core) = this.upgrade() {
-                match core.read_behind(&feed, position.clone()).await {
-                    Ok(()) => return,
-                    Err(error) if error.kind() == ErrorKind::CursorExpired => {
-                        feed.end_after_batch(Some(error));
-                        return;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Closed => return feed.close(),
-                    Err(error) => {
-                        tracing::warn!(%error, "the change log could not be read for a slow stream; it tries again");
-                    }
-                }
-                drop(core);
-                tokio::time::sleep(RETRY_AFTER).await;
-            }
-        })
-    }
-
     /// True in a forked child of the process that opened the client.
     pub(super) fn is_inherited(&self) -> bool {
         self.process != std::process::id()
     }
 
-    /// Lets a feed read the log again after a while, or ends it if the log no longer has what it needs.
-    pub(super) fn retry_later(&self, feed: &Arc<Feed>, error: &Error) {
-        match error.kind() {
-            ErrorKind::CursorExpired => {
-                let wake = feed.end_after_batch(Some(error.clone()));
-                self.deliver(wake.into_iter().collect());
-            }
-            ErrorKind::Closed => {}
-            _ => {
-                tracing::warn!(%error, "the change log could not be read for a slow subscription; it tries again");
-                let (this, feed) = (Weak::clone(&self.this), Arc::downgrade(feed));
-                self.runtime.spawn(async move {
-                    tokio::time::sleep(RETRY_AFTER).await;
-                    if let (Some(core), Some(feed)) = (this.upgrade(), feed.upgrade()) {
-                        core.deliver(feed.wake().into_iter().collect());
-                    }
-                });
-            }
-        }
-    }
-
     pub(super) async fn stats(&self) -> Result<RealtimeStats> {
         let log = self.database.log_stats().await?;
-        let (subscriptions, head) = {
-            let registry = self.registry.lock();
-            (registry.len(), registry.head)
-        };
-        let mut lag = log.lag;
-        if let Some(head) = head {
-            let unread = self.database.read_changes(head, 1).await?;
-            if let Some(entry) = unread.entries.first() {
-                lag = lag.max(self.clock.now().duration_since(entry.at).try_into().unwrap_or_default());
+        let (mut subscriptions, mut lag) = (0, log.lag);
+        for lane in &self.lanes {
+            let head = {
+                let registry = lane.registry.lock();
+                subscriptions += registry.len();
+                registry.head
+            };
+            let Some(head) = head else { continue };
+            let unread = match self.database.read_changes(head, TableSet::default()).await {
+                // The pump ends the subscriptions.
+                Err(error) if error.kind() == ErrorKind::CursorExpired => None,
+                unread => unread?.first_at,
+            };
+            if let Some(first_at) = unread {
+                lag = lag.max(self.clock.now().duration_since(first_at).try_into().unwrap_or_default());
             }
         }
         Ok(RealtimeStats {
@@ -455,17 +478,21 @@ impl RealtimeCore {
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.close_feeds(None);
-        self.registry.lock().head = None;
+        for lane in &self.lanes {
+            lane.set_head(&mut lane.registry.lock(), None);
+        }
         let watch = self.watch.lock().take();
         drop(watch);
     }
 
     fn close_feeds(&self, of_handle: Option<&CurrentPrincipal>) {
         // Closing runs code of the program, under no lock.
-        let feeds = self.registry.lock().feeds(of_handle);
-        for feed in feeds {
-            feed.close();
-            self.unregister(&feed);
+        for lane in &self.lanes {
+            let feeds = lane.registry.lock().feeds(of_handle);
+            for feed in feeds {
+                feed.close();
+                self.unregister(&feed);
+            }
         }
     }
 }
@@ -478,16 +505,43 @@ impl Drop for RealtimeCore {
     }
 }
 
-/// Stops the watch for commits if there is no feed any more after [`LINGER`].
+/// Ends feeds when their access tokens expire, as long as there are feeds with sessions.
+async fn end_expired_feeds(core: Weak<RealtimeCore>) {
+    loop {
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
+        let Some(core) = core.upgrade() else { return };
+        let mut wakes = Vec::new();
+        let mut registries = core.lanes.each_ref().map(|lane| lane.registry.lock());
+        registries.iter_mut().for_each(|registry| registry.end_expired(core.clock.now(), &mut wakes));
+        let is_needed = registries.iter().any(|registry| registry.has_sessions());
+        if !is_needed {
+            // Under the registries' locks: a feed that is added later starts another task.
+            core.watches_expiry.store(false, Ordering::Release);
+        }
+        drop(registries);
+        core.deliver(wakes);
+        if !is_needed {
+            return;
+        }
+    }
+}
+
+/// Stops to read the log for lanes that have no feed any more after [`LINGER`], and the watch for commits if no lane has one.
 async fn stop_unused_watch(core: Weak<RealtimeCore>) {
     tokio::time::sleep(LINGER).await;
     let Some(core) = core.upgrade() else { return };
     core.is_lingering.store(false, Ordering::Release);
     let _starting = core.starting.lock().await;
-    let mut registry = core.registry.lock();
-    if registry.len() == 0 {
-        registry.head = None;
-        drop(registry);
+    let mut is_used = false;
+    for lane in &core.lanes {
+        let mut registry = lane.registry.lock();
+        if registry.len() == 0 {
+            lane.set_head(&mut registry, None);
+        } else {
+            is_used = true;
+        }
+    }
+    if !is_used {
         let watch = core.watch.lock().take();
         // The end of a watch may wait for a thread.
         if let Err(error) = core.runtime.blocking.submit(move || drop(watch)) {

@@ -2,51 +2,68 @@
 //!
 //! Invariant: a feed is *live* or *behind*. The pump gives a live feed each matching change. When the consumer is slow and
 //! the batch is full, the feed falls behind: then its consumer reads the log itself, from the feed's position, until it has
-//! reached the pump's. Either way each entry after the position is judged once.
+//! reached the pump's. Either way each entry after the position is judged once, and under no lock.
+//!
+//! What waits for a consumer is bounded in bytes: a batch, and on PostgreSQL a page that was read ahead. A change that is too
+//! large for the batch of a live feed waits in the log.
 
-use std::{collections::VecDeque, sync::Arc, task::Waker};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    task::Waker,
+};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
-    view::{SharedChange, View},
+    view::{PendingChange, SharedChange, View},
 };
 use crate::{
     callbacks::PullQueue,
     database::{
-        change_log::{EntryKey, EntryKind, LogEntry, LogPage, Position, session_of},
-        session_ended,
+        CurrentPrincipal, Principal,
+        change_log::{CursorKey, EntryKey, EntryKind, LogEntry, LogPage, LogPoint, OutlinedRow, Position, session_of},
+        session_ended, session_expired,
     },
     error::{Error, Result},
     model::RowChange,
-    policy::Caller,
+    policy::{Caller, RowKey, may_see},
 };
 
-/// The most changes that wait for a consumer.
+/// The most changes that wait for the consumer of a live feed.
 const CAPACITY: usize = 64;
+
+/// The most memory of these changes.
+const CAPACITY_BYTES: usize = 512 << 10;
 
 /// A subscription, a stream or a live query.
 pub(super) struct Feed {
     pub(super) view: View,
     pub(super) caller: FeedIdentity,
+    /// Where the log was when a feed with a cursor began. The entries before are judged by the rows as they are now, too.
+    replays_to: Option<Position>,
     state: Mutex<FeedState>,
 }
 
 /// For whom a feed's changes are judged.
 pub(super) enum FeedIdentity {
-    /// The caller of a handle, as it changes. Up to the key `began_at`, it is `began_as`: a feed that replays the past
+    /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a feed that replays the past
     /// judges it for the caller that it began with.
     Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
-    /// The caller that a live query began with. The query ends with the session.
-    Fixed(FeedCaller, Arc<HandleCaller>),
+    /// The caller that the feed began with: that of a live query, of an `as_user` or `as_service` handle, or of a request's
+    /// bearer. The feed ends when the handle may no longer act for the caller's session.
+    Fixed(FeedCaller, CurrentPrincipal),
 }
 
 struct FeedState {
     mode: Mode,
-    batch: VecDeque<RowChange>,
+    batch: VecDeque<PendingChange>,
+    /// The memory of `batch`.
+    batch_bytes: usize,
     /// Why the feed ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     consumer: Consumer,
@@ -58,16 +75,16 @@ struct FeedState {
 
 /// A page that is read while the consumer uses the page before.
 pub(super) struct ReadAhead {
-    /// The key after which the page begins.
-    pub(super) after: EntryKey,
-    /// The key of the pump when the read began: the page says whether more comes up to this key.
-    pub(super) head: EntryKey,
+    /// The point after which the page begins.
+    pub(super) after: LogPoint,
+    /// Where the pump was when the read began: the page says whether more comes up to this point.
+    pub(super) head: LogPoint,
     pub(super) page: JoinHandle<Result<LogPage>>,
 }
 
 impl ReadAhead {
     /// Waits for the page. Returns it with `head`.
-    pub(super) async fn join(self) -> Result<(LogPage, EntryKey)> {
+    pub(super) async fn join(self) -> Result<(LogPage, LogPoint)> {
         let page = self.page.await.map_err(|_| Error::closed())??;
         Ok((page, self.head))
     }
@@ -107,16 +124,18 @@ pub(super) enum Taken {
 }
 
 impl Feed {
-    pub(super) fn new(view: View, caller: FeedIdentity, position: Position) -> Feed {
+    /// `replays_to` is the end of the log for a feed that begins with a cursor.
+    pub(super) fn new(view: View, caller: FeedIdentity, position: Position, replays_to: Option<Position>) -> Feed {
         let state = FeedState {
             mode: Mode::Behind(position),
             batch: VecDeque::new(),
+            batch_bytes: 0,
             end: None,
             consumer: Consumer::Nobody,
             read_ahead: None,
             is_awake: false,
         };
-        Feed { view, caller, state: Mutex::new(state) }
+        Feed { view, caller, replays_to, state: Mutex::new(state) }
     }
 
     /// Sets who takes the changes, and returns whether the consumer is to be woken. If the feed has been closed meanwhile, it
@@ -132,10 +151,19 @@ impl Feed {
         None
     }
 
-    /// The handle that the feed belongs to.
-    pub(super) fn handle(&self) -> &Arc<HandleCaller> {
+    /// The principal of the handle that the feed belongs to.
+    pub(super) fn principal(&self) -> &CurrentPrincipal {
         match &self.caller {
-            FeedIdentity::Handle { handle, .. } | FeedIdentity::Fixed(_, handle) => handle,
+            FeedIdentity::Handle { handle, .. } => handle.principal(),
+            FeedIdentity::Fixed(_, principal) => principal,
+        }
+    }
+
+    /// The caller that the feed follows.
+    pub(super) fn handle(&self) -> Option<&Arc<HandleCaller>> {
+        match &self.caller {
+            FeedIdentity::Handle { handle, .. } => Some(handle),
+            FeedIdentity::Fixed(..) => None,
         }
     }
 
@@ -145,6 +173,27 @@ impl Feed {
             FeedIdentity::Handle { .. } => None,
             FeedIdentity::Fixed(caller, _) => caller.session_id,
         }
+    }
+
+    /// When the access token with which the feed acts expires; `None` if it has ended or needs none.
+    pub(super) fn expires_at(&self) -> Option<Timestamp> {
+        let session_id = self.fixed_session()?;
+        match &*self.principal().principal() {
+            Principal::User(credential) if credential.session_id == session_id && !self.has_ended() => {
+                Some(credential.expires_at)
+            }
+            _ => None,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.state.lock().end.is_some()
+    }
+
+    /// Ends the feed if its access token has expired.
+    pub(super) fn end_if_expired(&self, now: Timestamp) -> Option<Wake> {
+        let has_expired = self.expires_at().is_some_and(|expires_at| expires_at <= now);
+        has_expired.then(|| self.end_after_batch(Some(session_expired())))?
     }
 
     /// Becomes live if the feed has reached the pump, which is at `head`. The caller holds the lock under which the pump
@@ -166,21 +215,31 @@ impl Feed {
         }
     }
 
-    /// Gives an entry to a live feed. `before` is the key of the entry before it. Returns who is to be woken.
-    pub(super) fn offer(&self, shared: &SharedChange<'_>, before: EntryKey) -> Option<Wake> {
+    /// Gives an entry to a live feed. `before` is the point before it. Returns who is to be woken. The pump alone calls this,
+    /// one entry after another, so a live feed stays as it is while the entry is judged, or it ends.
+    pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<Wake> {
         let key = shared.entry.key;
+        let position = self.state.lock().live_position(key)?;
+        let behind = |position: &Position| {
+            Mode::Behind(Position { seen: position.seen.clone(), ..before.max(position.point()).into() })
+        };
+        if self.replays(key) {
+            // The consumer reads it, with the row as it is now.
+            let mut state = self.state.lock();
+            state.live_position(key)?;
+            state.mode = behind(&position);
+            return state.wake();
+        }
+        let change = self.view.change(shared, self.caller_at(key), &position)?;
+        let size = change.size();
         let mut state = self.state.lock();
-        let Mode::Live(position) = &state.mode else { return None };
-        if state.end.is_some() || !position.includes(&key) {
-            return None;
+        state.live_position(key)?;
+        if state.batch.len() >= CAPACITY || state.batch_bytes + size > CAPACITY_BYTES {
+            state.mode = behind(&position);
+        } else {
+            state.batch_bytes += size;
+            state.batch.push_back(change);
         }
-        let change = self.view.change(shared, self.caller_at(key), position)?;
-        if state.batch.len() >= CAPACITY {
-            let position = Position { after: before.max(position.after), seen: position.seen.clone() };
-            state.mode = Mode::Behind(position);
-            return None;
-        }
-        state.batch.push_back(change);
         state.wake()
     }
 
@@ -197,6 +256,7 @@ impl Feed {
         let mut state = self.state.lock();
         state.end = Some(None);
         state.batch.clear();
+        state.batch_bytes = 0;
         state.read_ahead = None;
         let consumer = std::mem::replace(&mut state.consumer, Consumer::Nobody);
         drop(state);
@@ -211,7 +271,9 @@ impl Feed {
     pub(super) fn take(&self, waker: Option<&Waker>) -> Taken {
         let mut state = self.state.lock();
         if let Some(change) = state.batch.pop_front() {
-            return Taken::Change(change);
+            state.batch_bytes -= change.size();
+            drop(state);
+            return Taken::Change(change.into_change());
         }
         if let Some(reason) = &state.end {
             return Taken::Ended(reason.clone());
@@ -239,7 +301,7 @@ impl Feed {
     }
 
     /// The page after `after`, if it is being read.
-    pub(super) fn take_read_ahead(&self, after: EntryKey) -> Option<ReadAhead> {
+    pub(super) fn take_read_ahead(&self, after: LogPoint) -> Option<ReadAhead> {
         self.state.lock().read_ahead.take().filter(|reading| reading.after == after)
     }
 
@@ -248,30 +310,79 @@ impl Feed {
         self.state.lock().is_awake = false;
     }
 
-    /// Takes over a page that the consumer read, up to the key `head` of the pump.
-    pub(super) fn absorb(&self, page: &LogPage, incarnation: &str, head: EntryKey) {
-        let mut state = self.state.lock();
-        let Mode::Behind(position) = &state.mode else { return };
-        let mut position = position.clone();
-        for entry in page.entries.iter().take_while(|entry| entry.key <= head) {
+    /// Whether the entry with this key was written before the feed began, and its caller is not the service.
+    fn replays(&self, key: EntryKey) -> bool {
+        self.replays_to.as_ref().is_some_and(|end| !end.includes(&key)) && self.caller_at(key) != Caller::Service
+    }
+
+    /// The keys of the rows that the feed has to look at as they are now, before it takes over the page.
+    pub(super) fn replayed_rows(&self, page: &LogPage) -> Vec<RowKey> {
+        let entries = page.entries.iter().filter(|entry| entry.table == self.view.table && self.replays(entry.key));
+        let mut keys: Vec<_> = entries.filter_map(LogEntry::row_key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Whether only the key of the entry's row may be told: the feed replays the entry, and the row is gone or hidden from the
+    /// caller. `rows` are the rows of [`replayed_rows`](Feed::replayed_rows) that there are.
+    fn is_gone(&self, entry: &LogEntry, caller: Caller, rows: &HashMap<RowKey, OutlinedRow>) -> bool {
+        let sees = |row: &OutlinedRow| may_see(entry.table, caller, &row.image, row.context.as_ref());
+        // Another row may have the key of a deleted one.
+        self.replays(entry.key)
+            && (entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(sees))
+    }
+
+    /// Takes over a page that the consumer read, up to the point `head` of the pump. `rows` are the rows of
+    /// [`replayed_rows`](Feed::replayed_rows) that there are. The consumer alone calls this.
+    pub(super) fn absorb(
+        &self,
+        page: &LogPage,
+        cursors: &CursorKey,
+        head: LogPoint,
+        rows: &HashMap<RowKey, OutlinedRow>,
+    ) {
+        let Some(mut position) = self.state.lock().position_behind() else { return };
+        let (mut changes, mut end_reason) = (Vec::new(), None);
+        for entry in page.entries.iter().take_while(|entry| entry.key <= head.after) {
             if !position.includes(&entry.key) {
                 continue;
             }
             if self.is_ended_by(entry) {
-                state.end.get_or_insert(Some(session_ended()));
-                state.read_ahead = None;
+                end_reason = Some(session_ended());
                 break;
             }
             if let Some(session_id) = session_of(entry).filter(|_| entry.kind == EntryKind::SessionEnded) {
                 // The pump can have passed the entry before it knew the handle.
-                self.handle().end_session(session_id, entry.key);
+                if let Some(handle) = self.handle() {
+                    handle.end_session(session_id, entry.key);
+                }
+            }
+            if entry.table != self.view.table {
+                continue;
             }
             let caller = self.caller_at(entry.key);
-            state.batch.extend(self.view.change(&SharedChange::new(entry, incarnation), caller, &position));
+            let shared = if self.is_gone(entry, caller, rows) {
+                SharedChange::of_gone_row(entry, cursors)
+            } else {
+                SharedChange::new(entry, cursors)
+            };
+            changes.extend(shared.and_then(|shared| self.view.change(&shared, caller, &position)));
         }
         // The last page reaches the pump also if no entry has the pump's key.
-        position.after = position.after.max(if page.is_last { head } else { page.end.min(head) });
+        let end = if page.is_last { head } else { page.end.min(head) };
+        position = Position { seen: position.seen.take(), ..position.point().max(end).into() };
+        let mut state = self.state.lock();
+        if state.end.is_some() {
+            return;
+        }
+        state.batch_bytes += changes.iter().map(PendingChange::size).sum::<usize>();
+        state.batch.extend(changes);
         state.mode = Mode::Behind(position);
+        if let Some(reason) = end_reason {
+            state.end = Some(Some(reason));
+            state.read_ahead = None;
+        }
     }
 
     fn is_ended_by(&self, entry: &LogEntry) -> bool {
@@ -296,6 +407,22 @@ impl Feed {
 }
 
 impl FeedState {
+    /// The position of a live feed that gets the entry with this key.
+    fn live_position(&self, key: EntryKey) -> Option<Position> {
+        match &self.mode {
+            Mode::Live(position) if self.end.is_none() && position.includes(&key) => Some(position.clone()),
+            Mode::Live(_) | Mode::Behind(_) => None,
+        }
+    }
+
+    /// The position of a feed that reads the log itself, unless it has ended.
+    fn position_behind(&self) -> Option<Position> {
+        match &self.mode {
+            Mode::Behind(position) if self.end.is_none() => Some(position.clone()),
+            Mode::Live(_) | Mode::Behind(_) => None,
+        }
+    }
+
     fn wake(&mut self) -> Option<Wake> {
         let has_nothing = self.batch.is_empty() && self.end.is_none() && matches!(self.mode, Mode::Live(_));
         if has_nothing || std::mem::replace(&mut self.is_awake, true) {

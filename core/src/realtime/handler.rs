@@ -1,7 +1,8 @@
 //! `handle_events`: subscriptions over HTTP as server-sent events, without a server.
 //!
 //! Invariant: every request gets a response. It acts for the bearer of its `Authorization` header and for nobody else: the
-//! caller of the handle has no part in it. A client that was cut and comes back with `Last-Event-ID` misses nothing.
+//! caller of the handle has no part in it. A client that was cut and comes back with `Last-Event-ID` misses nothing. The events
+//! of a bearer end with the bearer's token; they do not go on as anonymous.
 
 use std::{
     collections::VecDeque,
@@ -15,9 +16,10 @@ use bytes::Bytes;
 use futures_core::Stream;
 use tokio::{runtime::Handle, task::JoinSet};
 
-use super::{ChangeRequest, ChangeStream, EventType, Realtime, RowChange, StreamCloser};
+use super::{ChangeRequest, ChangeStream, EventType, Realtime, RowChange, StreamCloser, request::Capture};
 use crate::{
     bearer::BearerResolver,
+    client_key::{ClientSlots, Slot},
     database::Principal,
     error::{Error, Operation, Result, operation},
     http_file::{Target, header},
@@ -36,12 +38,15 @@ pub(crate) struct EventOptions {
     pub(crate) heartbeat: Duration,
     /// Runs the timers of heartbeats.
     pub(crate) runtime: Handle,
+    /// The streams that the client may have at the same time.
+    pub(crate) streams: ClientSlots,
 }
 
 /// The response of [`Realtime::handle_events`](super::Realtime::handle_events), for any HTTP server.
 ///
 /// ```
 /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {
+/// client.realtime().start().await?;
 /// let mut response = client.realtime().handle_events("/events?table=spaces", &[]).await?;
 /// assert_eq!(response.status, 200);
 /// while let Some(bytes) = response.body.next_chunk().await {
@@ -76,6 +81,7 @@ struct Events {
     runtime: Handle,
     /// The timer of the next heartbeat.
     timer: JoinSet<()>,
+    _slot: Option<Slot>,
 }
 
 impl Realtime {
@@ -89,8 +95,14 @@ impl Realtime {
     /// cursor that the subscription begins with. A comment follows after every
     /// [`event_heartbeat`](crate::Config::event_heartbeat) without a change.
     ///
+    /// If the subscription ends by itself, the last event is `event: end` with `data: {"error":"Session has ended","status":401}`:
+    /// the status and the message with which the same request would be refused from now on. A bearer's subscription ends when the
+    /// access token expires, is replaced or is revoked.
+    ///
     /// The status is 200; 400 for a malformed request, filter or cursor, 401 for a token that is not valid, 404 for an unknown
-    /// table, 410 for a cursor after which the feed no longer has every change.
+    /// table, 410 for a cursor after which the feed no longer has every change, 429 for a client with too many streams (see
+    /// [`with_client_key`](crate::Client::with_client_key)), 503 while the change log is switched off: a request never switches it
+    /// on ([`start`](Realtime::start) does).
     ///
     /// # Errors
     /// `Closed` on a closed handle.
@@ -107,17 +119,25 @@ impl Realtime {
 
     async fn open_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventBody, Refusal> {
         let (request, since) = read_request(target, headers)?;
+        let slot = self.events.streams.take()?;
         let bearer = self.events.bearer.principal(headers).await?;
         let anonymous = || self.core.database.service().handle_of(Principal::Anonymous);
-        let caller = Realtime { principal: bearer.unwrap_or_else(anonymous), ..self.clone() };
+        let caller = bearer.unwrap_or_else(anonymous);
+        // What the host has not switched on, a request does not switch on either: every change would be written twice.
+        if !self.core.database.capture_state().await?.0 {
+            return Err(Refusal::new(503, "The change feed is switched off"));
+        }
+        let cursors = self.core.capture(Capture::MustBeOn).await?;
         // A client that is cut before its first event comes back with this cursor.
         let since = match since {
             Some(cursor) => cursor,
-            None => caller.cursor().await?,
+            None => cursors.cursor(&self.core.database.head().await?),
         };
-        let stream = caller.changes(request.since(since.clone())).await?;
+        let (view, _) = request.view(caller.principal().caller())?;
+        let feed = self.core.stream(&caller, view, Some(&since), Capture::MustBeOn).await?;
+        let stream = ChangeStream::new(&self.core, feed, Operation::Changes);
         let EventOptions { heartbeat, runtime, .. } = self.events.clone();
-        let events = Events { stream, heartbeat, runtime, timer: JoinSet::new() };
+        let events = Events { stream, heartbeat, runtime, timer: JoinSet::new(), _slot: slot };
         Ok(EventBody { ready: VecDeque::from([format!("id: {since}\n\n").into()]), events: Some(events) })
     }
 }
@@ -166,8 +186,8 @@ fn refused(refusal: Refusal) -> EventResponse {
 }
 
 impl EventBody {
-    /// Returns the next bytes: one or several whole events, or a heartbeat. `None` at the end: the stream or the client was
-    /// closed, or the subscription ended. A client that comes back is told why.
+    /// Returns the next bytes: one or several whole events, or a heartbeat. `None` at the end: after the event `end`, or when the
+    /// stream or the client was closed.
     pub async fn next_chunk(&mut self) -> Option<Bytes> {
         std::future::poll_fn(|context| self.poll_chunk(context)).await
     }
@@ -196,9 +216,13 @@ impl Events {
         while chunk.len() < CHUNK {
             match Pin::new(&mut self.stream).poll_next(context) {
                 Poll::Ready(Some(Ok(change))) => write_event(&mut chunk, &change),
+                Poll::Ready(Some(Err(error))) => {
+                    write_end(&mut chunk, error);
+                    break;
+                }
                 // After what was received, the next call finds the end again.
-                Poll::Ready(_) if chunk.is_empty() => return Poll::Ready(None),
-                Poll::Ready(_) | Poll::Pending => break,
+                Poll::Ready(None) if chunk.is_empty() => return Poll::Ready(None),
+                Poll::Ready(None) | Poll::Pending => break,
             }
         }
         if !chunk.is_empty() {
@@ -226,6 +250,13 @@ fn write_event(chunk: &mut Vec<u8>, change: &RowChange) {
         chunk.truncate(length);
     }
     chunk.extend_from_slice(b"\n\n");
+}
+
+/// Appends the event that says why the subscription ended.
+fn write_end(chunk: &mut Vec<u8>, error: Error) {
+    let (status, error) = Refusal::from(error).status_and_message();
+    let data = serde_json::json!({ "status": status, "error": error });
+    chunk.extend_from_slice(format!("event: end\ndata: {data}\n\n").as_bytes());
 }
 
 impl Stream for EventBody {

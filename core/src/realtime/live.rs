@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::stream::ChangeStream;
-use crate::{database::change_log::CurrentRow, policy::Table};
+use crate::policy::Table;
 
 /// The rows of a table, and the changes after them: the result of [`Realtime::live`](super::Realtime::live).
 ///
@@ -22,7 +22,7 @@ use crate::{database::change_log::CurrentRow, policy::Table};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LiveQuery {
-    /// The rows when the query began, in the form of [`RowChange::new`](super::RowChange::new). Spaces are in the order newest
+    /// The rows when the query began, in the form of [`RowChange::new`](super::RowChange::new) for its caller. Spaces are in the order newest
     /// first, fidgets oldest first, others in the order of their keys.
     pub rows: Vec<Map<String, Value>>,
     /// Every change after them. It keeps the caller that the query began with, and ends with `Unauthorized` when that
@@ -31,8 +31,7 @@ pub struct LiveQuery {
 }
 
 /// The rows of a table in the order of lists (DESIGN 4).
-pub(super) fn in_order(table: Table, rows: Vec<CurrentRow>) -> Vec<Map<String, Value>> {
-    let mut rows: Vec<_> = rows.into_iter().map(|row| row.image).collect();
+pub(super) fn in_order(table: Table, mut rows: Vec<Map<String, Value>>) -> Vec<Map<String, Value>> {
     let text = |row: &Map<String, Value>, column: &str| row.get(column).and_then(Value::as_str).map(str::to_owned);
     rows.sort_by_cached_key(|row| table.key().iter().map(|column| text(row, column)).collect::<Vec<_>>());
     match table {

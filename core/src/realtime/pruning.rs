@@ -31,13 +31,19 @@ pub(super) struct Needs {
 
 /// Prunes the log until `needs` returns `None`, because the client is gone.
 pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<Needs>) {
-    let mut interval_number = 0_u32;
+    let (mut interval_number, mut is_counted) = (0_u32, false);
     loop {
         tokio::time::sleep(INTERVAL).await;
         interval_number = interval_number.wrapping_add(1);
         let Some(first) = needs() else { return };
         if !first.knows_capture && !interval_number.is_multiple_of(UNUSED_INTERVALS) {
             continue;
+        }
+        if !is_counted {
+            match first.database.recount_changes().await {
+                Ok(()) => is_counted = true,
+                Err(error) => tracing::debug!(%error, "the change log could not be counted"),
+            }
         }
         drop(first);
         loop {

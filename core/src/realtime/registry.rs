@@ -1,14 +1,17 @@
 //! The feeds of a client, and how the pump finds those that a change concerns.
 //!
-//! Invariant: the registry's lock guards the pump's position. The pump moves only while it holds the lock, so that a feed
-//! which joins under the lock misses nothing and gets nothing twice.
+//! Invariant: the registry's lock guards the pump's position. The pump moves only while it holds the lock, and takes the feeds
+//! of that moment with it. So a feed which joins under the lock misses nothing and gets nothing twice. The feeds are judged
+//! under no lock: a filter that takes long holds up nobody who subscribes or unsubscribes.
 
 use std::{
     collections::{HashMap, hash_map},
+    hash::Hash,
     sync::Arc,
 };
 
-use serde_json::Value as Json;
+use jiff::Timestamp;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::{
@@ -17,36 +20,55 @@ use super::{
     view::SharedChange,
 };
 use crate::{
+    change_filter::{Equality, Scalar},
     database::{
         CurrentPrincipal,
-        change_log::{EntryKey, EntryKind, LogPage, session_of},
+        change_log::{CursorKey, EntryKey, EntryKind, LogEntry, LogPage, LogPoint, TableSet, session_of},
         session_ended,
     },
     error::Error,
-    policy::{RowImage, Table},
+    policy::{Column, RowImage, Table},
 };
 
 /// The feeds of a client.
 #[derive(Default)]
 pub(super) struct Registry {
-    /// The key up to which every live feed has its changes; `None` while nobody watches for commits.
-    pub(super) head: Option<EntryKey>,
-    tables: HashMap<Table, TableFeeds>,
+    /// The point up to which every live feed has its changes; `None` while nobody watches for commits.
+    pub(super) head: Option<LogPoint>,
+    /// The key after which the pump gives entries to feeds.
+    dispatching_after: Option<EntryKey>,
+    tables: HashMap<Table, Arc<TableFeeds>>,
     /// The callers of the handles that have feeds, with the number of feeds.
     handles: Vec<(Arc<HandleCaller>, usize)>,
     /// The handles whose timeline names a session.
     sessions: HashMap<Uuid, Vec<Arc<HandleCaller>>>,
     /// The feeds that end with a session.
     fixed: HashMap<Uuid, Vec<Arc<Feed>>>,
+    /// No access token of these feeds expires before.
+    next_expiry: Option<Timestamp>,
     count: usize,
 }
 
-/// The feeds of one table.
-#[derive(Default)]
+/// A page on its way to the feeds that were live when the pump moved to its end.
+pub(super) struct Dispatch {
+    tables: HashMap<Table, Arc<TableFeeds>>,
+    /// The point before the page.
+    before: LogPoint,
+}
+
+/// The feeds of one table. A change while the pump uses them makes a copy.
+#[derive(Default, Clone)]
 struct TableFeeds {
-    /// Those whose rows all have one value in a column, by column and value.
-    by_value: HashMap<&'static str, HashMap<String, Vec<Arc<Feed>>>>,
+    /// The feeds whose filters demand one value of a column.
+    by_value: Vec<ColumnFeeds>,
     others: Vec<Arc<Feed>>,
+}
+
+/// The feeds whose filters demand one value of a column, by that value.
+#[derive(Clone)]
+struct ColumnFeeds {
+    column: Column,
+    feeds: HashMap<Scalar<'static>, Vec<Arc<Feed>>>,
 }
 
 impl Registry {
@@ -62,16 +84,17 @@ impl Registry {
 
     /// Adds a feed. The pump is at `head`.
     pub(super) fn add(&mut self, feed: &Arc<Feed>, head: EntryKey) {
-        let table = self.tables.entry(feed.view.table).or_default();
-        table.list(feed).push(Arc::clone(feed));
-        let handle = feed.handle();
-        match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
-            Some((_, count)) => *count += 1,
-            None => self.handles.push((Arc::clone(handle), 1)),
+        Arc::make_mut(self.tables.entry(feed.view.table).or_default()).add(feed);
+        if let Some(handle) = feed.handle() {
+            match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
+                Some((_, count)) => *count += 1,
+                None => self.handles.push((Arc::clone(handle), 1)),
+            }
+            self.watch_sessions(handle);
         }
-        self.watch_sessions(handle);
         if let Some(session_id) = feed.fixed_session() {
             self.fixed.entry(session_id).or_default().push(Arc::clone(feed));
+            self.next_expiry = earlier_of(self.next_expiry, feed.expires_at());
         }
         self.count += 1;
         feed.go_live(head);
@@ -80,14 +103,15 @@ impl Registry {
     /// Removes a feed. Returns false if it was removed before.
     pub(super) fn remove(&mut self, feed: &Arc<Feed>) -> bool {
         let Some(table) = self.tables.get_mut(&feed.view.table) else { return false };
-        if !table.remove(feed) {
+        if !Arc::make_mut(table).remove(feed) {
             return false;
         }
         if let Some(session_id) = feed.fixed_session() {
             remove_from(&mut self.fixed, &session_id, feed);
         }
-        let handle = feed.handle();
-        if let Some(index) = self.handles.iter().position(|(known, _)| Arc::ptr_eq(known, handle)) {
+        if let Some(handle) = feed.handle()
+            && let Some(index) = self.handles.iter().position(|(known, _)| Arc::ptr_eq(known, handle))
+        {
             self.handles[index].1 -= 1;
             if self.handles[index].1 == 0 {
                 self.handles.swap_remove(index);
@@ -105,36 +129,34 @@ impl Registry {
         let all = self
             .tables
             .values()
-            .flat_map(|table| table.by_value.values().flat_map(HashMap::values).flatten().chain(&table.others));
-        let is_wanted =
-            |feed: &&Arc<Feed>| of_handle.is_none_or(|handle| feed.handle().principal().is_of_same_handle(handle));
+            .flat_map(|table| table.by_value.iter().flat_map(|by| by.feeds.values()).flatten().chain(&table.others));
+        let is_wanted = |feed: &&Arc<Feed>| of_handle.is_none_or(|handle| feed.principal().is_of_same_handle(handle));
         all.filter(is_wanted).cloned().collect()
+    }
+
+    /// The tables that have feeds.
+    pub(super) fn tables(&self) -> TableSet {
+        self.tables.iter().filter(|(_, feeds)| !feeds.is_empty()).map(|(table, _)| *table).collect()
     }
 
     /// The key after which the client needs the log.
     pub(super) fn needed_after(&self) -> Option<EntryKey> {
-        let head = self.head?;
+        let head = self.head?.after;
         let behind = self.feeds(None).into_iter().filter_map(|feed| feed.behind_at()).min();
-        Some(behind.map_or(head, |behind| behind.min(head)))
+        behind.into_iter().chain(self.dispatching_after).chain([head]).min()
     }
 
-    /// Gives the entries of a page to the live feeds, and moves the pump to its end. Appends whom to wake to `wakes`.
-    pub(super) fn dispatch(&mut self, page: &LogPage, incarnation: &str, wakes: &mut Vec<Wake>) {
-        let Some(mut before) = self.head else { return };
-        for entry in &page.entries {
-            if entry.kind == EntryKind::SessionEnded {
-                if let Some(session_id) = session_of(entry) {
-                    self.end_session(session_id, entry.key, wakes);
-                }
-            } else if let Some(table) = self.tables.get(&entry.table) {
-                let shared = SharedChange::new(entry, incarnation);
-                table.for_each_candidate(entry.old.as_deref(), entry.new.as_deref(), |feed| {
-                    wakes.extend(feed.offer(&shared, before));
-                });
-            }
-            before = entry.key;
-        }
-        self.head = Some(page.end.max(before));
+    /// Moves the pump to the end of a page. The caller then runs the dispatch under no lock, and calls `end_dispatch`.
+    pub(super) fn begin_dispatch(&mut self, page: &LogPage) -> Option<Dispatch> {
+        let before = self.head?;
+        let last = page.entries.last().map_or(before, LogEntry::point);
+        self.head = Some(page.end.max(last));
+        self.dispatching_after = Some(before.after);
+        Some(Dispatch { tables: self.tables.clone(), before })
+    }
+
+    pub(super) fn end_dispatch(&mut self) {
+        self.dispatching_after = None;
     }
 
     /// The handles whose caller has changed since the pump last looked.
@@ -151,6 +173,28 @@ impl Registry {
         // The pump may have missed the end of a session. New feeds begin with the caller that their handle has then.
         self.handles.clear();
         self.sessions.clear();
+    }
+
+    /// The feeds that end with one of these sessions.
+    pub(super) fn feeds_of_sessions(&self, sessions: impl IntoIterator<Item = Uuid>) -> Vec<Arc<Feed>> {
+        let of_session = |session_id| self.fixed.get(&session_id).into_iter().flatten().cloned();
+        sessions.into_iter().flat_map(of_session).collect()
+    }
+
+    /// Whether a feed ends with a session.
+    pub(super) fn has_sessions(&self) -> bool {
+        !self.fixed.is_empty()
+    }
+
+    /// Ends the feeds with an access token that has expired.
+    pub(super) fn end_expired(&mut self, now: Timestamp, wakes: &mut Vec<Wake>) {
+        if self.next_expiry.is_none_or(|expiry| now < expiry) {
+            return;
+        }
+        let feeds = || self.fixed.values().flatten();
+        wakes.extend(feeds().filter_map(|feed| feed.end_if_expired(now)));
+        // A handle may have got new tokens since.
+        self.next_expiry = feeds().fold(None, |expiry, feed| earlier_of(expiry, feed.expires_at()));
     }
 
     fn end_session(&self, session_id: Uuid, key: EntryKey, wakes: &mut Vec<Wake>) {
@@ -177,35 +221,72 @@ impl Registry {
     }
 }
 
-impl TableFeeds {
-    /// The list that a feed belongs to.
-    fn list(&mut self, feed: &Feed) -> &mut Vec<Arc<Feed>> {
-        match feed.view.filter.equality() {
-            Some((column, value)) => self.by_value.entry(column).or_default().entry(value.to_owned()).or_default(),
-            None => &mut self.others,
+impl Dispatch {
+    /// Gives the entries of the page to the feeds. Appends whom to wake to `wakes`.
+    pub(super) fn run(
+        mut self,
+        page: &LogPage,
+        cursors: &CursorKey,
+        registry: &Mutex<Registry>,
+        wakes: &mut Vec<Wake>,
+    ) {
+        for entry in &page.entries {
+            if entry.kind == EntryKind::SessionEnded {
+                if let Some(session_id) = session_of(entry) {
+                    registry.lock().end_session(session_id, entry.key, wakes);
+                }
+            } else if let Some(table) = self.tables.get(&entry.table)
+                && let Some(shared) = SharedChange::new(entry, cursors)
+            {
+                let before = self.before;
+                let [old, new] = shared.judged();
+                table.for_each_candidate(old, new, |feed| wakes.extend(feed.offer(&shared, before)));
+            }
+            self.before = entry.point();
         }
     }
+}
 
+impl TableFeeds {
+    fn add(&mut self, feed: &Arc<Feed>) {
+        let list = match feed.view.filter.equality() {
+            Some(Equality { column, value }) => {
+                let index = self.by_value.iter().position(|by| by.column == *column).unwrap_or_else(|| {
+                    self.by_value.push(ColumnFeeds { column: *column, feeds: HashMap::new() });
+                    self.by_value.len() - 1
+                });
+                self.by_value[index].feeds.entry(value.clone()).or_default()
+            }
+            None => &mut self.others,
+        };
+        list.push(Arc::clone(feed));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.others.is_empty() && self.by_value.iter().all(|by| by.feeds.is_empty())
+    }
+
+    /// Removes a feed. Returns false if it is not there.
     fn remove(&mut self, feed: &Arc<Feed>) -> bool {
-        let list = self.list(feed);
-        let Some(index) = list.iter().position(|known| Arc::ptr_eq(known, feed)) else { return false };
-        list.swap_remove(index);
-        let is_empty = list.is_empty();
-        if let Some((column, value)) = feed.view.filter.equality().filter(|_| is_empty)
-            && let Some(values) = self.by_value.get_mut(column)
-        {
-            values.remove(value);
+        match feed.view.filter.equality() {
+            Some(Equality { column, value }) => self
+                .by_value
+                .iter_mut()
+                .find(|by| by.column == *column)
+                .is_some_and(|by| remove_from(&mut by.feeds, value, feed)),
+            None => remove_one(&mut self.others, feed),
         }
-        true
     }
 
     /// Calls `visit` with each feed whose view can contain the old or the new row.
     fn for_each_candidate(&self, old: Option<&RowImage>, new: Option<&RowImage>, mut visit: impl FnMut(&Arc<Feed>)) {
-        let text = |row: Option<&RowImage>, column: &str| {
-            row.and_then(|row| row.get(column)).and_then(Json::as_str).map(str::to_owned)
-        };
-        for (column, feeds) in self.by_value.iter().filter(|(_, feeds)| !feeds.is_empty()) {
-            let (before, after) = (text(old, column), text(new, column));
+        for ColumnFeeds { column, feeds } in self.by_value.iter().filter(|by| !by.feeds.is_empty()) {
+            if [old, new].into_iter().flatten().any(|row| !row.contains_key(column.name)) {
+                // An erased row does not say what the column held.
+                feeds.values().flatten().for_each(&mut visit);
+                continue;
+            }
+            let (before, after) = (value_of(column, old), value_of(column, new));
             let moved = before.filter(|before| Some(before) != after.as_ref());
             for value in [moved, after].into_iter().flatten() {
                 feeds.get(&value).into_iter().flatten().for_each(&mut visit);
@@ -215,12 +296,29 @@ impl TableFeeds {
     }
 }
 
-/// Removes a value from the list of a key, and the list if it is empty.
-fn remove_from<T>(lists: &mut HashMap<Uuid, Vec<Arc<T>>>, key: &Uuid, value: &Arc<T>) {
-    if let hash_map::Entry::Occupied(mut list) = lists.entry(*key) {
-        list.get_mut().retain(|known| !Arc::ptr_eq(known, value));
-        if list.get().is_empty() {
-            list.remove();
-        }
+/// The earlier of two times.
+fn earlier_of(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
+/// The value of a column in a row.
+fn value_of<'a>(column: &Column, row: Option<&'a RowImage>) -> Option<Scalar<'a>> {
+    Scalar::of_image(column.column_type, row?.get(column.name)?)
+}
+
+/// Removes a value from the list of a key, and the list if it is empty. Returns false if the value is not there.
+fn remove_from<K: Eq + Hash + Clone, T>(lists: &mut HashMap<K, Vec<Arc<T>>>, key: &K, value: &Arc<T>) -> bool {
+    let hash_map::Entry::Occupied(mut list) = lists.entry(key.clone()) else { return false };
+    let is_there = remove_one(list.get_mut(), value);
+    if list.get().is_empty() {
+        list.remove();
     }
+    is_there
+}
+
+/// Removes a value from a list. Returns false if it is not there.
+fn remove_one<T>(list: &mut Vec<Arc<T>>, value: &Arc<T>) -> bool {
+    let Some(index) = list.iter().position(|known| Arc::ptr_eq(known, value)) else { return false };
+    list.swap_remove(index);
+    true
 }

@@ -7,7 +7,17 @@ use crate::{
     callbacks::OnClose,
     error::{Error, Result},
     model::EventType,
+    policy::Caller,
 };
+
+/// Whether a subscription may switch capture on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Capture {
+    /// For the program.
+    SwitchOn,
+    /// For requests over HTTP.
+    MustBeOn,
+}
 
 /// The changes that a subscription or a stream gets: a table, and optionally an event, a filter and a cursor.
 ///
@@ -46,13 +56,17 @@ impl ChangeRequest {
     }
 
     /// Only rows that fulfil the filter: conditions `column=op.value`, joined by `&`. The operators are `eq`, `neq`, `lt`, `lte`,
-    /// `gt`, `gte`, `in`, `like`, `ilike` and `is`.
+    /// `gt`, `gte`, `in`, `like`, `ilike` and `is`. A filter has at most 8 conditions and 1,024 bytes.
     pub fn filter(mut self, filter: impl Into<String>) -> ChangeRequest {
         self.filter = filter.into();
         self
     }
 
     /// Begins after a cursor: first the changes since then, then those to come, with no gap and no repeat.
+    ///
+    /// Of a row that was deleted since, or that its caller no longer sees, only the `DELETE` is delivered, with the primary key
+    /// alone. Such a row is judged by the parts of a filter on its primary key, and on `space_id` for fidgets. The service gets
+    /// every change as it was.
     pub fn since(mut self, cursor: impl Into<String>) -> ChangeRequest {
         self.since = Some(cursor.into());
         self
@@ -71,12 +85,12 @@ impl ChangeRequest {
         self
     }
 
-    /// The view, and the cursor to begin after.
+    /// The view of `caller`, and the cursor to begin after.
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown schema, table or column, and for a malformed filter.
-    pub(super) fn view(&self) -> Result<(View, Option<String>)> {
-        Ok((View::new(&self.schema, &self.table, self.event, &self.filter)?, self.since.clone()))
+    /// `InvalidInput` for an unknown schema or table, for a column that the caller does not read, and for a malformed filter.
+    pub(super) fn view(&self, caller: Caller) -> Result<(View, Option<String>)> {
+        Ok((View::new(&self.schema, &self.table, caller, self.event, &self.filter)?, self.since.clone()))
     }
 }
 

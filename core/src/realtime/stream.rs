@@ -22,7 +22,7 @@ use crate::{
 /// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes). It is live when it is returned.
 /// Dropping it ends it.
 ///
-/// A stream that nobody reads costs no memory: it falls behind in the log and reads the rest later. The log keeps changes
+/// A stream that nobody reads costs at most 1 MiB of memory: it falls behind in the log and reads the rest later. The log keeps changes
 /// for the option [`change_retention`](crate::Config::change_retention).
 ///
 /// ```

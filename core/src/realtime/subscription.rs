@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use super::{
     core::RealtimeCore,
     feed::{Consumer, Feed, Taken},
+    request::Capture,
     view::View,
 };
 use crate::{
@@ -25,7 +26,7 @@ impl RealtimeCore {
         callback: impl FnMut(RowChange) + Send + 'static,
         on_close: impl FnOnce(Option<Error>) + Send + 'static,
     ) -> Result<Subscription> {
-        let feed = self.new_feed(principal, view, since).await?;
+        let feed = self.new_feed(principal, view, since, Capture::SwitchOn).await?;
         self.register(&feed).await?;
         let source = FeedSource { core: Arc::downgrade(self), feed: Arc::clone(&feed) };
         let queue = PullQueue::new(self.callbacks.clone(), Arc::new(source), callback, Some(Box::new(on_close)));

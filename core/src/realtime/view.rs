@@ -1,17 +1,25 @@
 //! The view of a subscription: which changes it gets, and as which event (DESIGN 5).
+//!
+//! Invariant: a change that waits for its subscriber holds the rows as the text that the log has. They become values when the
+//! subscriber takes the change.
 
 use std::{cell::OnceCell, sync::Arc};
 
+use jiff::Timestamp;
+
 use crate::{
     change_filter::ChangeFilter,
-    database::change_log::{EntryKind, LogEntry, Position, cursor_text},
+    database::change_log::{CurrentRow, CursorKey, EntryKind, LogEntry, LoggedRow, Position, is_erased, read_context},
     error::{Error, Result},
     model::{EventType, RowChange},
     policy::{Caller, RowImage, Table, may_see},
 };
 
+/// About the memory of the key of a row, whose texts are bounded.
+const KEY_SIZE: usize = 4 << 10;
+
 /// The rows of a table that fulfil a filter, and the events that are wanted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct View {
     pub(super) table: Table,
     /// `None` for every event.
@@ -19,18 +27,53 @@ pub(super) struct View {
     pub(super) filter: ChangeFilter,
 }
 
-/// The parts of an entry's change that every subscription shares. They are made when the first subscription needs them.
+/// The parts of an entry's change that every subscription shares.
 pub(super) struct SharedChange<'a> {
     pub(super) entry: &'a LogEntry,
-    incarnation: &'a str,
+    old: Option<JudgedRow>,
+    new: Option<JudgedRow>,
+    cursors: &'a CursorKey,
+    /// Made when the first subscription needs it.
     cursor: OnceCell<Arc<str>>,
     key_of_old: OnceCell<Option<Arc<RowImage>>>,
+    /// Whether only the key of the row may be told: the row is gone, or hidden from the caller.
+    is_key_alone: bool,
+}
+
+/// What policies and filters read of a row.
+struct JudgedRow {
+    row: Arc<RowImage>,
+    context: Option<RowImage>,
+}
+
+/// A change that waits for its subscriber.
+pub(super) struct PendingChange {
+    table: Table,
+    caller: Caller,
+    event_type: EventType,
+    new: Option<PendingRow>,
+    old: Option<PendingRow>,
+    at: Timestamp,
+    cursor: Arc<str>,
+}
+
+/// A row of a [`PendingChange`].
+#[derive(Clone)]
+enum PendingRow {
+    Whole(Arc<LoggedRow>),
+    Key(Arc<RowImage>),
 }
 
 impl View {
     /// # Errors
-    /// `InvalidInput` for an unknown schema or table, and for a filter that does not fit the table.
-    pub(super) fn new(schema: &str, table: &str, event: Option<EventType>, filter: &str) -> Result<View> {
+    /// `InvalidInput` for an unknown schema or table, and for a filter that does not fit what `caller` reads of the table.
+    pub(super) fn new(
+        schema: &str,
+        table: &str,
+        caller: Caller,
+        event: Option<EventType>,
+        filter: &str,
+    ) -> Result<View> {
         let excerpt = |text: &str| text.chars().take(60).collect::<String>();
         if schema != "public" {
             let schema = excerpt(schema);
@@ -41,7 +84,7 @@ impl View {
             let table = excerpt(table);
             Error::invalid_input(format!("The feed has no table {table:?}; its tables are {}", names.join(", ")))
         })?;
-        Ok(View { table: found, event, filter: ChangeFilter::parse(found, filter)? })
+        Ok(View { table: found, event, filter: ChangeFilter::parse(found, caller, filter)? })
     }
 
     /// Whether `caller` sees the row in this view.
@@ -49,76 +92,162 @@ impl View {
         self.filter.matches(row) && may_see(self.table, caller, row, context)
     }
 
+    /// Whether `caller` sees a row of a live query; `None` if the row cannot be read.
+    pub(super) fn shows_current(&self, caller: Caller, current: &CurrentRow) -> Option<bool> {
+        let row = current.row.judged()?;
+        Some(self.shows(caller, &row, current.context.as_ref()))
+    }
+
     /// The change as `caller` sees it; `None` if it does not touch the view. The row is judged as it was before and after
     /// its statement. `position` is that of the feed, which includes the entry.
-    pub(super) fn change(&self, shared: &SharedChange<'_>, caller: Caller, position: &Position) -> Option<RowChange> {
+    pub(super) fn change(
+        &self,
+        shared: &SharedChange<'_>,
+        caller: Caller,
+        position: &Position,
+    ) -> Option<PendingChange> {
         let entry = shared.entry;
         if entry.table != self.table {
             return None;
         }
-        let shows = |row: Option<&Arc<RowImage>>, context: Option<&RowImage>| {
-            row.is_some_and(|row| self.shows(caller, row, context))
+        let shows = |judged: &Option<JudgedRow>| {
+            judged.as_ref().is_some_and(|JudgedRow { row, context }| {
+                if shared.is_key_alone {
+                    self.filter.may_match(self.table, row) && may_see(self.table, caller, row, context.as_ref())
+                } else {
+                    self.shows(caller, row, context.as_ref())
+                }
+            })
         };
-        let (old, new) = (entry.old.as_ref(), entry.new.as_ref());
         let (before, after) = match entry.kind {
-            EntryKind::Insert => (false, shows(new, entry.new_context.as_ref())),
-            EntryKind::Delete => (shows(old, entry.old_context.as_ref()), false),
-            EntryKind::Update | EntryKind::Visibility => {
-                (shows(old, entry.old_context.as_ref()), shows(new, entry.new_context.as_ref()))
-            }
-            EntryKind::SessionStarted | EntryKind::SessionEnded => (false, false),
+            EntryKind::Insert => (false, shows(&shared.new)),
+            EntryKind::Delete => (shows(&shared.old), false),
+            EntryKind::Update | EntryKind::Visibility => (shows(&shared.old), shows(&shared.new)),
+            EntryKind::SessionStarted | EntryKind::SessionEnded | EntryKind::SessionRotated => (false, false),
         };
+        let whole = |row: &Option<Arc<LoggedRow>>| row.clone().map(PendingRow::Whole);
         let (event_type, old, new) = match (before, after) {
             (false, false) => return None,
             (true, true) if entry.kind == EntryKind::Visibility => return None,
-            (true, true) => (EventType::Update, old.cloned(), new.cloned()),
-            (false, true) => (EventType::Insert, None, new.cloned()),
+            // The row's end comes later, with its key.
+            (_, true) if shared.is_key_alone => return None,
+            (true, true) => (EventType::Update, whole(&entry.old), whole(&entry.new)),
+            (false, true) => (EventType::Insert, None, whole(&entry.new)),
             // The row is gone: the caller gets all that it could see.
-            (true, false) if entry.kind == EntryKind::Delete => (EventType::Delete, old.cloned(), None),
+            (true, false) if entry.kind == EntryKind::Delete && !shared.is_key_alone => {
+                (EventType::Delete, whole(&entry.old), None)
+            }
             // The row is hidden: what it holds now, and what it held, is none of the caller's business.
-            (true, false) => (EventType::Delete, shared.key_of_old(), None),
+            (true, false) => (EventType::Delete, shared.key_of_old().map(PendingRow::Key), None),
         };
         if self.event.is_some_and(|event| event != event_type) {
             return None;
         }
-        Some(RowChange {
-            schema: "public",
-            table: self.table.name(),
-            event_type,
-            new,
-            old,
-            commit_timestamp: entry.at,
-            cursor: shared.cursor(position),
-        })
+        let (table, at, cursor) = (self.table, entry.at, shared.cursor(position));
+        Some(PendingChange { table, caller, event_type, new, old, at, cursor })
     }
 }
 
 impl<'a> SharedChange<'a> {
-    pub(super) fn new(entry: &'a LogEntry, incarnation: &'a str) -> SharedChange<'a> {
-        SharedChange { entry, incarnation, cursor: OnceCell::new(), key_of_old: OnceCell::new() }
+    /// `None` for an entry that cannot be read.
+    pub(super) fn new(entry: &'a LogEntry, cursors: &'a CursorKey) -> Option<SharedChange<'a>> {
+        let judged = |row: &Arc<LoggedRow>| {
+            let judged = row.judged();
+            if judged.is_none() {
+                tracing::warn!(id = entry.key.id, "an entry of the change log cannot be read");
+            }
+            judged.map(Arc::new)
+        };
+        let new = entry.new.as_ref().map(judged);
+        let old = match entry.kind {
+            EntryKind::Visibility => new.clone(),
+            _ => entry.old.as_ref().map(judged),
+        };
+        let with_context = |row: Option<Option<Arc<RowImage>>>, context: &Option<Box<str>>| {
+            let context = context.as_deref().and_then(|text| read_context(entry.table, text));
+            match row {
+                Some(row) => Some(Some(JudgedRow { row: row?, context })),
+                None => Some(None),
+            }
+        };
+        let (old, new) = (with_context(old, &entry.old_context)?, with_context(new, &entry.new_context)?);
+        let is_key_alone = [&old, &new].into_iter().flatten().any(|judged| is_erased(&judged.row));
+        let (cursor, key_of_old) = (OnceCell::new(), OnceCell::new());
+        Some(SharedChange { entry, old, new, cursors, cursor, key_of_old, is_key_alone })
+    }
+
+    /// The change of a row that is gone now, or hidden from the caller.
+    pub(super) fn of_gone_row(entry: &'a LogEntry, cursors: &'a CursorKey) -> Option<SharedChange<'a>> {
+        Some(SharedChange { is_key_alone: true, ..SharedChange::new(entry, cursors)? })
+    }
+
+    /// What policies and filters read of the old row and of the new one.
+    pub(super) fn judged(&self) -> [Option<&RowImage>; 2] {
+        [&self.old, &self.new].map(|judged| judged.as_ref().map(|judged| &*judged.row))
     }
 
     /// The cursor after the entry, of a feed at `position`.
     fn cursor(&self, position: &Position) -> Arc<str> {
         let mut after = position.clone();
-        after.advance_to(self.entry.key);
+        after.advance_to(self.entry.point());
         if after.seen.is_some() {
             // The feed began while other transactions ran. A program that goes on from here must not get again what had been
             // committed when it began.
-            return cursor_text(&after, self.incarnation).into();
+            return self.cursors.cursor(&after).into();
         }
-        Arc::clone(self.cursor.get_or_init(|| cursor_text(&after, self.incarnation).into()))
+        Arc::clone(self.cursor.get_or_init(|| self.cursors.cursor(&after).into()))
     }
 
     /// The columns of the primary key of the old row.
     fn key_of_old(&self) -> Option<Arc<RowImage>> {
         let make = || {
-            let old = self.entry.old.as_ref()?;
+            let old = &self.old.as_ref()?.row;
             let key = self.entry.table.key().iter();
             let values = key.map(|name| ((*name).to_owned(), old.get(*name).cloned().unwrap_or_default()));
             Some(Arc::new(values.collect()))
         };
         self.key_of_old.get_or_init(make).clone()
+    }
+}
+
+impl PendingChange {
+    /// The change for its subscriber. Reads the rows, so the caller holds no lock.
+    pub(super) fn into_change(self) -> RowChange {
+        let image = |row: PendingRow| row.into_image(self.table, self.caller);
+        RowChange {
+            schema: "public",
+            table: self.table.name(),
+            event_type: self.event_type,
+            new: self.new.map(image),
+            old: self.old.map(image),
+            commit_timestamp: self.at,
+            cursor: self.cursor,
+        }
+    }
+
+    /// The most memory that the change takes. Several subscriptions may share it.
+    pub(super) fn size(&self) -> usize {
+        let row = |row: &Option<PendingRow>| match row {
+            Some(PendingRow::Whole(row)) => row.size(),
+            Some(PendingRow::Key(_)) => KEY_SIZE,
+            None => 0,
+        };
+        size_of::<PendingChange>() + self.cursor.len() + row(&self.old) + row(&self.new)
+    }
+}
+
+impl PendingRow {
+    /// The row, with what `caller` reads of it.
+    fn into_image(self, table: Table, caller: Caller) -> Arc<RowImage> {
+        match self {
+            PendingRow::Whole(row) if table.may_read_all(caller) => row.image(),
+            PendingRow::Whole(row) => {
+                let mut readable = Arc::unwrap_or_clone(row.image());
+                table.hide_columns(caller, &mut readable);
+                Arc::new(readable)
+            }
+            PendingRow::Key(key) => key,
+        }
     }
 }
 
@@ -128,26 +257,37 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::database::change_log::EntryKey;
+    use crate::database::change_log::{EntryKey, EntryProof, LogPoint};
 
     const OWNER: Uuid = Uuid::from_u128(7);
 
-    fn image(name: &str, is_public: bool) -> Option<Arc<RowImage>> {
+    fn image(name: &str, is_public: bool) -> Option<Arc<LoggedRow>> {
         let row = json!({ "id": "x", "name": name, "owner_id": OWNER, "is_public": is_public });
-        row.as_object().cloned().map(Arc::new)
+        Some(Arc::new(LoggedRow::new(Table::Spaces, row.to_string())))
     }
 
-    fn entry(kind: EntryKind, old: Option<Arc<RowImage>>, new: Option<Arc<RowImage>>) -> LogEntry {
+    fn entry(kind: EntryKind, old: Option<Arc<LoggedRow>>, new: Option<Arc<LoggedRow>>) -> LogEntry {
         let key = EntryKey { transaction: 0, id: 1 };
-        let at = jiff::Timestamp::UNIX_EPOCH;
-        LogEntry { key, table: Table::Spaces, kind, old, new, old_context: None, new_context: None, at }
+        let at = Timestamp::UNIX_EPOCH;
+        LogEntry {
+            key,
+            proof: EntryProof::default(),
+            table: Table::Spaces,
+            kind,
+            old,
+            new,
+            old_context: None,
+            new_context: None,
+            at,
+        }
     }
 
     /// The event and the number of columns of `old` and `new`.
     fn seen(filter: &str, caller: Caller, entry: &LogEntry) -> Option<(EventType, Option<usize>, Option<usize>)> {
-        let view = View::new("public", "spaces", None, filter).expect("a view");
-        let start = Position::after(EntryKey::START);
-        let change = view.change(&SharedChange::new(entry, "i"), caller, &start)?;
+        let view = View::new("public", "spaces", caller, None, filter).expect("a view");
+        let (start, cursors) = (LogPoint::default().into(), CursorKey::new("", ""));
+        let shared = SharedChange::new(entry, &cursors).expect("an entry");
+        let change = view.change(&shared, caller, &start)?.into_change();
         Some((change.event_type, change.old.map(|old| old.len()), change.new.map(|new| new.len())))
     }
 
@@ -173,9 +313,32 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_is_gone_has_an_end_with_the_key_alone() {
+        use EntryKind::{Delete, Insert, Update};
+        let (view, cursors) = (
+            View::new("public", "spaces", Caller::Anonymous, None, "name=eq.b").expect("a view"),
+            CursorKey::new("", ""),
+        );
+        let seen = |entry: &LogEntry| {
+            let change = SharedChange::of_gone_row(entry, &cursors)?;
+            let change = view.change(&change, Caller::Anonymous, &LogPoint::default().into())?.into_change();
+            Some((change.event_type, change.old.map(|old| old.len()), change.new))
+        };
+        let end = Some((EventType::Delete, Some(1), None));
+        // What the row held decides nothing.
+        for name in ["a", "b"] {
+            assert_eq!(seen(&entry(Delete, image(name, true), None)), end);
+            assert_eq!(seen(&entry(Update, image(name, true), image("c", false))), end);
+            assert_eq!(seen(&entry(Insert, None, image(name, true))), None);
+            assert_eq!(seen(&entry(Update, image(name, true), image("b", true))), None);
+            assert_eq!(seen(&entry(Delete, image(name, false), None)), None);
+        }
+    }
+
+    #[test]
     fn other_schemas_and_tables_are_refused() {
         for (schema, table) in [("auth", "spaces"), ("public", "townsquare_sessions"), ("public", ""), ("", "spaces")] {
-            let error = View::new(schema, table, None, "").expect_err("no such table");
+            let error = View::new(schema, table, Caller::Service, None, "").expect_err("no such table");
             assert_eq!(error.kind(), crate::ErrorKind::InvalidInput, "{schema}.{table}");
         }
     }

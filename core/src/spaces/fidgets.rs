@@ -16,9 +16,9 @@ use crate::{
     clock::Clock,
     database::{Scope, readable_record, record},
     error::{Error, Operation, Result, operation},
-    model::{Fidget, FidgetPatch, NewFidget, Validate as _},
+    model::{Fidget, FidgetCursor, FidgetPatch, NewFidget, Validate as _},
     policy::Table,
-    validate::Limits,
+    validate::{self, Limits},
 };
 
 /// Operations on rows of `fidgets`, under the policies of the client's caller.
@@ -58,7 +58,7 @@ impl Fidgets {
         operation(Operation::CreateFidget, async {
             fidget.validate(&self.limits)?;
             let row = new_row(space_id, fidget, self.clock.now());
-            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, record).await
+            insert_one(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, row, None, record).await
         })
         .await
     }
@@ -85,7 +85,7 @@ impl Fidgets {
             self.limits.each("fidgets", &fidgets, |fidget| fidget.validate(&self.limits))?;
             let times = increasing_times(self.clock.now());
             let rows = fidgets.into_iter().zip(times).map(|(fidget, time)| new_row(space_id, fidget, time)).collect();
-            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, record).await
+            insert_all(&self.scope, &sql::INSERT_FIDGET, Table::Fidgets, rows, None, record).await
         })
         .await
     }
@@ -203,7 +203,8 @@ impl Fidgets {
     /// or that the caller may not see has none.
     ///
     /// # Errors
-    /// Errors of the database only.
+    /// `TooLarge` if they take more than 64 MiB of memory; [`get_space_fidgets_after`](Fidgets::get_space_fidgets_after)
+    /// returns pages of them.
     ///
     /// # Examples
     /// ```
@@ -218,6 +219,55 @@ impl Fidgets {
         operation(Operation::GetSpaceFidgets, async {
             let values = vec![space_id.into()];
             let rows = self.scope.scan(&sql::GET_SPACE_FIDGETS, values, readable_record).await?;
+            Ok(rows.into_iter().flatten().collect())
+        })
+        .await
+    }
+
+    /// Returns the `limit` fidgets that follow `after` in the order of [`get_space_fidgets`](Fidgets::get_space_fidgets); the
+    /// first ones without `after`. Pages that each begin after the last fidget of the page before contain no fidget twice and
+    /// leave none out, whatever is inserted or deleted meanwhile. A page has fewer fidgets if they take more than 64 MiB of
+    /// memory: only an empty page is the last one.
+    ///
+    /// `after` is a [`Fidget`] of an earlier page, which may be deleted meanwhile, or the id of a fidget of the space.
+    ///
+    /// # Errors
+    /// `InvalidInput` if `limit` is not 1 to [`MAX_LIMIT`](super::MAX_LIMIT), and for an id that names no fidget of the space.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example(client: &townsquare::blocking::Client, space_id: townsquare::Uuid) -> townsquare::Result<()> {
+    /// let first = client.fidgets().get_space_fidgets_after(space_id, 100, None)?;
+    /// if let Some(last) = first.last() {
+    ///     let second = client.fidgets().get_space_fidgets_after(space_id, 100, Some(last.into()))?;
+    ///     println!("{} more", second.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_space_fidgets_after(
+        &self,
+        space_id: Uuid,
+        limit: u32,
+        after: Option<FidgetCursor>,
+    ) -> Result<Vec<Fidget>> {
+        operation(Operation::GetSpaceFidgets, async {
+            let limit = i64::from(validate::limit(limit)?);
+            let (statement, values) = match after {
+                None => (&sql::GET_FIRST_FIDGETS, vec![space_id.into(), limit.into()]),
+                Some(FidgetCursor { id, created_at }) => {
+                    if created_at.is_none() {
+                        let named = [id.into(), space_id.into()];
+                        let found =
+                            self.scope.fetch_optional(&sql::HAS_FIDGET, &named, |row| row.get::<Uuid>(0)).await?;
+                        found
+                            .ok_or_else(|| Error::invalid_input(format!("after names no fidget of the space: {id}")))?;
+                    }
+                    let values = vec![space_id.into(), limit.into(), id.into(), created_at.into()];
+                    (&sql::GET_FIDGETS_AFTER, values)
+                }
+            };
+            let rows = self.scope.scan(statement, values, readable_record).await?;
             Ok(rows.into_iter().flatten().collect())
         })
         .await

@@ -2,8 +2,9 @@
 //!
 //! Invariant: the rows of one call are inserted in one transaction, all or none. Their `created_at` increases by a
 //! microsecond from row to row, so that lists keep their order. An insert with an id and the content of a row that the
-//! caller may change returns that row; any other taken id is `AlreadyExists`, whoever owns the row. So a call in which
-//! every row has an id of the caller is idempotent.
+//! caller may change returns that row; any other id of a row is `AlreadyExists`, whoever owns the row. So a call in which
+//! every row has an id of the caller is idempotent. (The insert policy of spaces refuses the ids of pages and of deleted
+//! spaces.)
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +13,8 @@ use uuid::Uuid;
 
 use crate::{
     clock,
-    database::{Read, Scope, Statement, Transaction, Value},
-    error::Result,
+    database::{OWNER_USAGE, OwnerUsage, Read, Scope, Statement, Transaction, Value},
+    error::{Error, Result},
     policy::Table,
 };
 
@@ -43,18 +44,46 @@ pub(super) struct GivenId<T> {
     pub(super) is_same: Arc<dyn Fn(&T) -> bool + Send + Sync>,
 }
 
+/// The largest number of spaces of an owner, checked after new ones were inserted.
+#[derive(Clone, Copy)]
+pub(super) struct SpaceQuota {
+    pub(super) owner_id: Uuid,
+    /// The option `max_owner_spaces`.
+    pub(super) max_spaces: u64,
+}
+
+impl SpaceQuota {
+    /// Checks the spaces of the owner, in the transaction that inserted some of them. Other transactions that insert spaces of
+    /// this owner wait until this one ends.
+    async fn check(self, transaction: &mut Transaction<'_>) -> Result<()> {
+        let usage = transaction.fetch_optional(&OWNER_USAGE, &[self.owner_id.into()], OwnerUsage::read).await?;
+        let spaces = usage.unwrap_or_default().spaces;
+        if spaces > self.max_spaces {
+            return Err(Error::quota_exceeded(409, spaces, "spaces", "max_owner_spaces", self.max_spaces));
+        }
+        Ok(())
+    }
+}
+
 /// Inserts a row and returns it.
 pub(super) async fn insert_one<T: Clone + Send + 'static>(
     scope: &Scope,
     insert: &'static Insert,
     table: Table,
     row: NewRow<T>,
+    quota: Option<SpaceQuota>,
     read: Read<T>,
 ) -> Result<T> {
-    if row.given.is_none() {
+    if row.given.is_none() && quota.is_none() {
         return scope.execute(&insert.insert, row.values, read).await?.ok_or_else(|| table.insert_refused());
     }
-    scope.write_idempotent(move |transaction| Box::pin(insert_row(transaction, insert, table, row, read))).await
+    if row.given.is_some() {
+        let work = scope.write_idempotent(move |transaction| {
+            Box::pin(insert_checked(transaction, insert, table, row, quota, read))
+        });
+        return work.await;
+    }
+    scope.write(move |transaction| Box::pin(insert_checked(transaction, insert, table, row, quota, read))).await
 }
 
 /// Inserts rows and returns them in the same order. An error names the index of its row.
@@ -63,14 +92,15 @@ pub(super) async fn insert_all<T: Clone + Send + 'static>(
     insert: &'static Insert,
     table: Table,
     rows: Vec<NewRow<T>>,
+    quota: Option<SpaceQuota>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
     if rows.iter().all(|row| row.given.is_some()) {
-        let work =
-            scope.write_idempotent(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, read)));
+        let work = scope
+            .write_idempotent(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, quota, read)));
         return work.await;
     }
-    scope.write(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, read))).await
+    scope.write(move |transaction| Box::pin(insert_rows(transaction, insert, table, rows, quota, read))).await
 }
 
 async fn insert_rows<T>(
@@ -78,35 +108,59 @@ async fn insert_rows<T>(
     insert: &'static Insert,
     table: Table,
     rows: Vec<NewRow<T>>,
+    quota: Option<SpaceQuota>,
     read: Read<T>,
 ) -> Result<Vec<T>> {
-    let mut inserted = Vec::with_capacity(rows.len());
+    let (mut inserted, mut has_new) = (Vec::with_capacity(rows.len()), false);
     for (index, row) in rows.into_iter().enumerate() {
         let row = insert_row(transaction, insert, table, row, read).await;
-        inserted.push(row.map_err(|error| error.at_row(index))?);
+        let (row, is_new) = row.map_err(|error| error.at_row(index))?;
+        inserted.push(row);
+        has_new |= is_new;
+    }
+    if let Some(quota) = quota.filter(|_| has_new) {
+        quota.check(transaction).await?;
     }
     Ok(inserted)
 }
 
+/// Inserts a row and checks the quota.
+async fn insert_checked<T>(
+    transaction: &mut Transaction<'_>,
+    insert: &'static Insert,
+    table: Table,
+    row: NewRow<T>,
+    quota: Option<SpaceQuota>,
+    read: Read<T>,
+) -> Result<T> {
+    let (row, is_new) = insert_row(transaction, insert, table, row, read).await?;
+    if let Some(quota) = quota.filter(|_| is_new) {
+        quota.check(transaction).await?;
+    }
+    Ok(row)
+}
+
+/// Inserts a row. Returns it, or the row that is there already, and whether it is new.
 async fn insert_row<T>(
     transaction: &mut Transaction<'_>,
     insert: &'static Insert,
     table: Table,
     row: NewRow<T>,
     read: Read<T>,
-) -> Result<T> {
+) -> Result<(T, bool)> {
     if let Some(GivenId { id, is_same }) = row.given {
         if let Some(inserted) = transaction.fetch_optional(&insert.insert_if_new, &row.values, read).await? {
-            return Ok(inserted);
+            return Ok((inserted, true));
         }
         if let Some(existing) = transaction.fetch_optional(&insert.get_own, &[id.into()], read).await?
             && is_same(&existing)
         {
-            return Ok(existing);
+            return Ok((existing, false));
         }
         // The id is taken, or the policy refuses the row: this insert fails with the error of its reason.
     }
-    transaction.fetch_optional(&insert.insert, &row.values, read).await?.ok_or_else(|| table.insert_refused())
+    let inserted = transaction.fetch_optional(&insert.insert, &row.values, read).await?;
+    Ok((inserted.ok_or_else(|| table.insert_refused())?, true))
 }
 
 /// The `created_at` of each row of one call that is made at `now`.

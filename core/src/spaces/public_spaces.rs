@@ -4,6 +4,7 @@
 //! it, and finds that place in the index: it costs the same at any depth.
 
 use std::{
+    collections::HashSet,
     fmt,
     future::poll_fn,
     pin::Pin,
@@ -13,9 +14,12 @@ use std::{
 
 use futures_core::Stream;
 
+use uuid::Uuid;
+
 use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
 use crate::{
-    database::NEAR_ROWS,
+    config::OwnerEmail,
+    database::Principal,
     error::{Error, Operation, Result, operation},
     model::CursorTime,
     validate,
@@ -23,8 +27,10 @@ use crate::{
 
 impl Spaces {
     /// Returns public spaces with their owners: newest first, spaces created at the same time by id; the rows `offset`
-    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the owners' e-mail addresses, unless the client was opened
-    /// without them.
+    /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the e-mail addresses of the owners that the option
+    /// [`expose_owner_email`](crate::Config::expose_owner_email) names.
+    ///
+    /// A page has fewer rows if they take more than 64 MiB of memory.
     ///
     /// The database reads and skips `offset` rows, and a row that is inserted or deleted meanwhile shifts the later pages.
     /// [`get_public_spaces_after`](Spaces::get_public_spaces_after) has neither cost.
@@ -47,15 +53,13 @@ impl Spaces {
             let limit = i64::from(validate::limit(limit)?);
             let offset = validate::offset(offset)?;
             let values = [limit.into(), offset.into()];
-            let is_near = offset.saturating_add(limit) <= NEAR_ROWS;
-            let page = if is_near { &sql::GET_PUBLIC_SPACES } else { &sql::GET_FAR_PUBLIC_SPACES };
-            let read = rows::public_space;
+            let (page, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
             let spaces = if offset > DEEP_OFFSET {
                 self.scope.scan(page, values.to_vec(), read).await?
             } else {
                 self.scope.fetch(page, &values, read).await?
             };
-            Ok(self.with_exposed_columns(spaces))
+            self.with_exposed_columns(spaces).await
         })
         .await
     }
@@ -109,7 +113,7 @@ impl Spaces {
                     self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
                 }
             };
-            Ok(self.with_exposed_columns(spaces))
+            self.with_exposed_columns(spaces).await
         })
         .await
     }
@@ -137,15 +141,26 @@ impl Spaces {
         PublicSpaces { spaces: self.clone(), page_size, page: Vec::new().into_iter(), next_page: NextPage::First }
     }
 
-    /// Leaves out rows that cannot be read, and removes the e-mail addresses if the client hides them.
-    fn with_exposed_columns(&self, rows: Vec<Option<PublicSpace>>) -> Vec<PublicSpace> {
+    /// Leaves out rows that cannot be read, and removes the e-mail addresses that the client hides.
+    async fn with_exposed_columns(&self, rows: Vec<Option<PublicSpace>>) -> Result<Vec<PublicSpace>> {
         let mut spaces: Vec<_> = rows.into_iter().flatten().collect();
-        if !self.exposes_email {
-            for owner in spaces.iter_mut().filter_map(|space| space.owner.as_mut()) {
-                owner.email = None;
-            }
+        if self.owner_email == OwnerEmail::Always {
+            return Ok(spaces);
         }
-        spaces
+        let owners = || spaces.iter().filter_map(|space| space.owner.as_ref());
+        let verified: HashSet<(Uuid, String)> = match self.owner_email {
+            OwnerEmail::Verified => {
+                let addresses: Vec<String> = owners().filter_map(|owner| owner.email.clone()).collect();
+                let service = self.scope.for_principal(self.scope.handle_of(Principal::Service));
+                let found = service.fetch(&sql::GET_VERIFIED_EMAILS, &[addresses.into()], rows::verified_email).await?;
+                found.into_iter().collect()
+            }
+            OwnerEmail::Always | OwnerEmail::Never => HashSet::new(),
+        };
+        for owner in spaces.iter_mut().filter_map(|space| space.owner.as_mut()) {
+            owner.email = owner.email.take().filter(|email| verified.contains(&(owner.id, email.clone())));
+        }
+        Ok(spaces)
     }
 }
 

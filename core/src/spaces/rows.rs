@@ -22,6 +22,11 @@ pub(super) fn public_space(row: &Row<'_>) -> Result<Option<PublicSpace>> {
     }))
 }
 
+/// The id of a user and an address that the user has verified.
+pub(super) fn verified_email(row: &Row<'_>) -> Result<(Uuid, String)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
 /// The `created_at` of a space.
 pub(super) fn created_at(row: &Row<'_>) -> Result<Option<Timestamp>> {
     row.get_optional(0)

@@ -44,7 +44,8 @@ pub(super) static GET_USER_SPACES: Statement = Statement::new(
      FROM spaces LEFT JOIN fidgets ON fidgets.space_id = spaces.id
      WHERE spaces.owner_id = $1 AND {spaces.select}
      ORDER BY spaces.created_at DESC NULLS FIRST, spaces.id, fidgets.created_at NULLS LAST, fidgets.id",
-);
+)
+.within_memory();
 
 /// A page of public spaces with their owners. Every caller may see a public space and its owner's e-mail address (SPEC 4.5).
 macro_rules! public_spaces {
@@ -58,15 +59,12 @@ macro_rules! public_spaces {
             start: $start,
             limit: $limit,
         })
+        .ending_early()
     };
 }
 
 pub(super) static GET_PUBLIC_SPACES: Statement =
-    public_spaces!("", order: "spaces.created_at DESC NULLS FIRST, spaces.id", PageStart::Near("$2"), limit: "$1");
-
-/// As `GET_PUBLIC_SPACES`, for a page that ends beyond `NEAR_ROWS`.
-pub(super) static GET_FAR_PUBLIC_SPACES: Statement =
-    public_spaces!("", order: "spaces.created_at DESC NULLS FIRST, spaces.id", PageStart::Far("$2"), limit: "$1");
+    public_spaces!("", order: "spaces.created_at DESC NULLS FIRST, spaces.id", PageStart::Offset("$2"), limit: "$1");
 
 /// The place of a public space in the order of `GET_PUBLIC_SPACES`, together with its id.
 pub(super) static GET_POSITION: Statement = Statement::new(
@@ -97,12 +95,20 @@ pub(super) static GET_PUBLIC_SPACES_AFTER_NULL: Statement = public_spaces!(
     limit: "$2"
 );
 
+/// Which of these addresses their users have verified. For the service.
+pub(super) static GET_VERIFIED_EMAILS: Statement = Statement::new(
+    "SELECT verified.user_id, verified.email
+     FROM users JOIN townsquare.verified_emails AS verified ON verified.user_id = users.id AND verified.email = users.email
+     WHERE users.email {any $1}",
+);
+
 pub(super) static GET_SPACE_WITH_FIDGETS: Statement = Statement::new(
     "SELECT {spaces.columns}, {fidgets.columns}
      FROM spaces JOIN fidgets ON fidgets.space_id = spaces.id
      WHERE spaces.id = $1 AND {spaces.select}
      ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
-);
+)
+.within_memory();
 
 /// Inserts a fidget, as `insert_space!` does a space.
 macro_rules! insert_fidget {
@@ -143,4 +149,32 @@ pub(super) static DELETE_FIDGET: Statement =
 pub(super) static GET_SPACE_FIDGETS: Statement = Statement::new(
     "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
      ORDER BY fidgets.created_at NULLS LAST, fidgets.id",
+)
+.within_memory();
+
+/// The first `$2` fidgets of a space.
+pub(super) static GET_FIRST_FIDGETS: Statement = Statement::new(
+    "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
+     ORDER BY fidgets.created_at NULLS LAST, fidgets.id LIMIT $2",
+)
+.ending_early();
+
+// The place is the row's own time, as long as the row is there; another program may have written NULL.
+pub(super) static GET_FIDGETS_AFTER: Statement = Statement::new(
+    "SELECT {fidgets.columns} FROM fidgets WHERE fidgets.space_id = $1 AND {fidgets.select}
+     AND CASE WHEN EXISTS (SELECT 1 FROM fidgets AS place WHERE place.id = $3 AND place.created_at IS NULL)
+         THEN fidgets.created_at IS NULL AND fidgets.id > $3
+         ELSE fidgets.created_at IS NULL
+             OR fidgets.created_at >
+                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3), $4)
+             OR fidgets.created_at =
+                 coalesce((SELECT place.created_at FROM fidgets AS place WHERE place.id = $3), $4)
+                 AND fidgets.id > $3
+         END
+     ORDER BY fidgets.created_at NULLS LAST, fidgets.id LIMIT $2",
+)
+.ending_early();
+
+pub(super) static HAS_FIDGET: Statement = Statement::new(
+    "SELECT fidgets.id FROM fidgets WHERE fidgets.id = $1 AND fidgets.space_id = $2 AND {fidgets.select}",
 );

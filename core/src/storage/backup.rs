@@ -1,134 +1,96 @@
 //! The files of a backup: large files are copied beside the copy of the database, and installed with it.
 //!
-//! Invariant: each row of the copied database describes the bytes that the backup has. A backup whose files are not complete
-//! is not installed.
+//! Invariant: each row of the copied database describes the bytes that the backup has: both are of one moment. A backup whose
+//! files are not complete is not installed.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use uuid::Uuid;
-
 use super::{
     Storage,
-    buckets::{BucketAccess, Buckets, Target},
-    export::{DamagedFiles, place},
+    buckets::Buckets,
+    export::{place, target_of},
     host_file,
+    moment::Moment,
 };
 use crate::{
-    database::{BackupCopy, BackupObject, Restore},
+    database::{Restore, prepare_backup, prepare_restore},
     error::{Error, Result},
+    model::StoredObject,
 };
 
+/// The folder of the files in a folder of a database.
+const FILES: &str = "files";
+
 impl Storage {
-    /// Copies the files of a copied database, as the service, and gives the database its name.
+    /// Writes a copy of the database to `target`, with its files.
     ///
     /// # Errors
-    /// `InvalidInput` if there is a folder or a file `<target>.files`; `Internal`, naming the files, if the bytes of files are
-    /// gone or of another size.
-    pub(crate) async fn back_up(&self, copy: BackupCopy, target: &Path) -> Result<()> {
-        let folder = files_of(target);
+    /// `InvalidInput` if there is a folder or a file `target` or `<target>.files`, and on PostgreSQL; `Internal`, naming the
+    /// files, if the bytes of files are gone or of another size.
+    pub(crate) async fn back_up(&self, target: &Path) -> Result<()> {
         let pool = &self.core.runtime.blocking;
+        let other_tools = "A PostgreSQL database is backed up with its own tools (pg_dump, pg_basebackup)";
+        let no_sqlite = || Error::invalid_input(other_tools);
+        if !self.scope.is_embedded() {
+            return Err(no_sqlite());
+        }
+        let files = files_of(target);
+        let target = target.to_owned();
+        let prepared = pool.run(move || prepare_backup(&target, &files)).await??;
         if !self.core.objects.has_locks() {
+            let copy = self.scope.moment().await?.copy_to(prepared).await?.ok_or_else(no_sqlite)?;
             return pool.run(move || copy.leave_objects().and_then(|()| copy.install())).await?;
         }
-        if folder.exists() {
-            let folder = folder.display();
-            return Err(Error::invalid_input(format!("{folder} exists; a backup does not overwrite files")));
-        }
-        let mut unfinished = RemovedOnDrop(Some(folder.clone()));
-        let copy = self.copy_files(copy, &folder).await?;
-        pool.run(move || copy.install()).await??;
-        unfinished.0 = None;
-        Ok(())
+        let folder = prepared.files();
+        let mut moment = self.take_moment().await?;
+        let database = moment.database.take().ok_or_else(no_sqlite)?;
+        let copy = database.copy_to(prepared).await?.ok_or_else(no_sqlite)?;
+        drop(database);
+        self.copy_objects(&mut moment, &folder).await?;
+        moment.end("The backup would lack").await?;
+        pool.run(move || copy.install()).await?
     }
 
-    async fn copy_files(&self, mut copy: BackupCopy, folder: &Path) -> Result<BackupCopy> {
-        let pool = &self.core.runtime.blocking;
-        let buckets: BTreeMap<String, BucketAccess> = Buckets::stored(&self.scope).await?.into_iter().collect();
-        let mut damaged = DamagedFiles::default();
-        let (mut bucket, mut path) = (String::new(), String::new());
-        loop {
-            let list = move || {
-                let objects = copy.objects_after(&bucket, &path);
-                (copy, objects)
-            };
-            let (listed, objects) = pool.run(list).await?;
-            copy = listed;
-            let objects = objects?;
-            let Some(last) = objects.last() else { break };
-            (bucket, path) = (last.bucket.clone(), last.path.clone());
-            for object in objects {
-                // The table of files refers to no bucket that is not in the table of buckets.
-                let access = buckets.get(&object.bucket).copied().unwrap_or(BucketAccess::Private);
-                let file = Target::new(&object.bucket, &object.path, access)?;
-                let copied = self.copy_out(&file, folder, &mut damaged).await?;
-                let update = move || {
-                    let updated = match copied {
-                        None => copy.remove_object(&object.bucket, &object.path),
-                        Some((info, digest)) if info.etag != object.etag || digest != object.digest => {
-                            copy.set_object(&info, &digest)
-                        }
-                        Some(_) => Ok(()),
-                    };
-                    (copy, updated)
-                };
-                let (updated, result) = pool.run(update).await?;
-                copy = updated;
-                result?;
-            }
+    async fn copy_objects(&self, moment: &mut Moment, folder: &Path) -> Result<()> {
+        let buckets = Buckets::stored(&self.scope).await?;
+        for object in std::mem::take(&mut moment.objects) {
+            let file = target_of(&buckets, &object.bucket, &object.path)?;
+            self.copy_out(&object, &file, moment, folder).await?;
         }
-        damaged.into_result("The backup would lack")?;
-        Ok(copy)
+        Ok(())
     }
 }
 
-/// Checks the files of a backup and installs them in `data_dir`.
+/// Installs a backup in the folder `data_dir`, with its files.
 ///
 /// # Errors
-/// `Config` if a file is missing or damaged, or if `data_dir` has files. Nothing is installed then.
-pub(crate) fn restore_files(restore: &Restore, source: &Path, data_dir: &Path) -> Result<()> {
-    let (folder, target) = (files_of(source), data_dir.join("files"));
-    let cannot =
-        |error: io::Error| Error::config(format!("Cannot install the files of the backup: {error}")).caused_by(error);
-    let mut staging = RemovedOnDrop(None);
-    let (mut bucket, mut path) = (String::new(), String::new());
-    loop {
-        let objects = restore.objects_after(&bucket, &path)?;
-        let Some(last) = objects.last() else { break };
-        (bucket, path) = (last.bucket.clone(), last.path.clone());
-        let staged = match &staging.0 {
-            Some(staged) => staged.clone(),
-            None => {
-                if fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some()) {
-                    let target = target.display();
-                    return Err(Error::config(format!("{target} has files; a restore does not overwrite files")));
-                }
-                let staged = data_dir.join(format!(".files-{}", Uuid::new_v4().simple()));
-                staging.0 = Some(staged.clone());
-                staged
-            }
-        };
-        for object in objects {
-            install_file(&object, &folder, &staged).map_err(cannot)?.map_err(|why| {
-                Error::config(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
-            })?;
-        }
+/// `Config` if the backup is damaged or not complete, or if `data_dir` has a database or files; `Unavailable` if the disk is
+/// full. Nothing is installed then.
+pub(crate) fn restore(source: &Path, data_dir: &Path) -> Result<()> {
+    let restore = prepare_restore(source, data_dir, &data_dir.join(FILES))?;
+    let (from, to) = (files_of(source), restore.files());
+    for object in restore.objects() {
+        install_file(object, &from, &to).map_err(cannot_install)?.map_err(|why| {
+            Error::config(format!("The backup is not complete: {}/{} {why}", object.bucket, object.path))
+        })?;
     }
-    if let Some(staged) = staging.0.clone() {
-        // An empty folder is in the way on some systems.
-        let _ = fs::remove_dir(&target);
-        fs::rename(&staged, &target).and_then(|()| host_file::sync_folder(data_dir)).map_err(cannot)?;
-        staging.0 = None;
+    Restore::install(restore)
+}
+
+fn cannot_install(error: io::Error) -> Error {
+    let message = format!("Cannot install the files of the backup: {error}");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::unavailable(message).caused_by(error),
+        _ => Error::config(message).caused_by(error),
     }
-    Ok(())
 }
 
 /// Copies one file; the inner error says why the backup does not have it.
-fn install_file(object: &BackupObject, from: &Path, to: &Path) -> io::Result<Result<(), &'static str>> {
+fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Result<(), &'static str>> {
     let source = place(from, &object.bucket, &object.path);
     // No symbolic link leads out of the backup.
     match fs::symlink_metadata(&source) {
@@ -146,16 +108,4 @@ fn files_of(target: &Path) -> PathBuf {
     let mut name: OsString = target.as_os_str().to_owned();
     name.push(".files");
     PathBuf::from(name)
-}
-
-/// A folder that is removed when it is dropped, unless it was completed.
-struct RemovedOnDrop(Option<PathBuf>);
-
-impl Drop for RemovedOnDrop {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            // There is no folder if there are no files.
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
 }

@@ -21,7 +21,7 @@ pub(super) enum BucketAccess {
     Spaces,
     /// The user whose id or linked key is the first segment reads and writes.
     Private,
-    /// Everyone reads; any user adds a file; its owner changes it.
+    /// Everyone reads; any user adds a file, in `assets` outside of `images/` and `videos/`; its owner changes it.
     Public,
 }
 
@@ -75,6 +75,20 @@ impl Buckets {
         Ok(Buckets(buckets))
     }
 
+    /// Checks the buckets against those of the database, given as names and accesses.
+    ///
+    /// # Errors
+    /// `Config` if the database has one of them with another access.
+    pub(super) fn check(&self, stored: &[(String, String)]) -> Result<()> {
+        for (name, found) in stored {
+            match self.0.get(name) {
+                Some(access) if access.as_str() != found => return Err(other_access(name, *access, found)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the declared buckets to the database.
     ///
     /// # Errors
@@ -85,15 +99,18 @@ impl Buckets {
             let mut stored = service.fetch_optional(&sql::FIND_BUCKET, &values, |row| row.get::<String>(0)).await?;
             if stored.is_none() {
                 let new = [name.clone().into(), access.as_str().into()];
-                service.execute(&sql::DECLARE_BUCKET, new.to_vec(), |_| Ok(())).await?;
+                match service.execute(&sql::DECLARE_BUCKET, new.to_vec(), |_| Ok(())).await {
+                    // The database can be read meanwhile. The next open declares the bucket.
+                    Err(error) if error.is_disk_full() => {
+                        tracing::warn!(%error, bucket = name, "a bucket cannot be declared");
+                        continue;
+                    }
+                    declared => drop(declared?),
+                }
                 stored = service.fetch_optional(&sql::FIND_BUCKET, &values, |row| row.get::<String>(0)).await?;
             }
             if stored.as_deref() != Some(access.as_str()) {
-                return Err(Error::config(format!(
-                    "Option buckets: the bucket {name} is {}, but it is {} in the database",
-                    access.as_str(),
-                    stored.as_deref().unwrap_or("missing")
-                )));
+                return Err(other_access(name, *access, stored.as_deref().unwrap_or("missing")));
             }
         }
         Ok(())
@@ -121,6 +138,23 @@ impl Buckets {
     pub(super) fn target(&self, bucket: &str, path: &str) -> Result<Target> {
         Target::new(bucket, path, self.access(bucket)?)
     }
+
+    /// Checks a bucket and the path of a file that is about to be written.
+    ///
+    /// # Errors
+    /// Those of [`target`](Buckets::target), and `InvalidInput` (400) for a path that no new file may have.
+    pub(super) fn new_target(&self, bucket: &str, path: &str) -> Result<Target> {
+        let target = self.target(bucket, path)?;
+        target.path.check_new()?;
+        Ok(target)
+    }
+}
+
+fn other_access(name: &str, access: BucketAccess, stored: &str) -> Error {
+    Error::config(format!(
+        "Option buckets: the bucket {name} is {}, but it is {stored} in the database",
+        access.as_str()
+    ))
 }
 
 /// A checked bucket and path.

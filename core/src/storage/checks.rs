@@ -11,6 +11,8 @@ const MAX_CONTENT_TYPE: usize = 255;
 const MAX_METADATA: usize = 64;
 const MAX_METADATA_NAME: usize = 64;
 const MAX_METADATA_VALUE: usize = 1_024;
+/// The largest size of all names and values together, in bytes.
+const MAX_METADATA_SIZE: usize = 8_192;
 
 /// Checks the options.
 ///
@@ -20,11 +22,13 @@ pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
     if options.cache_control > MAX_CACHE_CONTROL {
         return Err(Error::file(400, format!("cache_control is 0 to {MAX_CACHE_CONTROL} seconds")));
     }
-    if options.content_type.as_deref().is_some_and(|text| !is_content_type(text)) {
-        return Err(Error::file(400, "content_type is not of the form type/subtype, in at most 255 ASCII characters"));
-    }
+    check_content_type(options.content_type.as_deref())?;
     if options.metadata.len() > MAX_METADATA {
         return Err(Error::file(400, format!("metadata has more than {MAX_METADATA} names")));
+    }
+    let size: usize = options.metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if size > MAX_METADATA_SIZE {
+        return Err(Error::file(400, format!("metadata has {size} bytes; the limit is {MAX_METADATA_SIZE}")));
     }
     for (name, value) in &options.metadata {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -37,6 +41,15 @@ pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
                 format!("the metadata {name} is over 1,024 bytes or has a control character"),
             ));
         }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `InvalidInput` (400) for text that is no media type.
+pub(super) fn check_content_type(text: Option<&str>) -> Result<()> {
+    if text.is_some_and(|text| !is_content_type(text)) {
+        return Err(Error::file(400, "content_type is not of the form type/subtype, in at most 255 ASCII characters"));
     }
     Ok(())
 }

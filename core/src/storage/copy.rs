@@ -42,7 +42,7 @@ impl Storage {
     /// Checks the paths of a copy or a move.
     fn two_targets(&self, bucket: &str, source: &str, target: &str) -> Result<(Target, Target)> {
         let source = self.core.buckets.target(bucket, source)?;
-        let target = self.core.buckets.target(bucket, target)?;
+        let target = self.core.buckets.new_target(bucket, target)?;
         if source.path == target.path {
             return Err(Error::file(400, "the source is the target"));
         }

@@ -3,18 +3,19 @@
 //! Invariant: an object is installed or removed only under the lock of its path, and a file that is moved only under the
 //! locks of both paths. Whoever holds the lock and finds an intent knows that its writer is dead.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use parking_lot::Mutex;
-use uuid::Uuid;
 
-use super::{buckets::Buckets, statements as sql};
+use super::{buckets::Buckets, lease::PathLease, quota::FileQuota};
 use crate::{
-    clock::{Clock, later},
-    database::Scope,
+    clock::Clock,
+    config::Secret,
+    database::{Scope, StoredFiles},
     error::{Error, Result},
+    http_file::MIN_KEY,
     objects::{ObjectKey, Objects, ObjectsLocation, PathLock},
-    threads::{BoxedWork, RuntimeHandle},
+    threads::RuntimeHandle,
 };
 
 /// How long a writer waits for another writer of its path.
@@ -23,20 +24,73 @@ pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long `open` and the sweeper wait for a writer before they leave a path to that writer.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The time for which a lease of a path is taken. It is longer than the time-out of a request to the object store.
-const LEASE: Duration = Duration::from_secs(60);
-
-/// How often a waiter for a lease looks again.
-const LEASE_INTERVAL: Duration = Duration::from_millis(50);
-
 /// The options of the storage.
 pub(crate) struct StorageOptions {
     pub(crate) location: ObjectsLocation,
     /// Files of at most this size are kept in the database.
     pub(crate) inline_file_limit: u64,
     pub(crate) max_file_size: u64,
+    pub(crate) max_verified_size: u64,
+    pub(crate) quota: FileQuota,
     /// The option `buckets`.
     pub(crate) buckets: String,
+    /// The option `claim_store`.
+    pub(crate) claim_store: bool,
+    /// The option `url_signing_key`.
+    pub(crate) url_signing_key: Option<Secret>,
+}
+
+/// The object store and the buckets of the options, before the database is opened.
+pub(crate) struct PreparedStorage {
+    pub(super) objects: Objects,
+    buckets: Buckets,
+    inline_file_limit: u64,
+    max_file_size: u64,
+    max_verified_size: u64,
+    quota: FileQuota,
+    pub(super) claim_store: bool,
+    url_signing_key: Option<Secret>,
+}
+
+impl PreparedStorage {
+    /// # Errors
+    /// `Config`, naming the option.
+    pub(crate) fn new(options: StorageOptions, runtime: &RuntimeHandle) -> Result<PreparedStorage> {
+        let StorageOptions {
+            location,
+            inline_file_limit,
+            max_file_size,
+            max_verified_size,
+            quota,
+            buckets,
+            claim_store,
+            url_signing_key,
+        } = options;
+        if url_signing_key.as_ref().is_some_and(|key| key.reveal().len() < MIN_KEY) {
+            return Err(Error::config(format!("Option url_signing_key has fewer than {MIN_KEY} bytes")));
+        }
+        let buckets = Buckets::parse(&buckets)?;
+        let objects = Objects::open(location, runtime)?;
+        Ok(PreparedStorage {
+            objects,
+            buckets,
+            inline_file_limit,
+            max_file_size,
+            max_verified_size,
+            quota,
+            claim_store,
+            url_signing_key,
+        })
+    }
+
+    /// Checks that a database with these files may be opened. Changes neither the store nor the database.
+    ///
+    /// # Errors
+    /// `Config` if the store is not the one of the database, or if the database has a bucket with another access.
+    pub(crate) async fn check(&self, stored: &StoredFiles) -> Result<()> {
+        self.buckets.check(&stored.buckets)?;
+        self.check_store(stored).await
+    }
 }
 
 /// The files of a client, for all callers.
@@ -49,36 +103,63 @@ pub(crate) struct StorageCore {
     pub(super) buckets: Buckets,
     pub(super) inline_file_limit: u64,
     pub(super) max_file_size: u64,
+    /// The largest upload that is verified.
+    pub(super) max_verified_size: u64,
+    pub(super) quota: FileQuota,
+    /// Whether `open` takes over a store of another database.
+    pub(super) claim_store: bool,
+    /// The option `url_signing_key`.
+    pub(super) url_signing_key: Option<Secret>,
     /// The id of the object store, once it was found to be that of the database.
     pub(super) store_id: Mutex<Option<String>>,
 }
 
 /// The lock of a path. [`PathGuard::release`] unlocks it.
-pub(super) struct PathGuard {
-    _lock: Option<PathLock>,
-    /// Name and holder of the lease of a store without locks.
-    lease: Option<(String, String)>,
+pub(super) enum PathGuard {
+    Lock {
+        _lock: PathLock,
+    },
+    /// For a store without locks.
+    Lease(PathLease),
 }
 
 impl StorageCore {
-    /// Opens the object store, declares the buckets, and settles what a crash left.
+    /// Declares the buckets, checks the object store, and settles what a crash left.
     ///
     /// # Errors
     /// `Config`, naming the option.
     pub(crate) async fn open(
-        options: StorageOptions,
+        prepared: PreparedStorage,
         service: Scope,
         clock: Clock,
         runtime: RuntimeHandle,
     ) -> Result<Arc<StorageCore>> {
-        let StorageOptions { location, inline_file_limit, max_file_size, buckets } = options;
-        let buckets = Buckets::parse(&buckets)?;
-        let objects = Objects::open(location, &runtime)?;
+        let PreparedStorage {
+            objects,
+            buckets,
+            inline_file_limit,
+            max_file_size,
+            max_verified_size,
+            quota,
+            claim_store,
+            url_signing_key,
+        } = prepared;
         buckets.declare(&service).await?;
         let store_id = Mutex::default();
-        let core =
-            StorageCore { objects, service, runtime, clock, buckets, inline_file_limit, max_file_size, store_id };
-        let core = Arc::new(core);
+        let core = Arc::new(StorageCore {
+            objects,
+            service,
+            runtime,
+            clock,
+            buckets,
+            inline_file_limit,
+            max_file_size,
+            max_verified_size,
+            quota,
+            claim_store,
+            url_signing_key,
+            store_id,
+        });
         core.check_store_at_open().await?;
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");
@@ -104,10 +185,7 @@ impl StorageCore {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         // In a box before any `async` block has it: each would keep a copy of it, which fills the stack.
-        let work: BoxedWork<T> = Box::pin(work);
-        // On PostgreSQL most of the work waits for answers, which the runtime gets without waking this thread for each.
-        let is_embedded = self.service.is_embedded();
-        async move { if is_embedded { self.runtime.complete_here(work).await } else { self.runtime.complete(work).await } }
+        self.runtime.complete(Box::pin(work))
     }
 
     /// Waits. The caller needs no runtime.
@@ -144,44 +222,48 @@ impl StorageCore {
             }
         }
         let result = match locked {
-            Ok(()) => work.await,
+            Ok(()) => while_locked(&mut guards, work).await,
             Err(error) => Err(error),
         };
         for guard in guards {
-            guard.release(self).await;
+            guard.release().await;
         }
         result
     }
 
     pub(super) async fn lock(&self, key: &ObjectKey, timeout: Duration) -> Result<PathGuard> {
-        if self.objects.has_locks() {
-            return Ok(PathGuard { _lock: self.objects.lock(key, timeout).await?, lease: None });
-        }
-        let name = format!("file:{}/{}", key.bucket, key.path);
-        let holder = Uuid::new_v4().to_string();
-        let deadline = self.clock.moment().after(timeout);
-        loop {
-            let now = self.service.now().await?;
-            let values = vec![name.clone().into(), holder.clone().into(), later(now, LEASE).into(), now.into()];
-            if self.service.execute(&sql::TAKE_LEASE, values, |_| Ok(())).await?.is_some() {
-                return Ok(PathGuard { _lock: None, lease: Some((name, holder)) });
+        match self.objects.lock(key, timeout).await? {
+            Some(lock) => Ok(PathGuard::Lock { _lock: lock }),
+            None => {
+                let (service, clock) = (self.service.clone(), self.clock.clone());
+                PathLease::take(service, clock, &self.runtime, key, timeout).await.map(PathGuard::Lease)
             }
-            if self.clock.moment() >= deadline {
-                return Err(Error::file(503, "Another writer holds the lock of this path"));
-            }
-            self.pause(LEASE_INTERVAL).await?;
         }
     }
 }
 
+/// Runs `work` while all of `guards` are held. A lease that is lost ends the work as a crash would: another writer may already
+/// finish or undo it.
+async fn while_locked<T>(guards: &mut [PathGuard], work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        for guard in &mut *guards {
+            if let PathGuard::Lease(lease) = guard
+                && let Poll::Ready(error) = lease.poll_lost(context)
+            {
+                return Poll::Ready(Err(error));
+            }
+        }
+        work.as_mut().poll(context)
+    })
+    .await
+}
+
 impl PathGuard {
     /// Unlocks the path.
-    pub(super) async fn release(self, core: &StorageCore) {
-        if let Some((name, holder)) = self.lease {
-            let ended = core.service.execute(&sql::END_LEASE, vec![name.into(), holder.into()], |_| Ok(())).await;
-            if let Err(error) = ended {
-                tracing::warn!(%error, "the lease of a file ends by its time");
-            }
+    pub(super) async fn release(self) {
+        if let PathGuard::Lease(lease) = self {
+            lease.release().await;
         }
     }
 }

@@ -2,47 +2,70 @@
 //!
 //! Invariant: an object's row is deleted under the lock of its path, so that of a delete and a move of one file one succeeds.
 
-use super::{Storage, buckets::Target, core::LOCK_TIMEOUT, read::missing, refusal::Refusal, rows, statements as sql};
-use crate::{error::Result, model::FileInfo};
+use super::{
+    Storage, buckets::Target, core::LOCK_TIMEOUT, read::missing, refusal::Refusal, rows, settle::lock_paths,
+    statements as sql,
+};
+use crate::{
+    error::{Error, Result},
+    model::FileInfo,
+};
 
 impl Storage {
     /// Deletes a file, if `if_match` is `None` or its version.
     pub(super) async fn delete_version(&self, bucket: &str, path: &str, if_match: Option<&str>) -> Result<()> {
         let target = self.core.buckets.target(bucket, path)?;
         let if_match = if_match.map(str::to_owned);
-        if self.delete_row(&target, if_match.clone(), false).await? {
+        if self.delete_inline(&target, if_match.clone()).await? {
             return Ok(());
         }
-        // The file is an object, or the caller may not delete it.
-        let found = self.find_row(&target).await?;
-        let (this, version) = (self.clone(), if_match.clone());
+        // The file is an object, or the caller may not delete it. A missing file is reported without the lock.
+        self.find_row(&target).await?;
+        let this = self.clone();
         let delete = async move {
             let key = target.key();
             let delete = async {
-                let is_deleted = this.delete_row(&target, version, true).await?;
-                if is_deleted && let Err(error) = this.core.settle_locked(&key).await {
+                this.delete_row(target, if_match).await?;
+                if let Err(error) = this.core.settle_locked(&key).await {
                     tracing::warn!(%error, "the object of a deleted file stays for now");
                 }
-                Ok(is_deleted)
+                Ok(())
             };
-            let is_deleted = this.core.with_locks(&[&key], LOCK_TIMEOUT, delete).await?;
-            Ok((is_deleted, target))
+            this.core.with_locks(&[&key], LOCK_TIMEOUT, delete).await
         };
-        let (is_deleted, target) = self.core.run(delete).await?;
-        if is_deleted {
-            return Ok(());
-        }
-        let is_other = if_match.is_some_and(|etag| etag != found.etag);
-        let refusal = if is_other { Refusal::Changed { found: Some(found.etag) } } else { Refusal::Denied };
-        Err(refusal.into_error(self.scope.caller(), &target))
+        self.core.run(delete).await
     }
 
-    /// Deletes the row of a file; false if there is none that the caller may delete. `with_object`: also if the file is an
-    /// object, whose lock this requires.
-    async fn delete_row(&self, target: &Target, if_match: Option<String>, with_object: bool) -> Result<bool> {
+    /// Deletes the row and the bytes of an inline file; false if there is none that the caller may delete.
+    async fn delete_inline(&self, target: &Target, if_match: Option<String>) -> Result<bool> {
         let path = target.path.as_str().to_owned();
-        let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), with_object.into()];
+        let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), false.into()];
         Ok(self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some())
+    }
+
+    /// Deletes the row of a file. Requires the lock of the path. One transaction, with the path locked in the database, finds
+    /// the row and the reason why it cannot be deleted, so that no other writer comes between.
+    ///
+    /// # Errors
+    /// 404 if the caller sees no file; 412 if `if_match` names another version; 401 or 403 if the policy refuses.
+    async fn delete_row(&self, target: Target, if_match: Option<String>) -> Result<()> {
+        let caller = self.scope.caller();
+        let work = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                lock_paths(transaction, &target.bucket, [target.path.as_str()]).await?;
+                let (bucket, path) = (target.bucket.as_str(), target.path.as_str());
+                let values = [bucket.into(), path.into(), if_match.as_deref().into(), true.into()];
+                if transaction.fetch_optional(&sql::DELETE, &values, |_| Ok(())).await?.is_some() {
+                    return Ok(());
+                }
+                let found = transaction.fetch_optional(&sql::STAT, &values[..2], rows::file_info).await?;
+                let etag = found.ok_or_else(missing)?.etag;
+                let is_other = if_match.is_some_and(|wanted| wanted != etag);
+                let refusal = if is_other { Refusal::Changed { found: Some(etag) } } else { Refusal::Denied };
+                Err::<(), Error>(refusal.into_error(caller, &target))
+            })
+        });
+        work.await
     }
 
     /// What is known about a file that the caller may see.

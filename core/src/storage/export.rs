@@ -9,128 +9,124 @@ use std::{
 
 use super::{
     Storage,
-    buckets::{Buckets, Target},
+    buckets::{BucketAccess, Buckets, Target},
     host_file::{self, TargetFile, check_progress},
-    list::{PAGE, end_of_prefix},
-    rows::readable_info,
-    statements as sql,
+    moment::Moment,
+    rows, statements as sql,
 };
-use crate::{
-    error::{Error, ErrorKind, Result},
-    model::FileInfo,
-};
+use crate::{error::Result, model::StoredObject};
 
-/// The damaged files that a message names.
-const NAMED: usize = 10;
-
-/// A copied file and the BLAKE3 digest of its bytes, in hex.
-pub(super) type CopiedFile = (FileInfo, String);
-
-/// The files whose bytes are gone or of another size, with the reasons.
-#[derive(Default)]
-pub(super) struct DamagedFiles(Vec<String>);
-
-impl DamagedFiles {
-    /// # Errors
-    /// `Internal` (500), naming the files, if there are any.
-    pub(super) fn into_result(self, what_lacks_them: &str) -> Result<()> {
-        let DamagedFiles(mut files) = self;
-        let count = files.len();
-        if count == 0 {
-            return Ok(());
-        }
-        files.truncate(NAMED);
-        let more = if count > NAMED { format!(", and {} more", count - NAMED) } else { String::new() };
-        let files = files.join(", ");
-        Err(Error::file(500, format!("{what_lacks_them} {count} damaged files: {files}{more}")))
-    }
+/// An export that runs.
+struct Export<'a, P> {
+    storage: &'a Storage,
+    folder: &'a Path,
+    progress: P,
+    done: u64,
+    /// The number of all files, as far as it is known.
+    all: u64,
 }
 
 impl Storage {
     pub(super) async fn export(
         &self,
         target: &Path,
-        mut progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send,
     ) -> Result<u64> {
         self.require_service()?;
-        let pool = &self.core.runtime.blocking;
-        host_file::create_export_folder(pool, target).await?;
+        host_file::create_export_folder(&self.core.runtime.blocking, target).await?;
         let all = self.scope.fetch_one(&sql::COUNT, &[], |row| row.get::<i64>(0)).await?.unsigned_abs();
-        let (mut done, mut damaged) = (0, DamagedFiles::default());
-        for (bucket, access) in Buckets::stored(&self.scope).await? {
-            let mut after: Option<String> = None;
-            loop {
-                let files = self.export_page(&bucket, after.as_deref()).await?;
-                let Some(last) = files.last() else { break };
-                after = Some(last.path.clone());
-                for file in files {
-                    let file = Target::new(&file.bucket, &file.path, access)?;
-                    if self.copy_out(&file, target, &mut damaged).await?.is_some() {
-                        done += 1;
-                        check_progress(progress(done, all.max(done)))?;
-                    }
-                }
+        let mut moment = self.take_moment().await?;
+        let mut export = Export { storage: self, folder: target, progress, done: 0, all };
+        export.copy_inline(&mut moment).await?;
+        let buckets = Buckets::stored(&self.scope).await?;
+        for object in std::mem::take(&mut moment.objects) {
+            let file = target_of(&buckets, &object.bucket, &object.path)?;
+            if self.copy_out(&object, &file, &mut moment, target).await? {
+                export.count()?;
             }
         }
-        damaged.into_result("The export lacks")?;
-        Ok(done)
+        moment.end("The export lacks").await?;
+        Ok(export.done)
     }
 
-    /// The next files of a bucket, which the configuration need not declare.
-    async fn export_page(&self, bucket: &str, after: Option<&str>) -> Result<Vec<FileInfo>> {
-        let statement = if after.is_some() { &sql::LIST_AFTER } else { &sql::LIST_FROM };
-        let values =
-            [bucket.into(), after.unwrap_or_default().into(), end_of_prefix("").into(), i64::from(PAGE).into()];
-        let rows = self.scope.fetch(statement, &values, readable_info).await?;
-        Ok(rows.into_iter().flatten().collect())
-    }
-
-    /// Copies a file to `FOLDER/BUCKET/PATH`. `None` if it was deleted meanwhile, and if it is damaged: then adds it to
-    /// `damaged`.
+    /// Copies an object of a moment to `FOLDER/BUCKET/PATH`. Returns false if it is damaged: then `moment` names it.
     pub(super) async fn copy_out(
         &self,
+        object: &StoredObject,
         file: &Target,
+        moment: &mut Moment,
         folder: &Path,
-        damaged: &mut DamagedFiles,
-    ) -> Result<Option<CopiedFile>> {
-        let error = match self.try_copy_out(file, folder).await {
-            Ok(copied) => return Ok(Some(copied)),
-            Err(error) => error,
-        };
-        let name = format!("{}/{}", file.bucket, file.path);
-        match error.status() {
-            Some(404) => match self.find_row(file).await {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                found => drop(found?),
-            },
-            Some(500) => {}
-            _ => {
-                let reason = error.reason().unwrap_or_else(|| error.message().to_owned());
-                return Err(error.with_reason(format!("{name}: {reason}")));
-            }
+    ) -> Result<bool> {
+        let mut reader = moment.open(object).await?;
+        let mut written = self.create_target(file, folder).await?;
+        let mut hasher = blake3::Hasher::new();
+        while let Some(chunk) = reader.next_chunk().await? {
+            hasher.update(&chunk);
+            written.write(&self.core.runtime.blocking, chunk).await?;
         }
-        let reason = error.reason().unwrap_or_else(|| error.message().to_owned());
-        damaged.0.push(format!("{name} ({reason})"));
-        Ok(None)
+        if !object.digest.is_empty() && hasher.finalize().to_hex().as_str() != object.digest {
+            moment.damaged.add(&object.bucket, &object.path, "the bytes are not those that were written");
+            return Ok(false);
+        }
+        written.install(&self.core.runtime.blocking).await?;
+        Ok(true)
     }
 
-    async fn try_copy_out(&self, file: &Target, folder: &Path) -> Result<CopiedFile> {
-        let mut reader = self.open_reader_of(file.clone()).await?;
+    /// Creates the file `FOLDER/BUCKET/PATH` and the folders above it.
+    async fn create_target(&self, file: &Target, folder: &Path) -> Result<TargetFile> {
         let pool = &self.core.runtime.blocking;
         let target = place(folder, &file.bucket, file.path.as_str());
         if let Some(above) = target.parent() {
             host_file::create_folders(pool, above.to_owned()).await?;
         }
         // On a file system that ignores case, a second file must not replace the first.
-        let mut written = TargetFile::create(pool, target, false).await?;
-        let mut hasher = blake3::Hasher::new();
-        while let Some(chunk) = reader.next_chunk().await? {
-            hasher.update(&chunk);
-            written.write(pool, chunk).await?;
-        }
-        written.install(pool).await?;
-        Ok((reader.info().clone(), hasher.finalize().to_hex().to_string()))
+        TargetFile::create(pool, target, false).await
     }
+}
+
+impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Export<'_, P> {
+    /// Counts a file that was copied.
+    fn count(&mut self) -> Result<()> {
+        self.done += 1;
+        check_progress((self.progress)(self.done, self.all.max(self.done)))
+    }
+
+    /// Copies the files whose bytes are in the database. Ends the moment of the database.
+    async fn copy_inline(&mut self, moment: &mut Moment) -> Result<()> {
+        let Some(mut database) = moment.database.take() else { return Ok(()) };
+        let (pool, damaged) = (&self.storage.core.runtime.blocking, &mut moment.damaged);
+        let buckets = Buckets::stored(&self.storage.scope).await?;
+        let (mut bucket, mut path) = (String::new(), String::new());
+        loop {
+            let after = vec![bucket.into(), path.into()];
+            let files = database.scan(&sql::INLINE_AFTER, after, rows::inline_file).await?;
+            let Some(last) = files.last() else { return Ok(()) };
+            (bucket, path) = (last.bucket.clone(), last.path.clone());
+            for file in files {
+                match file.content {
+                    Some(content) if content.len() as u64 == file.size => {
+                        let target = target_of(&buckets, &file.bucket, &file.path)?;
+                        let mut written = self.storage.create_target(&target, self.folder).await?;
+                        written.write(pool, content).await?;
+                        written.install(pool).await?;
+                        self.count()?;
+                    }
+                    Some(content) => {
+                        let reason = format!("The stored bytes are {}, but the file has {}", content.len(), file.size);
+                        damaged.add(&file.bucket, &file.path, &reason);
+                    }
+                    None => damaged.add(&file.bucket, &file.path, "the bytes of the file are gone"),
+                }
+            }
+        }
+    }
+}
+
+/// Checks the bucket and the path of a row.
+pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<Target> {
+    let found = buckets.iter().find(|(name, _)| name == bucket);
+    // The table of files refers to no bucket that is not in the table of buckets.
+    Target::new(bucket, path, found.map_or(BucketAccess::Private, |(_, access)| *access))
 }
 
 /// The place of a file in a folder with the layout of SPEC 2.8.

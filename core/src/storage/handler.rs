@@ -6,13 +6,13 @@
 mod body;
 mod caller;
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 pub use self::body::{RequestBody, ResponseBody};
 use self::caller::RequestCaller;
 use super::{FileReader, Storage, UploadOptions};
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Operation, Result, operation},
     http_file::{Conditions, Outcome, Selected, Stored, Target, etag_header, file_headers, header, select_range},
     http_refusal::Refusal,
     model::FileInfo,
@@ -120,6 +120,7 @@ impl Storage {
         };
         let conditions = Conditions::parse(headers)?;
         let request = Request { target: Target::parse(target)?, headers, conditions };
+        let _slot = if method == Method::Put { self.uploads.take()? } else { None };
         let caller = self.request_caller(method, &request.target, headers).await?;
         match method {
             Method::Get | Method::Head => caller.get(&request, method == Method::Head).await,
@@ -136,7 +137,11 @@ impl RequestCaller {
             let info = self.storage.stat(bucket, path).await?;
             return self.send(request, &info, None);
         }
-        let reader = self.storage.reader(bucket, path).await?;
+        let open = async {
+            let target = self.storage.core.buckets.target(bucket, path)?;
+            self.storage.open_part(target, sent_part(request)).await
+        };
+        let reader = operation(Operation::OpenReader, open).await?;
         let info = reader.info().clone();
         self.send(request, &info, Some(reader))
     }
@@ -182,7 +187,7 @@ impl RequestCaller {
             return Err(Refusal::new(415, "Unsupported content encoding"));
         }
         let mut options = UploadOptions::new();
-        if let Some(content_type) = request.header("content-type")?.filter(|value| !value.is_empty()) {
+        if let Some(content_type) = self.content_type(request.header("content-type")?)? {
             options = options.content_type(content_type);
         }
         let old = self.stored_file(request).await?;
@@ -201,10 +206,11 @@ impl RequestCaller {
     async fn store(&self, request: &Request<'_>, options: UploadOptions, body: RequestBody) -> Result<FileInfo> {
         let Target { bucket, path, .. } = &request.target;
         let length = request.content_length()?;
-        self.storage.core.check_size(length.unwrap_or_default())?;
+        self.check_size(length.unwrap_or_default())?;
         let mut body = match body.into_bytes() {
             Ok(bytes) => {
                 check_length(length, bytes.len() as u64)?;
+                self.check_size(bytes.len() as u64)?;
                 return self.storage.upload(bucket, path, bytes, options).await;
             }
             Err(body) => body,
@@ -215,6 +221,10 @@ impl RequestCaller {
             match body.next_chunk().await {
                 Ok(Some(chunk)) => {
                     received += chunk.len() as u64;
+                    if let Err(error) = self.check_size(received) {
+                        writer.abort().await;
+                        return Err(error);
+                    }
                     writer.write(chunk).await?;
                 }
                 Ok(None) => {
@@ -261,6 +271,18 @@ fn check_length(expected: Option<u64>, received: u64) -> Result<()> {
             Err(Error::file(400, format!("the body has {received} bytes, but content-length is {expected}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// The part of a file whose bytes the response to a GET has.
+fn sent_part(request: &Request<'_>) -> impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + use<> {
+    let (conditions, headers) = (request.conditions.clone(), request.headers.to_vec());
+    move |info| {
+        Ok(match (conditions.of_read(stored(info)), select_range(&headers, info.size, &info.etag)) {
+            (Outcome::Proceed, Selected::Whole) => 0..info.size,
+            (Outcome::Proceed, Selected::Part(range)) => range,
+            _ => 0..0,
+        })
     }
 }
 

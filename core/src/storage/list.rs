@@ -1,9 +1,17 @@
 //! Lists of files, in the order of their paths.
 //!
 //! Invariant: a list costs what its rows cost, however many files of other users the bucket has. In a private bucket a user
-//! sees the files below few first segments, so the list reads each of them as a range of paths.
+//! sees the files below few first segments, and in `spaces` those of visible spaces, so the list reads each of them as a range
+//! of paths. (A list of all spaces also looks at each space in between.)
 
-use super::{Storage, buckets::BucketAccess, rows::readable_info, statements as sql};
+use uuid::Uuid;
+
+use super::{
+    Storage,
+    buckets::{BucketAccess, space_id_of},
+    rows::readable_info,
+    statements as sql,
+};
 use crate::{
     error::{Error, Result},
     model::{FileInfo, ListFiles},
@@ -13,6 +21,9 @@ use crate::{
 
 /// The most files of a page.
 pub(super) const PAGE: u32 = 1_000;
+
+/// How many spaces a list of `spaces` looks for at a time.
+const SPACES_AT_ONCE: usize = 100;
 
 /// The paths from the first text to before the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +37,66 @@ impl Storage {
         }
         FilePath::check_prefix(&files.prefix)?;
         let all = PathRange(files.prefix.clone(), end_of_prefix(&files.prefix));
-        let ranges = match (access, self.scope.caller()) {
-            (BucketAccess::Private, Caller::User(_) | Caller::Anonymous) => all.inside(&self.own_segments().await?),
-            _ => vec![all],
-        };
         let mut found = Vec::new();
+        match (access, self.scope.caller()) {
+            (BucketAccess::Private, Caller::User(_) | Caller::Anonymous) => {
+                self.list_ranges(bucket, files, all.inside(&self.own_segments().await?), &mut found).await?;
+            }
+            (BucketAccess::Spaces, Caller::User(_) | Caller::Anonymous) => {
+                self.list_spaces(bucket, files, &all, &mut found).await?;
+            }
+            _ => self.list_ranges(bucket, files, vec![all], &mut found).await?,
+        }
+        Ok(found)
+    }
+
+    /// Adds the files of `ranges` until the page is full.
+    async fn list_ranges(
+        &self,
+        bucket: &str,
+        files: &ListFiles,
+        ranges: Vec<PathRange>,
+        found: &mut Vec<FileInfo>,
+    ) -> Result<()> {
         for range in ranges {
             let rest = i64::from(files.limit) - found.len() as i64;
-            if rest == 0 {
+            if rest <= 0 {
                 break;
             }
             found.extend(self.list_range(bucket, range, files.after.as_deref(), rest).await?);
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Adds the files of the spaces that the caller sees, in the order of the spaces' ids, which is that of the paths.
+    async fn list_spaces(
+        &self,
+        bucket: &str,
+        files: &ListFiles,
+        all: &PathRange,
+        found: &mut Vec<FileInfo>,
+    ) -> Result<()> {
+        let after = files.after.as_deref().and_then(|after| space_id_of(bucket, after));
+        let (mut first, last) = match files.prefix.contains('/').then(|| space_id_of(bucket, &files.prefix)) {
+            Some(Some(id)) => (id, id),
+            // No space has files there. One statement checks the session.
+            Some(None) => (Uuid::max(), Uuid::nil()),
+            None => (after.unwrap_or_default(), Uuid::max()),
+        };
+        loop {
+            let values = vec![first.into(), last.into(), (SPACES_AT_ONCE as i64).into()];
+            let ids = self.scope.scan(&sql::SPACES_WITH_FILES, values, |row| row.get::<Uuid>(0)).await?;
+            let segments: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+            if !segments.is_empty() {
+                self.list_ranges(bucket, files, all.inside(&segments), found).await?;
+            }
+            match ids.last() {
+                Some(id) if ids.len() == SPACES_AT_ONCE && found.len() < files.limit as usize && *id < last => {
+                    first = Uuid::from_u128(id.as_u128() + 1);
+                }
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// The first segments of the caller's private files, in order: the user's id and the linked keys.

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     database::{Row, Transaction, Value},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     http_file::guess_content_type,
     model::{FileInfo, UploadOptions},
     objects::{ObjectKey, Staged},
@@ -34,6 +34,11 @@ pub(super) const HEAD: usize = 8_192;
 
 /// How often a write begins again because a dead writer's intent is in its way.
 const TRIES: usize = 8;
+
+/// The error of a write whose bytes are installed and whose row is not: whoever settles the path next finishes it.
+fn in_doubt(error: Error) -> Error {
+    if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
+}
 
 /// What an inline write did.
 pub(super) struct InlineWrite {
@@ -61,14 +66,14 @@ impl Storage {
 
     /// Checks bucket, path and options.
     pub(super) fn check_upload(&self, bucket: &str, path: &str, options: &UploadOptions) -> Result<Target> {
-        let target = self.core.buckets.target(bucket, path)?;
+        let target = self.core.buckets.new_target(bucket, path)?;
         check_options(options)?;
         Ok(target)
     }
 
     /// Writes bytes that are at hand.
     pub(super) async fn put_bytes(&self, target: Target, options: &UploadOptions, data: Bytes) -> Result<FileInfo> {
-        self.core.check_size(data.len() as u64)?;
+        self.core.check_upload_size(data.len() as u64, options)?;
         if options.verify && !crate::signed_file::verify_content(&data) {
             return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
         }
@@ -114,10 +119,14 @@ impl Storage {
     async fn try_put_inline(&self, new: &Arc<NewFile>, data: Bytes) -> Result<Option<InlineWrite>> {
         let caller = self.scope.caller();
         let (file, values) = (Arc::clone(new), new.values(data.len() as u64, self.core.clock.now()));
+        let quota = self.core.quota;
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
                 match write_inline(transaction, &file, &values, data).await? {
-                    Ok(written) => Ok(Some(written)),
+                    Ok(written) => {
+                        quota.check(transaction, file.owner_id).await?;
+                        Ok(Some(written))
+                    }
                     Err(Refusal::Busy) => Ok(None),
                     Err(refusal) => Err(refusal.into_error(caller, &file.target)),
                 }
@@ -221,16 +230,22 @@ impl Storage {
     /// Installs staged bytes and makes their intent the row of the file.
     async fn finish_object(&self, new: &NewFile, staged: Staged, intent: Intent) -> Result<FileInfo> {
         let (key, size) = (new.target.key(), staged.size);
-        let etag = intent.etag.clone();
+        let staged_id = staged.id.clone();
+        // A power loss must not leave the new bytes without the intent.
+        self.core.service.flush_commits().await?;
         if let Err(error) = self.core.objects.install(staged, &key).await {
-            // The outcome of a remote store may be unknown: the object tells.
-            self.core.settle_locked(&key).await?;
-            let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-            let stored = self.core.service.fetch_optional(&sql::STAT, &values, super::rows::file_info).await?;
-            return stored.filter(|stored| stored.etag == etag).ok_or(error);
+            if !self.core.objects.is_remote() {
+                self.core.settle_locked(&key).await?;
+                return Err(error);
+            }
+            // The store may have installed the bytes, or install them later. In doubt the intent stays.
+            if !self.core.is_installed(&key, &intent).await.unwrap_or_default() {
+                return Err(error);
+            }
+            self.core.objects.discard(&staged_id).await?;
         }
-        let finished = self.core.finish_intent(&key, intent, !new.is_conditional()).await?;
-        match finished {
+        let finished = self.core.finish_intent(&key, intent, !new.is_conditional()).await;
+        match finished.map_err(in_doubt)? {
             Finished::Yes(updated_at) => Ok(new.info(size, updated_at)),
             Finished::SourceGone => {
                 self.core.settle_locked(&key).await?;
@@ -238,19 +253,24 @@ impl Storage {
             }
             Finished::Overtaken => {
                 self.core.settle_locked(&key).await?;
-                let refusal = match &new.if_match {
-                    Some(_) => {
-                        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-                        let version = |row: &Row<'_>| row.get::<String>(0);
-                        let found = self.core.service.fetch_optional(&sql::EXISTING, &values, version).await?;
-                        Refusal::Changed { found }
-                    }
-                    None if !new.upsert => Refusal::Exists,
-                    // The space or the user of the path was deleted meanwhile.
-                    None => Refusal::Denied,
-                };
-                Err(refusal.into_error(self.scope.caller(), &new.target))
+                Err(self.overtaken(new.clone()).await)
             }
+        }
+    }
+
+    /// Why a write found its intent gone or the file changed, as the caller sees it now.
+    async fn overtaken(&self, new: NewFile) -> Error {
+        let caller = self.scope.caller();
+        let target = new.target.clone();
+        let work = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                lock_paths(transaction, &new.target.bucket, [new.target.path.as_str()]).await?;
+                refusal(transaction, &new).await
+            })
+        });
+        match work.await {
+            Ok(refusal) => refusal.into_error(caller, &target),
+            Err(error) => error,
         }
     }
 
@@ -260,10 +280,17 @@ impl Storage {
         let mut values = new.values(staged.size, self.core.clock.now());
         let (moved_from, moved_etag) = new.moved.clone().unzip();
         values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
-        let file = new.clone();
-        let work = self
-            .scope
-            .write(move |transaction| Box::pin(async move { write_intent(transaction, &file, &values, caller).await }));
+        let (file, quota) = (new.clone(), self.core.quota);
+        let work = self.scope.write(move |transaction| {
+            Box::pin(async move {
+                let written = write_intent(transaction, &file, &values, caller).await?;
+                // A move changes no owner and adds no file.
+                if written.is_ok() && file.moved.is_none() {
+                    quota.check(transaction, file.owner_id).await?;
+                }
+                Ok(written)
+            })
+        });
         match work.await? {
             Ok(base_etag) => Ok(Some(Intent {
                 etag: new.etag.clone(),
@@ -295,6 +322,20 @@ impl StorageCore {
         Ok(())
     }
 
+    /// Checks the size of an upload with these options.
+    ///
+    /// # Errors
+    /// `TooLarge` (413) over `max_file_size`, and with `verify` over `max_verified_size`: the bytes are in memory until they
+    /// are verified, and their JSON needs many times as much.
+    pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
+        self.check_size(size)?;
+        if options.verify && size > self.max_verified_size {
+            let limit = self.max_verified_size;
+            return Err(Error::file(413, format!("the limit of verify is {limit} bytes (max_verified_size)")));
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// `TooLarge` (413) over `max_file_size`.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
@@ -310,8 +351,9 @@ pub(super) fn new_etag() -> String {
 }
 
 /// The values of `CHECK_WRITE`.
-pub(super) fn check_values(target: &Target, owner_id: Option<Uuid>) -> [Value<'_>; 4] {
-    [target.access.as_str().into(), target.space_id.into(), target.path.first_segment().into(), owner_id.into()]
+pub(super) fn check_values(target: &Target, owner_id: Option<Uuid>) -> [Value<'_>; 5] {
+    let (access, first_segment) = (target.access.as_str().into(), target.path.first_segment().into());
+    [target.bucket.as_str().into(), access, target.space_id.into(), first_segment, owner_id.into()]
 }
 
 async fn write_inline(

@@ -1,21 +1,23 @@
 //! Opening a file for reading: inline bytes come with the row, an object is opened and compared with the row.
 //!
-//! Invariant: a reader is given only bytes of the version that its row describes.
+//! Invariant: a reader is given only bytes of the version that its row describes. While a writer replaces an object with that
+//! version, readers go on with it.
 
-use std::{ops::Range, time::Duration};
+use std::{ops::Range, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
 use super::{
     FileReader, Storage,
     buckets::Target,
-    core::LOCK_TIMEOUT,
+    core::{LOCK_TIMEOUT, StorageCore},
     rows::{self, FileColumns, FileVersion, FoundFile},
     statements as sql,
 };
 use crate::{
     error::{Error, Result},
-    objects::ObjectReader,
+    model::FileInfo,
+    objects::{ObjectKey, ObjectReader},
 };
 
 /// How often a reader that meets a writer tries again before it takes the writer's lock.
@@ -31,13 +33,31 @@ pub(super) enum Content {
     Object(ObjectReader),
 }
 
+/// What a reader finds.
+enum Opened<D> {
+    Content(D, Content),
+    /// A writer is changing the file.
+    Changing,
+    /// The object has the row's size and another version. Nobody is changing the file.
+    OtherVersion(D, ObjectReader),
+}
+
 impl Storage {
     pub(super) async fn open_reader(&self, bucket: &str, path: &str) -> Result<FileReader> {
         self.open_reader_of(self.core.buckets.target(bucket, path)?).await
     }
 
     pub(super) async fn open_reader_of(&self, target: Target) -> Result<FileReader> {
-        let (info, content) = self.open(target).await?;
+        self.open_part(target, |info: &FileInfo| Ok(0..info.size)).await
+    }
+
+    /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
+    pub(super) async fn open_part(
+        &self,
+        target: Target,
+        range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
+    ) -> Result<FileReader> {
+        let (info, content) = self.open(target, Arc::new(range)).await?;
         Ok(FileReader::new(info, content))
     }
 
@@ -46,18 +66,23 @@ impl Storage {
         &self,
         bucket: &str,
         path: &str,
-        range: impl FnOnce(u64) -> Result<Range<u64>>,
+        range: impl Fn(u64) -> Result<Range<u64>> + Send + Sync + 'static,
     ) -> Result<Bytes> {
-        let (file, content) = self.open::<FileVersion>(self.core.buckets.target(bucket, path)?).await?;
-        content.read(range(file.size())?).await
+        let range = Arc::new(move |file: &FileVersion| range(file.size()));
+        let (file, content) = self.open(self.core.buckets.target(bucket, path)?, Arc::clone(&range)).await?;
+        content.read(range(&file)?).await
     }
 
-    async fn open<D: FileColumns>(&self, target: Target) -> Result<(D, Content)> {
+    async fn open<D: FileColumns, R>(&self, target: Target, range: Arc<R>) -> Result<(D, Content)>
+    where
+        R: Fn(&D) -> Result<Range<u64>> + Send + Sync + 'static,
+    {
         for attempt in 0..TRIES {
-            if let Some(opened) = self.try_open(&target).await? {
-                return Ok(opened);
+            match self.try_open(&target, &*range).await? {
+                Opened::Content(columns, content) => return Ok((columns, content)),
+                Opened::Changing => self.core.pause(Duration::from_millis(1 << attempt)).await?,
+                Opened::OtherVersion(..) => break,
             }
-            self.core.pause(Duration::from_millis(1 << attempt)).await?;
         }
         let this = self.clone();
         let open = async move {
@@ -65,8 +90,13 @@ impl Storage {
             let settle_and_open = async {
                 for _ in 0..TRIES_UNDER_LOCK {
                     this.core.settle_locked(&key).await?;
-                    if let Some(opened) = this.try_open(&target).await? {
-                        return Ok(opened);
+                    match this.try_open(&target, &*range).await? {
+                        Opened::Content(columns, content) => return Ok((columns, content)),
+                        Opened::Changing => {}
+                        Opened::OtherVersion(columns, object) => {
+                            this.core.adopt_version(&key, columns.etag()).await?;
+                            return Ok((columns, Content::Object(object)));
+                        }
                     }
                 }
                 Err(Error::file(503, "Another writer changes the file"))
@@ -76,8 +106,11 @@ impl Storage {
         self.core.run(open).await
     }
 
-    /// Opens a file; `None` if a writer is changing it.
-    async fn try_open<D: FileColumns>(&self, target: &Target) -> Result<Option<(D, Content)>> {
+    async fn try_open<D: FileColumns>(
+        &self,
+        target: &Target,
+        range: impl Fn(&D) -> Result<Range<u64>>,
+    ) -> Result<Opened<D>> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         let found = self.scope.fetch_optional(D::STATEMENT, &values, rows::found_file::<D>).await?;
         let FoundFile { columns, is_inline, content, has_intent } = found.ok_or_else(missing)?;
@@ -85,23 +118,22 @@ impl Storage {
         if is_inline {
             let content = content.ok_or_else(gone)?;
             check_size(size, content.len() as u64)?;
-            return Ok(Some((columns, Content::Inline(content))));
+            return Ok(Opened::Content(columns, Content::Inline(content)));
         }
-        if has_intent {
-            return Ok(None);
-        }
-        let object = self.core.objects.open_version(&target.key(), size, columns.etag()).await?;
-        let is_current = match object.as_ref().and_then(|object| object.is_of(columns.etag())) {
-            Some(is_of_row) => is_of_row,
-            // Reads the row again: if it has not changed, the object belongs to it.
-            None => self.is_current(target, columns.etag()).await?,
-        };
-        if !is_current {
-            return Ok(None);
+        let range = range(&columns)?;
+        let object = self.core.objects.open_version(&target.key(), size, columns.etag(), range).await?;
+        let is_of_row = object.as_ref().and_then(|object| object.is_of(columns.etag()));
+        // An object with the row's version and size is the file, also while a writer is about to replace it.
+        let is_whole = object.as_ref().is_some_and(|object| object.size == size);
+        if (is_of_row != Some(true) || !is_whole) && (has_intent || !self.is_current(target, columns.etag()).await?) {
+            return Ok(Opened::Changing);
         }
         let object = object.ok_or_else(gone)?;
         check_size(size, object.size)?;
-        Ok(Some((columns, Content::Object(object))))
+        Ok(match is_of_row {
+            Some(false) => Opened::OtherVersion(columns, object),
+            _ => Opened::Content(columns, Content::Object(object)),
+        })
     }
 
     /// Whether the file still has this version, and nobody is writing its object.
@@ -111,6 +143,24 @@ impl Storage {
         let found = self.scope.fetch_optional(&sql::VERSION, &values, read).await?;
         let (version, has_intent) = found.ok_or_else(missing)?;
         Ok(version == etag && !has_intent)
+    }
+}
+
+impl StorageCore {
+    /// Gives the object of a file the row's version if it has the row's digest: a move gives the source's object the version of
+    /// the target as its last step, and its process may have ended before. Requires the lock of the path.
+    ///
+    /// # Errors
+    /// 500 if the bytes are of another version.
+    pub(super) async fn adopt_version(&self, key: &ObjectKey, etag: &str) -> Result<()> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into(), etag.into()];
+        let read = |row: &crate::database::Row<'_>| row.get_optional::<String>(0);
+        let digest = self.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten();
+        let object = self.objects.digest(key).await?.and_then(|object| object.digest);
+        if digest.is_none() || object != digest {
+            return Err(Error::file(500, "The stored bytes are of another version than the file"));
+        }
+        self.objects.write_version(key, etag).await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     database::Row,
     error::{Error, Result},
     model::RepairReport,
-    objects::ObjectKey,
+    objects::{ObjectDigest, ObjectKey, ObjectStat},
     policy::Caller,
 };
 
@@ -81,7 +81,10 @@ impl Storage {
         let remove = async move {
             let remove = async {
                 match this.is_object_used(&key).await {
-                    Ok(false) => this.core.objects.remove(&key).await.map(|()| true),
+                    Ok(false) => {
+                        this.core.service.flush_commits().await?;
+                        this.core.objects.remove(&key).await.map(|()| true)
+                    }
                     used => used.map(|_| false),
                 }
             };
@@ -90,7 +93,7 @@ impl Storage {
         self.core.run(remove).await
     }
 
-    /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size.
+    /// Removes the rows of a bucket whose objects are gone, and reports those whose objects have another size or version.
     async fn check_objects(&self, bucket: &str, report: &mut RepairReport) -> Result<()> {
         let mut after = String::new();
         loop {
@@ -106,9 +109,9 @@ impl Storage {
 
     async fn check_object(&self, bucket: &str, (path, size, etag): ObjectRow, report: &mut RepairReport) -> Result<()> {
         let key = ObjectKey { bucket: bucket.to_owned(), path };
-        match self.core.objects.open_object(&key).await? {
-            Some(object) if object.size == size => return Ok(()),
-            _ => {}
+        let object = self.core.objects.stat(&key).await?;
+        if object.is_some_and(|object| is_of(&object, size, &etag)) {
+            return Ok(());
         }
         // Looks again under the lock, because a writer may have been at work.
         let this = self.clone();
@@ -119,22 +122,25 @@ impl Storage {
         };
         match self.core.run(check).await? {
             (Found::Same, _) => {}
+            (Found::Adopted, _) => report.finished += 1,
             (Found::Gone, _) => report.rows_removed += 1,
-            (Found::OtherSize, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
+            (Found::Damaged, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
         }
         Ok(())
     }
 
     async fn check_object_locked(&self, key: &ObjectKey, size: u64, etag: &str) -> Result<Found> {
         self.core.settle_locked(key).await?;
-        match self.core.objects.open_object(key).await? {
-            Some(object) if object.size == size => Ok(Found::Same),
-            Some(_) => {
-                let values = [key.bucket.as_str().into(), key.path.as_str().into()];
-                let version = |row: &Row<'_>| row.get::<String>(0);
-                let current = self.scope.fetch_optional(&sql::VERSION, &values, version).await?;
-                Ok(if current.as_deref() == Some(etag) { Found::OtherSize } else { Found::Same })
-            }
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        let version = |row: &Row<'_>| row.get::<String>(0);
+        if self.scope.fetch_optional(&sql::VERSION, &values, version).await?.as_deref() != Some(etag) {
+            return Ok(Found::Same);
+        }
+        match self.core.objects.stat(key).await? {
+            Some(object) if is_of(&object, size, etag) => Ok(Found::Same),
+            Some(ObjectStat { version: Some(_), .. }) if self.core.objects.is_remote() => self.adopt(key, etag).await,
+            Some(object) if object.size == size && self.core.adopt_version(key, etag).await.is_ok() => Ok(Found::Same),
+            Some(_) => Ok(Found::Damaged),
             None => {
                 // A store that was unmounted or replaced meanwhile has no object of any file.
                 self.core.recheck_store().await?;
@@ -146,13 +152,45 @@ impl Storage {
             }
         }
     }
+
+    /// Makes the object of a remote store the version of the file: a writer that was given up on replaced the object after a
+    /// later writer. Requires the lock of the path.
+    async fn adopt(&self, key: &ObjectKey, etag: &str) -> Result<Found> {
+        let Some(ObjectDigest { size, digest, version: Some(version) }) = self.core.objects.hash(key).await? else {
+            return Ok(Found::Damaged);
+        };
+        let values = vec![
+            key.bucket.clone().into(),
+            key.path.clone().into(),
+            etag.to_owned().into(),
+            version.into(),
+            i64::try_from(size).unwrap_or(i64::MAX).into(),
+            digest.into(),
+            self.core.clock.now().into(),
+        ];
+        let adopted = self.scope.execute(&sql::ADOPT_OBJECT, values, |_| Ok(())).await?;
+        tracing::warn!(
+            bucket = key.bucket,
+            path = key.path,
+            "the object has another version than the file, which now has it too"
+        );
+        Ok(if adopted.is_some() { Found::Adopted } else { Found::Same })
+    }
 }
 
 /// What repair found at the path of an object.
 enum Found {
     Same,
     Gone,
-    OtherSize,
+    /// Bytes of another version, which is the file's now.
+    Adopted,
+    /// Bytes of another size or version.
+    Damaged,
+}
+
+/// Whether an object has this size and, if it has a version, this one.
+fn is_of(object: &ObjectStat, size: u64, etag: &str) -> bool {
+    object.size == size && object.version.as_ref().is_none_or(|version| version == etag)
 }
 
 fn object_row(row: &Row<'_>) -> Result<ObjectRow> {

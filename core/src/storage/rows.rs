@@ -10,7 +10,7 @@ use super::{buckets::Target, statements as sql};
 use crate::{
     database::{Row, Statement, Value},
     error::Result,
-    model::FileInfo,
+    model::{FileInfo, StoredObject},
     objects::{ObjectAttributes, ObjectKey},
 };
 
@@ -96,7 +96,7 @@ pub(super) fn file_info(row: &Row<'_>) -> Result<FileInfo> {
     file_row(row).map(|row| row.info)
 }
 
-/// Reads a row of a list; `None` for a row to leave out.
+/// Reads what is known about a file of a list; `None` for a row to leave out.
 pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
     Ok(row.readable(file_info))
 }
@@ -104,6 +104,28 @@ pub(super) fn readable_info(row: &Row<'_>) -> Result<Option<FileInfo>> {
 pub(super) fn found_file<D: FileColumns>(row: &Row<'_>) -> Result<FoundFile<D>> {
     let (content, has_intent) = (row.get_optional(D::COLUMNS)?, row.get(D::COLUMNS + 1)?);
     Ok(FoundFile { columns: D::read(row)?, is_inline: row.get(D::COLUMNS - 1)?, content, has_intent })
+}
+
+/// Reads a file whose bytes are an object.
+pub(super) fn stored_object(row: &Row<'_>) -> Result<StoredObject> {
+    let size: i64 = row.get(2)?;
+    let (bucket, path) = (row.get(0)?, row.get(1)?);
+    Ok(StoredObject { bucket, path, size: size.unsigned_abs(), etag: row.get(3)?, digest: row.get(4)? })
+}
+
+/// A file whose bytes are in the database.
+pub(super) struct InlineFile {
+    pub(super) bucket: String,
+    pub(super) path: String,
+    pub(super) size: u64,
+    /// `None` if the bytes are gone.
+    pub(super) content: Option<Bytes>,
+}
+
+pub(super) fn inline_file(row: &Row<'_>) -> Result<InlineFile> {
+    let size: i64 = row.get(2)?;
+    let (bucket, path, content) = (row.get(0)?, row.get(1)?, row.get_optional(3)?);
+    Ok(InlineFile { bucket, path, size: size.unsigned_abs(), content })
 }
 
 /// Reads bucket and path.

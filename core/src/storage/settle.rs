@@ -1,4 +1,4 @@
-//! Settling: finishes or undoes what a crash left between the bytes of an object and its row.
+//! Settling: finishes or undoes what a crash, or a store that did not answer, left between the bytes of an object and its row.
 //!
 //! Invariant: an intent becomes the row of its file only if its bytes are the object, and if nobody has written the file
 //! since the intent. After settling a path, row and object agree.
@@ -17,7 +17,7 @@ use super::{
     statements as sql,
 };
 use crate::{
-    database::{Effect, Transaction},
+    database::Transaction,
     error::{ErrorKind, Result},
     objects::ObjectKey,
     storage_path::folders,
@@ -26,8 +26,8 @@ use crate::{
 /// How often a client looks for the objects of files that other programs or cascades deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The paths that are settled in one go.
-const PENDING: i64 = 1_000;
+/// The paths that are read at a time.
+const PAGE: i64 = 1_000;
 
 /// How an intent ended.
 pub(super) enum Finished {
@@ -39,30 +39,29 @@ pub(super) enum Finished {
     SourceGone,
 }
 
-/// What becomes of an intent if somebody wrote or deleted the file since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum IfOvertaken {
-    /// Its row replaces the other one.
-    Replace,
-    /// It is deleted.
-    GiveUp,
-    /// It stays as it is.
-    Leave,
-}
-
 impl StorageCore {
-    /// Settles every path with an intent or an entry in the outbox, except those that another writer uses. Returns how
-    /// many were settled.
+    /// Settles every path with an intent or an entry in the outbox, except those that another writer uses, and those that
+    /// fail. Returns how many were settled.
+    ///
+    /// # Errors
+    /// Those of the database; `Config` or `Unavailable` if the object store cannot be used; `Closed`.
     pub(super) async fn settle_pending(&self, timeout: Duration) -> Result<u64> {
-        let mut settled = 0;
-        for key in self.service.fetch(&sql::PENDING, &[PENDING.into()], rows::object_key).await? {
-            match self.settle(&key, timeout).await {
-                Ok(()) => settled += 1,
-                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-                Err(error) => tracing::debug!(%error, "a file stays unsettled"),
+        let (mut settled, mut bucket, mut path) = (0, String::new(), String::new());
+        loop {
+            let values = [bucket.as_str().into(), path.as_str().into(), PAGE.into()];
+            let keys = self.service.fetch(&sql::PENDING, &values, rows::object_key).await?;
+            let Some(last) = keys.last() else { return Ok(settled) };
+            (bucket, path) = (last.bucket.clone(), last.path.clone());
+            // A store that does not answer would fail once for each path, after the time limit of a call.
+            self.require_store().await?;
+            for key in keys {
+                match self.settle(&key, timeout).await {
+                    Ok(()) => settled += 1,
+                    Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+                    Err(error) => tracing::debug!(%error, "a file stays unsettled"),
+                }
             }
         }
-        Ok(settled)
     }
 
     /// Settles a path.
@@ -98,6 +97,8 @@ impl StorageCore {
         }
         if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
             if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
+                // A power loss must not bring the row back without its object.
+                self.service.flush_commits().await?;
                 self.objects.remove(key).await?;
             }
             let values = vec![key.bucket.clone().into(), key.path.clone().into()];
@@ -106,15 +107,53 @@ impl StorageCore {
         Ok(())
     }
 
+    /// Finishes an intent if its bytes are the object, else undoes it. Requires the lock of the path.
+    ///
+    /// In a store with locks the writer is dead or has given up, and without its staged bytes it cannot install them any more.
+    /// A remote store may still carry out the copy of a writer that has given up. So the copy is repeated there: only an
+    /// object with the intent's version shows how the intent ended. A copy that lands late has the same bytes.
     async fn settle_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
-        // First, so that the writer of another machine that is late cannot install them any more.
-        self.objects.discard(&intent.staged).await?;
-        let object = self.objects.digest(key).await?;
-        if object.is_some_and(|object| object.is_of(intent.size, &intent.digest, &intent.etag)) {
-            self.finish_intent(key, intent, false).await?;
-            return Ok(());
+        if !self.objects.is_remote() {
+            self.objects.discard(&intent.staged).await?;
         }
-        self.delete_intent(key, intent.etag).await
+        let is_installed = self.is_installed(key, &intent).await? || self.install_again(key, &intent).await?;
+        let staged = intent.staged.clone();
+        if is_installed {
+            self.finish_intent(key, intent, false).await?;
+        } else {
+            self.delete_intent(key, intent.etag).await?;
+        }
+        if self.objects.is_remote() {
+            self.objects.discard(&staged).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the object of an intent consists of its bytes.
+    pub(super) async fn is_installed(&self, key: &ObjectKey, intent: &Intent) -> Result<bool> {
+        let object = self.objects.digest(key).await?;
+        Ok(object.is_some_and(|object| object.is_of(intent.size, &intent.digest, &intent.etag)))
+    }
+
+    /// Installs the staged bytes of an intent in a remote store, unless they must not come over the file as it is now. False if
+    /// nothing was installed.
+    async fn install_again(&self, key: &ObjectKey, intent: &Intent) -> Result<bool> {
+        if !self.objects.is_remote() || self.version(key).await?.unwrap_or_default() != intent.base_etag {
+            return Ok(false);
+        }
+        if let Some((path, etag)) = &intent.moved {
+            let source = ObjectKey { bucket: key.bucket.clone(), path: path.clone() };
+            if self.version(&source).await?.as_ref() != Some(etag) {
+                return Ok(false);
+            }
+        }
+        self.objects.install_stage(&intent.staged, key).await
+    }
+
+    /// The version of a file. `None` if there is none.
+    async fn version(&self, key: &ObjectKey) -> Result<Option<String>> {
+        let values = [key.bucket.as_str().into(), key.path.as_str().into()];
+        self.service.fetch_optional(&sql::EXISTING, &values, |row| row.get(0)).await
     }
 
     /// Deletes the intent with this etag.
@@ -125,31 +164,21 @@ impl StorageCore {
 
     /// Makes an intent, whose bytes are the object, the row of its file. Requires the lock of the path. With `is_forced` the
     /// row replaces any other version, which somebody wrote after the intent.
-    ///
-    /// Settling the intent gives the same row if the file has the version before, so then the commit may be recovered after a
-    /// power loss. Any other row is on the disk when this returns, and so is a move, whose source is removed after it.
     pub(super) async fn finish_intent(&self, key: &ObjectKey, intent: Intent, is_forced: bool) -> Result<Finished> {
+        let (etag, is_move) = (intent.etag.clone(), intent.moved.is_some());
         let work = Arc::new((key.clone(), intent));
-        if work.1.moved.is_none() {
-            let if_overtaken = if is_forced { IfOvertaken::Leave } else { IfOvertaken::GiveUp };
-            if let Some(finished) = self.try_finish(Arc::clone(&work), if_overtaken, Effect::RecoverableWrites).await? {
-                return Ok(finished);
+        let finish = self
+            .service
+            .write(move |transaction| Box::pin(async move { finish(transaction, &work.0, &work.1, is_forced).await }));
+        let finished = finish.await?;
+        if is_move && matches!(finished, Finished::Yes(_)) {
+            // The object of a move is a second name of the source, and has its version. If this fails, a reader compares the
+            // digest, and writes the version then.
+            if let Err(error) = self.objects.write_version(key, &etag).await {
+                tracing::debug!(%error, "a moved file keeps its old version for now");
             }
         }
-        let if_overtaken = if is_forced { IfOvertaken::Replace } else { IfOvertaken::GiveUp };
-        Ok(self.try_finish(work, if_overtaken, Effect::Writes).await?.unwrap_or(Finished::Overtaken))
-    }
-
-    async fn try_finish(
-        &self,
-        work: Arc<(ObjectKey, Intent)>,
-        if_overtaken: IfOvertaken,
-        effect: Effect,
-    ) -> Result<Option<Finished>> {
-        let finish = self.service.write_with(effect, move |transaction| {
-            Box::pin(async move { finish(transaction, &work.0, &work.1, if_overtaken).await })
-        });
-        finish.await
+        Ok(finished)
     }
 
     /// Starts the task that settles paths from time to time. It ends with the client.
@@ -184,13 +213,13 @@ pub(super) async fn lock_paths(
     Ok(())
 }
 
-/// Makes an intent the row of its file. `None` if nothing changed: the file was overtaken and is to be left.
+/// Makes an intent the row of its file. With `is_forced` it replaces any other version.
 async fn finish(
     transaction: &mut Transaction<'_>,
     key: &ObjectKey,
     intent: &Intent,
-    if_overtaken: IfOvertaken,
-) -> Result<Option<Finished>> {
+    is_forced: bool,
+) -> Result<Finished> {
     let path = || [key.bucket.as_str().into(), key.path.as_str().into()];
     let version = [key.bucket.as_str().into(), key.path.as_str().into(), intent.etag.as_str().into()];
     let source = intent.moved.as_ref().map(|(source, _)| source.as_str());
@@ -203,20 +232,17 @@ async fn finish(
         if !has_source && transaction.fetch_optional(&sql::EXISTING, &path(), |_| Ok(())).await?.is_none() {
             transaction.execute(&sql::DELETE_INTENT, &version).await?;
             transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-            return Ok(Some(Finished::SourceGone));
+            return Ok(Finished::SourceGone);
         }
     }
     let mut values = version.to_vec();
-    values.extend([intent.base_etag.as_str().into(), (if_overtaken == IfOvertaken::Replace).into()]);
+    values.extend([intent.base_etag.as_str().into(), is_forced.into()]);
     let updated_at = transaction.fetch_optional(&sql::FINISH_INTENT, &values, |row| row.get::<Timestamp>(0)).await?;
-    if updated_at.is_none() && if_overtaken == IfOvertaken::Leave {
-        return Ok(None);
-    }
     transaction.execute(&sql::DELETE_INTENT, &version).await?;
     let Some(updated_at) = updated_at else {
         // The object is of no row: the newer version is inline, or the file was deleted.
         transaction.execute(&sql::ADD_TO_OUTBOX, &path()).await?;
-        return Ok(Some(Finished::Overtaken));
+        return Ok(Finished::Overtaken);
     };
     transaction.execute(&sql::DELETE_CONTENT, &path()).await?;
     transaction.execute(&sql::DELETE_FROM_OUTBOX, &path()).await?;
@@ -224,5 +250,5 @@ async fn finish(
         let source = [key.bucket.as_str().into(), source.as_str().into(), etag.as_str().into(), true.into()];
         transaction.fetch_optional(&sql::DELETE, &source, |_| Ok(())).await?;
     }
-    Ok(Some(Finished::Yes(updated_at)))
+    Ok(Finished::Yes(updated_at))
 }

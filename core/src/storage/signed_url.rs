@@ -1,48 +1,50 @@
 //! Signed URLs: they act for their signer without a session, until they end.
 //!
 //! Invariant: the signer's right is judged when a URL is used, by the same policies as a call of the signer. So a URL dies
-//! with the right and with the user, not with the session that signed it. A new key ends every URL.
+//! with the right and with the user, not with the session that signed it. A new generation of the signer ends the signer's
+//! URLs; a new key ends every URL.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use uuid::Uuid;
 
 use super::{
-    Storage, buckets::Target as FileTarget, put::check_values, read::missing, refusal::Refusal as WriteRefusal,
+    Storage, buckets::Target as FileTarget, checks::check_content_type, put::check_values, read::missing,
+    refusal::Refusal as WriteRefusal,
 };
 use crate::{
-    database::{CurrentPrincipal, Principal, Statement},
+    config::Secret,
+    database::{CurrentPrincipal, Principal, Row, Statement, session_ended},
     error::{Error, ErrorKind, Result},
-    http_file::{Signer, Target, UrlKey, UrlToken},
+    http_file::{MAX_LIFE, PutLimits, Signer, Target, UrlKey, UrlToken},
     http_refusal::Refusal,
-    model::UrlMethod,
+    model::{UrlMethod, UrlOptions},
     policy::Caller,
 };
 
-/// The longest time for which a URL may be signed.
-const MAX_TIME: Duration = Duration::from_secs(7 * 24 * 3_600);
-
-static GET_KEY: Statement = Statement::new("SELECT url_key FROM townsquare.database");
+/// The key and the generation of a user, which is NULL for a user without a password.
+static GET_KEY: Statement = Statement::new(
+    "SELECT database.url_key, database.incarnation,
+        (SELECT credentials.url_generation FROM townsquare.credentials AS credentials WHERE credentials.user_id = $1)
+     FROM townsquare.database AS database",
+);
 
 static SET_KEY: Statement = Statement::new("UPDATE townsquare.database SET url_key = $1 RETURNING url_key");
-
-static USER_EXISTS: Statement = Statement::new("SELECT users.id FROM users WHERE users.id = $1");
 
 /// Whether the caller may read a file.
 static MAY_READ: Statement = Statement::new(
     "SELECT TRUE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2 AND {files.select}",
 );
 
-/// Whether the caller may write a file: an existing one by the policy of its row, a new one by that of the row that it
-/// would get.
+/// Whether the caller may write a file, which needs what an upload needs: the right to the row that the file would get, and
+/// to the row that it replaces.
 static MAY_WRITE: Statement = Statement::new(
-    "SELECT CASE WHEN EXISTS (SELECT 1 FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2)
-     THEN EXISTS (SELECT 1 FROM townsquare.files AS files
-         WHERE files.bucket = $1 AND files.path = $2 AND {files.update})
-     ELSE EXISTS (SELECT 1 FROM (SELECT $3 AS access, $4 AS space_id, $5 AS first_segment, $6 AS owner_id) AS files
-         WHERE {files.insert}) END",
+    "SELECT EXISTS (SELECT 1
+         FROM (SELECT $1 AS bucket, $3 AS access, $4 AS space_id, $5 AS first_segment, $6 AS owner_id) AS files
+         WHERE {files.insert})
+     AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
+         WHERE files.bucket = $1 AND files.path = $2 AND ({files.update}) IS NOT TRUE)",
 );
 
 impl Storage {
@@ -55,8 +57,8 @@ impl Storage {
     /// Refuses a path that the caller may not write.
     async fn check_may_write(&self, target: &FileTarget) -> Result<()> {
         let caller = self.scope.caller();
-        let [access, space_id, first_segment, owner_id] = check_values(target, caller.id());
-        let (bucket, path) = (target.bucket.as_str().into(), target.path.as_str().into());
+        let [bucket, access, space_id, first_segment, owner_id] = check_values(target, caller.id());
+        let path = target.path.as_str().into();
         let values = [bucket, path, access, space_id, first_segment, owner_id];
         let may_write = self.scope.fetch_one(&MAY_WRITE, &values, |row| row.get::<bool>(0)).await?;
         if may_write { Ok(()) } else { Err(WriteRefusal::Denied.into_error(caller, target)) }
@@ -67,23 +69,29 @@ impl Storage {
         bucket: &str,
         path: &str,
         method: UrlMethod,
-        expires_in: Duration,
+        options: UrlOptions,
     ) -> Result<String> {
-        if expires_in.is_zero() || expires_in > MAX_TIME {
+        let UrlOptions { expires_in, max_size, content_type } = options;
+        if expires_in.is_zero() || expires_in > MAX_LIFE {
             return Err(Error::file(400, "a signed URL is for more than 0 seconds and at most 7 days"));
         }
-        let target = self.core.buckets.target(bucket, path)?;
+        let limits = PutLimits { max_size, content_type };
+        if method != UrlMethod::Put && limits != PutLimits::default() {
+            return Err(Error::file(400, "max_size and content_type are for PUT"));
+        }
+        check_content_type(limits.content_type.as_deref())?;
         match method {
-            UrlMethod::Get => self.check_may_read(&target).await?,
-            UrlMethod::Put => self.check_may_write(&target).await?,
+            UrlMethod::Get => self.check_may_read(&self.core.buckets.target(bucket, path)?).await?,
+            UrlMethod::Put => self.check_may_write(&self.core.buckets.new_target(bucket, path)?).await?,
         }
         let signer = match self.scope.caller() {
             Caller::Anonymous => Signer::Anonymous,
             Caller::User(id) => Signer::User(id),
             Caller::Service => Signer::Service,
         };
-        let token = UrlToken { method, signer, expires_at: self.end(expires_in)? };
-        Ok(self.url_key().await?.sign(bucket, path, token))
+        let token = UrlToken { method, signer, expires_at: self.end(expires_in)?, limits };
+        let key = self.url_key(signer).await?.ok_or_else(session_ended)?;
+        Ok(key.sign(bucket, path, &token))
     }
 
     /// Replaces the key of signed URLs.
@@ -93,6 +101,9 @@ impl Storage {
             Caller::Anonymous => return Err(Error::file(401, "only the service may replace the key of signed URLs")),
             Caller::User(_) => return Err(Error::file(403, "only the service may replace the key of signed URLs")),
         }
+        if self.core.url_signing_key.is_some() {
+            return Err(Error::file(400, "the key of signed URLs is the option url_signing_key"));
+        }
         let mut key = [0; 32];
         let filled = SystemRandom::new().fill(&mut key);
         filled.map_err(|_| Error::new(ErrorKind::Internal, "the operating system has no random bytes"))?;
@@ -100,31 +111,34 @@ impl Storage {
         replaced.map(drop).ok_or_else(Error::not_found)
     }
 
-    /// The principal that a signed URL acts for.
-    pub(super) async fn signer(&self, target: &Target, method: UrlMethod) -> Result<CurrentPrincipal, Refusal> {
-        let token = self.url_key().await?.verify(target, self.core.clock.now());
-        let Some(token) = token.filter(|token| token.method == method) else {
-            return Err(Refusal::invalid_token());
-        };
+    /// The token of a signed target, and the principal that it acts for.
+    pub(super) async fn signer(
+        &self,
+        target: &Target,
+        method: UrlMethod,
+    ) -> Result<(CurrentPrincipal, UrlToken), Refusal> {
+        let claimed = target.claimed_signer().ok_or_else(Refusal::invalid_token)?;
+        let key = self.url_key(claimed).await?.ok_or_else(Refusal::invalid_token)?;
+        let token = key.verify(target, self.core.clock.now());
+        let token = token.filter(|token| token.method == method).ok_or_else(Refusal::invalid_token)?;
         let principal = match token.signer {
             Signer::Anonymous => Principal::Anonymous,
             Signer::Service => Principal::Service,
-            Signer::User(id) => {
-                let user =
-                    self.core.service.fetch_optional(&USER_EXISTS, &[id.into()], |row| row.get::<Uuid>(0)).await?;
-                match user {
-                    Some(id) => Principal::Vouched(id),
-                    None => return Err(Refusal::invalid_token()),
-                }
-            }
+            Signer::User(id) => Principal::Vouched(id),
         };
-        Ok(self.scope.handle_of(principal))
+        Ok((self.scope.handle_of(principal), token))
     }
 
-    async fn url_key(&self) -> Result<UrlKey> {
-        let text = self.core.service.fetch_one(&GET_KEY, &[], |row| row.get::<String>(0)).await?;
-        let key = UrlKey::from_hex(&text);
-        key.ok_or_else(|| Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed"))
+    /// The key of a signer's URLs; `None` for a user who is gone or has no password.
+    async fn url_key(&self, signer: Signer) -> Result<Option<UrlKey>> {
+        let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get_optional::<i64>(2)?));
+        let user_id = signer.user_id();
+        let (stored, incarnation, generation) = self.core.service.fetch_one(&GET_KEY, &[user_id.into()], read).await?;
+        let Some(generation) = generation.or(user_id.is_none().then_some(0)) else { return Ok(None) };
+        let secret = self.core.url_signing_key.as_ref().map_or(stored.as_str(), Secret::reveal);
+        let key = UrlKey::new(secret, &incarnation, generation);
+        let malformed = || Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed");
+        key.ok_or_else(malformed).map(Some)
     }
 
     /// The end of a URL that is signed now: whole seconds, and not before `expires_in` is over.

@@ -96,9 +96,9 @@ pub(super) static PUT_INTENT: Statement = Statement::new(concat!(
      RETURNING base_etag"
 ));
 
-/// Whether the caller may write a file with this access, space, first segment and owner.
+/// Whether the caller may add a file with this bucket, access, space, first segment and owner.
 pub(super) static CHECK_WRITE: Statement = Statement::new(
-    "SELECT 1 FROM (SELECT $1 AS access, $2 AS space_id, $3 AS first_segment, $4 AS owner_id) AS files
+    "SELECT 1 FROM (SELECT $1 AS bucket, $2 AS access, $3 AS space_id, $4 AS first_segment, $5 AS owner_id) AS files
      WHERE {files.insert}",
 );
 
@@ -164,10 +164,11 @@ pub(super) static OVERLAPPING_OUTBOX: Statement = Statement::new(
 pub(super) static DELETE_FROM_OUTBOX: Statement =
     Statement::new("DELETE FROM townsquare.file_outbox WHERE bucket = $1 AND path = $2");
 
-/// The paths of intents and of the outbox.
+/// The paths of intents and of the outbox after the path `$2` of the bucket `$1`.
 pub(super) static PENDING: Statement = Statement::new(
-    "SELECT bucket, path FROM townsquare.file_intents UNION SELECT bucket, path FROM townsquare.file_outbox
-     ORDER BY bucket, path LIMIT $1",
+    "SELECT bucket, path FROM townsquare.file_intents WHERE bucket > $1 OR (bucket = $1 AND path > $2)
+     UNION SELECT bucket, path FROM townsquare.file_outbox WHERE bucket > $1 OR (bucket = $1 AND path > $2)
+     ORDER BY bucket, path LIMIT $3",
 );
 
 /// The statement that reads columns of a file (the last one is `is_inline`), its inline bytes, and whether its object is being
@@ -211,7 +212,7 @@ pub(super) static LIST_FROM: Statement = Statement::new(concat!(
     "SELECT ",
     columns!(),
     " FROM townsquare.files AS files
-     WHERE files.bucket = $1 AND files.path >= $2 AND files.path < $3 AND {files.select} ORDER BY files.path LIMIT $4"
+     WHERE files.bucket = $1 AND files.path >= $2 AND files.path < $3 AND {files.listed} ORDER BY files.path LIMIT $4"
 ));
 
 /// The files after `$2` to before `$3`.
@@ -219,8 +220,17 @@ pub(super) static LIST_AFTER: Statement = Statement::new(concat!(
     "SELECT ",
     columns!(),
     " FROM townsquare.files AS files
-     WHERE files.bucket = $1 AND files.path > $2 AND files.path < $3 AND {files.select} ORDER BY files.path LIMIT $4"
+     WHERE files.bucket = $1 AND files.path > $2 AND files.path < $3 AND {files.listed} ORDER BY files.path LIMIT $4"
 ));
+
+/// The ids from `$1` to `$2` of the spaces that the caller sees and that have files. '0' is the character after '/'.
+pub(super) static SPACES_WITH_FILES: Statement = Statement::new(
+    "SELECT spaces.id FROM spaces WHERE spaces.id >= $1 AND spaces.id <= $2 AND {spaces.select}
+        AND EXISTS (SELECT 1 FROM townsquare.files AS files WHERE files.bucket = 'spaces'
+            AND files.path >= CAST(spaces.id AS TEXT) AND files.path < CAST(spaces.id AS TEXT) || '0'
+            AND files.space_id = spaces.id)
+     ORDER BY spaces.id LIMIT $3",
+);
 
 /// The identity keys that a user has linked.
 pub(super) static LINKED_KEYS: Statement = Statement::new(
@@ -235,11 +245,38 @@ pub(super) static LIST_OBJECTS: Statement = Statement::new(
      WHERE files.bucket = $1 AND files.path > $2 AND NOT files.is_inline ORDER BY files.path LIMIT $3",
 );
 
+/// The files whose bytes are objects.
+pub(super) static ALL_OBJECTS: Statement = Statement::new(
+    "SELECT files.bucket, files.path, files.size, files.etag, COALESCE(files.digest, '') FROM townsquare.files AS files
+     WHERE NOT files.is_inline ORDER BY files.bucket, files.path",
+);
+
+/// The next files after the bucket `$1` and the path `$2` whose bytes are in the database: at most 256, and as many as have
+/// 4 MiB before the last one.
+pub(super) static INLINE_AFTER: Statement = Statement::new(
+    "SELECT files.bucket, files.path, files.size, contents.content FROM (
+        SELECT next.bucket, next.path, next.size,
+            sum(next.size) OVER (ORDER BY next.bucket, next.path) - next.size AS bytes_before
+        FROM (SELECT files.bucket, files.path, files.size FROM townsquare.files AS files
+            WHERE (files.bucket, files.path) > ($1, $2) AND files.is_inline
+            ORDER BY files.bucket, files.path LIMIT 256) AS next
+     ) AS files
+     LEFT JOIN townsquare.file_contents AS contents ON contents.bucket = files.bucket AND contents.path = files.path
+     WHERE files.bytes_before < 4194304 ORDER BY files.bucket, files.path",
+);
+
 /// Deletes a file if `$3` is NULL or its version. `$4`: also if it is an object.
 pub(super) static DELETE: Statement = Statement::new(
     "DELETE FROM townsquare.files AS files WHERE files.bucket = $1 AND files.path = $2
         AND ($3 IS NULL OR files.etag = $3) AND (files.is_inline OR $4) AND {files.delete}
      RETURNING is_inline",
+);
+
+/// Gives the version `$3` of an object the version `$4`, size `$5` and digest `$6` of its bytes.
+pub(super) static ADOPT_OBJECT: Statement = Statement::new(
+    "UPDATE townsquare.files AS files SET etag = $4, size = $5, digest = $6, updated_at = {files.monotonic_updated_at $7}
+     WHERE files.bucket = $1 AND files.path = $2 AND files.etag = $3 AND NOT files.is_inline
+     RETURNING path",
 );
 
 /// The digest of the version `$3` of an object.
@@ -292,11 +329,13 @@ pub(super) static LIST_BUCKETS: Statement = Statement::new("SELECT name, access 
 
 pub(super) static FIND_BUCKET: Statement = Statement::new("SELECT access FROM townsquare.buckets WHERE name = $1");
 
-pub(super) static GET_STORE_ID: Statement = Statement::new("SELECT store_id FROM townsquare.database");
+/// The id of the object store, and whether it is this database's own.
+pub(super) static GET_STORE: Statement = Statement::new("SELECT store_id, owns_store FROM townsquare.database");
 
-/// Records the id `$1` of the object store, if it is `$2` before.
-pub(super) static SET_STORE_ID: Statement =
-    Statement::new("UPDATE townsquare.database SET store_id = $1 WHERE store_id = $2 RETURNING store_id");
+/// Records the id `$1` of the database's own object store, if it is `$2` before.
+pub(super) static SET_STORE: Statement = Statement::new(
+    "UPDATE townsquare.database SET store_id = $1, owns_store = TRUE WHERE store_id = $2 RETURNING store_id",
+);
 
 /// A few files whose bytes are objects, with their sizes.
 pub(super) static FIRST_OBJECTS: Statement = Statement::new(
@@ -304,12 +343,16 @@ pub(super) static FIRST_OBJECTS: Statement = Statement::new(
      WHERE NOT files.is_inline ORDER BY files.bucket, files.path LIMIT 10",
 );
 
-/// Takes the lease `$1` for the holder `$2` until `$3`, if it is free at `$4`.
+/// Takes the lease `$1` with the token `$2` until `$3`, if it is free at `$4`, or if it ends after `$5`: then its holder is dead.
 pub(super) static TAKE_LEASE: Statement = Statement::new(
     "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
-     WHERE leases.held_until <= $4 RETURNING token",
+     WHERE leases.held_until <= $4 OR leases.held_until > $5 RETURNING token",
 );
+
+/// Extends the lease with the token `$2` to `$3`.
+pub(super) static RENEW_LEASE: Statement =
+    Statement::new("UPDATE townsquare.leases SET held_until = $3 WHERE name = $1 AND holder = $2 RETURNING name");
 
 pub(super) static END_LEASE: Statement =
     Statement::new("DELETE FROM townsquare.leases WHERE name = $1 AND holder = $2");

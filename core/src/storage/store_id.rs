@@ -1,7 +1,8 @@
 //! The identity of the object store: an id in the store and in the database.
 //!
-//! Invariant: nothing in a store is changed before its id is that of the database. So a wrong, empty or unmounted store costs
-//! no file: the database does not open with it, and `repair` fails and deletes nothing.
+//! Invariant: nothing in a store is changed before its id is that of the database, and before the store is the database's own. So
+//! a wrong, empty or unmounted store costs no file: the database does not open with it, and `repair` fails and deletes nothing.
+//! A copy of a database reads the store of the original and changes nothing in it.
 
 use std::time::Duration;
 
@@ -9,42 +10,93 @@ use uuid::Uuid;
 
 use super::{
     buckets::Buckets,
-    core::{LOCK_TIMEOUT, StorageCore},
+    core::{LOCK_TIMEOUT, PreparedStorage, StorageCore},
     statements as sql,
 };
 use crate::{
-    database::Row,
+    database::{Row, StoredFiles, StoredObject},
     error::{Error, ErrorKind, Result},
-    objects::{MEMORY_ID, ObjectKey},
+    objects::{MEMORY_ID, ObjectKey, Objects},
 };
 
-/// How long `open` waits for a remote store.
+/// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What follows the check of a store for a database that has no large file.
+/// What follows the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Inline files need no store, so any store is fine.
+    /// Inline files need no store, so any store is fine for a database that has no large file.
     Open,
     /// The objects of another database must not be removed.
     Repair,
-    /// The database takes the store over.
+    /// A database without large files takes the store over.
     Write,
 }
 
-impl StorageCore {
-    /// Checks at `open` that the database's files are in the store. A remote store is not called while there are none.
+impl PreparedStorage {
+    /// Checks, before `open` changes the database, that the files of the database are in the store.
     ///
     /// # Errors
     /// `Config` if the store is another one. If the store does not answer, the check is left to the first call that needs it.
-    pub(super) async fn check_store_at_open(&self) -> Result<()> {
-        if self.objects.is_remote() && self.recorded_id().await?.is_empty() && self.first_objects().await?.is_empty() {
+    pub(super) async fn check_store(&self, stored: &StoredFiles) -> Result<()> {
+        if stored.objects.is_empty() {
             return Ok(());
         }
-        let error = match tokio::time::timeout(OPEN_TIMEOUT, self.check_store(Next::Open)).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) if error.kind() == ErrorKind::Config => return Err(error),
-            Ok(Err(error)) => error,
+        let check = async {
+            let found = self.objects.read_id().await?;
+            let is_other = match stored.store_id.as_str() {
+                recorded if found.as_deref() == Some(recorded) => false,
+                // The bytes that a store in memory had are lost anyway.
+                MEMORY_ID => false,
+                recorded if recorded.is_empty() || self.claim_store => {
+                    let key = |file: &StoredObject| ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
+                    let files: Vec<_> = stored.objects.iter().map(|file| (key(file), file.size)).collect();
+                    !has_any(&self.objects, &files).await?
+                }
+                _ => true,
+            };
+            if is_other { Err(other_store(&self.objects, &stored.store_id, found.as_deref()).await?) } else { Ok(()) }
+        };
+        match tokio::time::timeout(OPEN_TIMEOUT, check).await {
+            Ok(Err(error)) if error.kind() == ErrorKind::Config => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the store has one of these files.
+async fn has_any(objects: &Objects, files: &[(ObjectKey, u64)]) -> Result<bool> {
+    for (key, size) in files {
+        if objects.open_object(key).await?.is_some_and(|object| object.size == *size) {
+            return Ok(true);
+        }
+    }
+    Ok(objects.is_volatile())
+}
+
+/// What the database records of its store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RecordedStore {
+    /// Empty if there is none yet.
+    id: String,
+    /// Whether the store is this database's own. False in a copy of a database, whose store is the original's.
+    is_own: bool,
+}
+
+impl StorageCore {
+    /// Checks at `open` that a remote store can be used, and that the database's files are in the store.
+    ///
+    /// # Errors
+    /// `Config` if the store is another one, and if a remote store does not exist or denies the access; those of a folder. If a
+    /// remote store does not answer, the check is left to the first call that needs it.
+    pub(super) async fn check_store_at_open(&self) -> Result<()> {
+        let check = async {
+            self.objects.probe().await?;
+            self.check_store(Next::Open).await
+        };
+        let error = match tokio::time::timeout(OPEN_TIMEOUT, check).await {
+            Ok(Err(error)) if self.objects.is_remote() && error.kind() == ErrorKind::Unavailable => error,
+            Ok(checked) => return checked,
             Err(_) => Error::file(504, "The object store does not answer"),
         };
         tracing::warn!(%error, "the object store could not be checked");
@@ -54,7 +106,7 @@ impl StorageCore {
     /// Checks the store once for the client. The first large file of a database takes the store over.
     ///
     /// # Errors
-    /// `Config` if the store is another one.
+    /// `Config` if the store is another one, or that of the original of this copy.
     pub(super) async fn require_store(&self) -> Result<()> {
         let is_checked = self.store_id.lock().is_some();
         if is_checked { Ok(()) } else { self.check_store(Next::Write).await }
@@ -64,13 +116,13 @@ impl StorageCore {
     /// since.
     ///
     /// # Errors
-    /// `Config` if the store is another one.
+    /// `Config` if the store is another one, or that of the original of this copy.
     pub(super) async fn require_current_store(&self) -> Result<()> {
-        let checked = self.store_id.lock().clone();
-        match checked {
-            Some(checked) if checked == self.recorded_id().await? => Ok(()),
-            _ => self.check_store(Next::Write).await,
+        let checked = self.store_id.lock().clone().map(|id| RecordedStore { id, is_own: true });
+        if checked.is_some() && checked == Some(self.recorded_store().await?) {
+            return Ok(());
         }
+        self.check_store(Next::Write).await
     }
 
     /// Checks the store anew, for `repair`.
@@ -84,59 +136,99 @@ impl StorageCore {
     async fn check_store(&self, next: Next) -> Result<()> {
         *self.store_id.lock() = None;
         loop {
-            let recorded = self.recorded_id().await?;
+            let recorded = self.recorded_store().await?;
             match self.compare_store(&recorded, next).await {
                 // Another client took the store over meanwhile, and may have written objects.
-                Err(_) if self.recorded_id().await? != recorded => {}
+                Err(_) if self.recorded_store().await? != recorded => {}
                 compared => return compared,
             }
         }
     }
 
-    async fn compare_store(&self, recorded: &str, next: Next) -> Result<()> {
+    async fn compare_store(&self, recorded: &RecordedStore, next: Next) -> Result<()> {
         let found = self.objects.read_id().await?;
-        if let Some(found) = found.as_ref().filter(|found| *found == recorded) {
-            self.accept_store(found.clone());
-            return Ok(());
+        let is_same = found.as_ref() == Some(&recorded.id);
+        if is_same && recorded.is_own {
+            self.accept_store(recorded.id.clone());
+            return self.record_place().await;
         }
         let files = self.first_objects().await?;
-        // The bytes that a store in memory had are lost anyway.
-        let is_unknown = recorded.is_empty() || recorded == MEMORY_ID;
+        // No other database has a store in memory.
+        let is_foreign = found.is_some() && !self.objects.is_volatile();
+        // Nobody but this database uses a folder that was copied with it.
+        let is_copied = is_same && self.objects.is_copied_folder().await?;
+        let may_take = is_copied || (self.claim_store && next == Next::Open && (is_foreign || !recorded.is_own));
         if files.is_empty() {
-            if next != Next::Open {
+            if may_take || next != Next::Open {
                 self.refuse_foreign_objects().await?;
             }
-            if next != Next::Write {
-                return Ok(());
-            }
-        } else if !is_unknown || (recorded.is_empty() && !self.has_any(&files).await?) {
-            return Err(other_store(recorded, found.as_deref()));
+            return match next {
+                _ if may_take => self.take_store_over(recorded).await,
+                Next::Write if !recorded.is_own => Err(store_of_original()),
+                Next::Write if is_foreign => Err(foreign_store(found.as_deref())),
+                Next::Write => self.take_store_over(recorded).await,
+                Next::Open | Next::Repair => Ok(()),
+            };
         }
-        self.take_store_over(recorded).await
+        // The bytes that a store in memory had are lost anyway.
+        let was_volatile = recorded.id == MEMORY_ID && !is_foreign;
+        let is_first = recorded.id.is_empty() && !is_foreign;
+        if was_volatile || ((may_take || is_first) && has_any(&self.objects, &files).await?) {
+            return self.take_store_over(recorded).await;
+        }
+        match next {
+            _ if !is_same => Err(other_store(&self.objects, &recorded.id, found.as_deref()).await?),
+            Next::Open => {
+                self.objects.expect_id(found.as_deref());
+                tracing::warn!("{}", store_of_original());
+                Ok(())
+            }
+            Next::Write | Next::Repair => Err(store_of_original()),
+        }
     }
 
-    /// Records the id of the store, which gets one if it has none.
-    async fn take_store_over(&self, recorded: &str) -> Result<()> {
+    /// Gives the store a new id and records it, so that the store is no other database's any more.
+    async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
         let key = ObjectKey { bucket: String::new(), path: "store".to_owned() };
         let guard = self.lock(&key, LOCK_TIMEOUT).await?;
-        let id = match self.objects.read_id().await {
-            Ok(None) => {
-                let id = Uuid::new_v4().simple().to_string();
-                self.objects.write_id(&id).await.map(|()| id)
-            }
-            found => found.map(Option::unwrap_or_default),
+        let id = self.take_locked_store(recorded).await;
+        guard.release().await;
+        self.accept_store(id?);
+        self.record_place().await
+    }
+
+    /// Requires the lock of the store. Returns its new id.
+    async fn take_locked_store(&self, recorded: &RecordedStore) -> Result<String> {
+        let found = self.objects.read_id().await?;
+        let is_current = self.recorded_store().await? == *recorded;
+        let id = match found {
+            _ if !is_current => return Err(Error::file(503, "Another client gives the database another object store")),
+            // Another client of this database has given the store its id meanwhile.
+            Some(found) if recorded.is_own && found == recorded.id => return Ok(found),
+            _ if self.objects.is_volatile() => MEMORY_ID.to_owned(),
+            // A client was killed before it wrote the id that it had recorded.
+            None if recorded.is_own && !recorded.id.is_empty() && recorded.id != MEMORY_ID => recorded.id.clone(),
+            _ => Uuid::new_v4().simple().to_string(),
         };
-        guard.release(self).await;
-        let id = id?;
-        let values = vec![id.clone().into(), recorded.to_owned().into()];
-        let is_recorded = self.service.execute(&sql::SET_STORE_ID, values, |_| Ok(())).await?.is_some();
-        if !is_recorded && self.recorded_id().await? != id {
-            return Err(Error::file(503, "Another client gives the database another object store"));
+        // First in the database: a store with an id that no database records would be taken for that of another one.
+        let values = vec![id.clone().into(), recorded.id.clone().into()];
+        self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?;
+        self.objects.write_id(&id).await?;
+        Ok(id)
+    }
+
+    /// Has a folder record its place. A folder that cannot be written, for example on a full disk, does so later.
+    async fn record_place(&self) -> Result<()> {
+        match self.objects.record_place().await {
+            Err(error) if error.kind() == ErrorKind::Closed => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "the place of the folder is not recorded yet");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
-        self.accept_store(id);
-        Ok(())
     }
 
     fn accept_store(&self, id: String) {
@@ -158,19 +250,9 @@ impl StorageCore {
         Ok(())
     }
 
-    /// Whether the store has one of these files.
-    async fn has_any(&self, files: &[(ObjectKey, u64)]) -> Result<bool> {
-        for (key, size) in files {
-            if self.objects.open_object(key).await?.is_some_and(|object| object.size == *size) {
-                return Ok(true);
-            }
-        }
-        Ok(self.objects.is_volatile())
-    }
-
-    /// The id of the database's store; empty if there is none yet.
-    async fn recorded_id(&self) -> Result<String> {
-        self.service.fetch_one(&sql::GET_STORE_ID, &[], |row| row.get::<String>(0)).await
+    async fn recorded_store(&self) -> Result<RecordedStore> {
+        let read = |row: &Row<'_>| Ok(RecordedStore { id: row.get(0)?, is_own: row.get(1)? });
+        self.service.fetch_one(&sql::GET_STORE, &[], read).await
     }
 
     /// A few large files and their sizes.
@@ -182,15 +264,37 @@ impl StorageCore {
     }
 }
 
-fn other_store(recorded: &str, found: Option<&str>) -> Error {
-    let found = found.map_or_else(|| "it has no id".to_owned(), |found| format!("its id is {found}"));
+/// The error for a store that does not have the files of the database.
+async fn other_store(objects: &Objects, recorded: &str, found: Option<&str>) -> Result<Error> {
+    let found = match found {
+        Some(found) => format!("its id is {found}"),
+        None if objects.exists().await? => "it has no id".to_owned(),
+        None => "it does not exist".to_owned(),
+    };
     let expected = match recorded {
-        "" => "has none of the files of this database".to_owned(),
+        "" => "has none of the files of this database, or belongs to another one".to_owned(),
         recorded => format!("is not the one with the files of this database, whose id is {recorded}"),
     };
-    Error::config(format!(
-        "Option storage_url: the object store {expected}; {found}. Nothing was changed. If it is the right store after all, \
-         give it the id: write {} into .townsquare/store",
+    Ok(Error::config(format!(
+        "Option storage_url: the object store {expected}; {found}. Nothing was changed. If it is the right store after \
+         all, give it the id: write {} into .townsquare/store. If it belongs to another database, which nobody uses any \
+         more, open this one once with claim_store=true",
         if recorded.is_empty() { "a new UUID" } else { recorded }
+    )))
+}
+
+fn foreign_store(found: Option<&str>) -> Error {
+    Error::config(format!(
+        "Option storage_url: the object store belongs to another database; its id is {}. If nobody uses that database any \
+         more, open this one once with claim_store=true",
+        found.unwrap_or_default()
     ))
+}
+
+fn store_of_original() -> Error {
+    Error::config(
+        "Option storage_url: this database is a copy, and its object store is that of the original, so its large files can \
+         only be read. If nobody uses the original any more, open the copy once with claim_store=true. If both stay, copy \
+         the files to a store for this copy, and open it once with that storage_url and claim_store=true",
+    )
 }

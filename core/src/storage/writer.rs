@@ -63,7 +63,7 @@ impl FileWriter {
     async fn append_to(&mut self, body: &mut Body, data: Bytes) -> Result<()> {
         let core = &self.storage.core;
         let size = self.size + data.len() as u64;
-        core.check_size(size)?;
+        core.check_upload_size(size, &self.options)?;
         match body {
             Body::Buffer(buffer) if self.options.verify || core.is_inline(size) => buffer.extend_from_slice(&data),
             Body::Buffer(buffer) => {

@@ -56,6 +56,25 @@ fn dot_segments_are_refused() {
 }
 
 #[test]
+fn a_new_path_has_no_control_of_the_direction_of_text() {
+    let controls = ['\u{61C}', '\u{200E}', '\u{200F}'].into_iter();
+    for control in controls.chain('\u{202A}'..='\u{202E}').chain('\u{2066}'..='\u{2069}') {
+        for path in [format!("photo{control}gpj.exe"), format!("{control}/a"), format!("a/b{control}")] {
+            let error = FilePath::parse(&path).expect("an old file may have it").check_new().expect_err(&path);
+            assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)), "{path:?}");
+            let reason = std::error::Error::source(&error).map(ToString::to_string);
+            let expected = format!("the path contains the bidirectional control U+{:04X}", u32::from(control));
+            assert_eq!(reason, Some(expected));
+            assert!(AssetPath::image(&path).is_err() && SpacePath::tab(Uuid::nil(), &path).is_err(), "{path:?}");
+        }
+    }
+    // Text of both directions needs none of them, and other joining characters are letters' business.
+    for path in ["\u{5E9}\u{5DC}\u{5D5}\u{5DD}.txt", "\u{646}\u{627}\u{645}\u{647}\u{200C}\u{647}\u{627}"] {
+        FilePath::parse(path).and_then(|path| path.check_new()).expect(path);
+    }
+}
+
+#[test]
 fn control_characters_and_backslashes_are_refused() {
     assert_eq!(refusal("a\0b"), "the path contains the control character U+0000");
     for control in ['\n', '\r', '\t', '\u{1b}', '\u{7f}', '\u{80}', '\u{85}', '\u{9f}'] {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::{blocking_caller, completion};
+use super::blocking_caller;
 use crate::clock::Clock;
 
 /// A waker that unparks a thread.
@@ -74,7 +74,6 @@ pub fn wait_while<F: Future, E>(
         }
         thread::park_timeout(next_tick.since(clock.moment()));
         if clock.moment() >= next_tick {
-            completion::hand_over();
             tick()?;
             next_tick = clock.moment().after(every);
         }

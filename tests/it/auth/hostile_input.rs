@@ -156,7 +156,7 @@ on_both_engines! {
         for (place, result) in refused.into_iter().enumerate() {
             assert_eq!(result.expect_err("a NUL").kind(), ErrorKind::InvalidInput, "call {place}");
         }
-        let mut claim = identity_claim(ann.user.id, &"01".repeat(32), "town", db.clock.clock().now()).expect("a key");
+        let mut claim = identity_claim(ann.user.id, &"01".repeat(32), "town", db.now()).expect("a key");
         claim["userId"] = json!(format!("{}\0", ann.user.id));
         assert_eq!(wait(of_ann.auth().link_identity(&claim)).expect_err("changed").kind(), ErrorKind::Unauthorized);
         // A password may contain a NUL.
@@ -183,8 +183,11 @@ on_both_engines! {
         let refused = wait(of_ann.communities().update_navigation(&long, None)).expect_err("too long");
         assert_eq!(refused.code(), Some("22001"));
         assert_eq!(wait(of_ann.communities().resolve_community(&long)).expect("an answer"), None);
-        let space = wait(of_ann.spaces().create_space(NewSpace::named(&*long))).expect("a name may be long");
-        assert_eq!(space.name.len(), 1 << 20);
+        let refused = wait(of_ann.spaces().create_space(NewSpace::named(&*long))).expect_err("too long");
+        assert_eq!(refused.kind(), ErrorKind::TooLarge);
+        let space = NewSpace::named("long").description(&*long);
+        let space = wait(of_ann.spaces().create_space(space)).expect("a description may be long");
+        assert_eq!(space.description.map(|text| text.len()), Some(1 << 20));
         assert!(handle(db, "ann@town.example").0.user.email.len() < 100);
     }
 }

@@ -4,7 +4,6 @@ use jiff::{SignedDuration, Timestamp};
 use ring::digest::{SHA256, digest};
 use townsquare::{Client, Uuid, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{
-    fixture::start_time,
     on_both_engines,
     test_database::{Engine, TestDatabase},
 };
@@ -16,7 +15,7 @@ fn insert_sessions(db: &TestDatabase, users: &[Uuid]) {
     let rows = |row: &dyn Fn(Uuid) -> String| users.iter().map(|user| row(*user)).collect::<Vec<_>>().join(", ");
     let address = |user: Uuid| format!("('{user}', '{}@town.example')", user.simple());
     db.raw.run(&format!("INSERT INTO users (id, email) VALUES {}", rows(&address)));
-    let (now, end) = (at(start_time()), at(start_time() + SignedDuration::from_hours(1)));
+    let (now, end) = (at(db.now()), at(db.now() + SignedDuration::from_hours(1)));
     let session = |user: Uuid| {
         let (access, refresh) = (hash(&token(user)), hash(&format!("refresh {user}")));
         format!("('{access}', '{user}', '{user}', '{refresh}', '{now}', '{end}', '{end}')")

@@ -2,6 +2,7 @@
 //! library's callers.
 
 mod adoption;
+mod definers;
 mod foreign_rules;
 mod random_rows;
 mod roles;
@@ -138,6 +139,10 @@ on_engine! { Postgres in postgres;
                 r#"INSERT INTO "spaceRegistrations" ("spaceId", "spaceName", "spaceType") VALUES ('{space}', 'x', 'token')"#
             )
         };
+        for column in ["fid", "signature", "\"identityPublicKey\""] {
+            let register = register(of_ann.0).replace("(\"spaceId\"", &format!("({column}, \"spaceId\""));
+            assert_refused(&raw, &register.replace("VALUES (", "VALUES ('7', "), violates);
+        }
         assert_changes(&raw, &register(of_ann.0), 1);
         assert_refused(&raw, &register(of_bob.0), violates);
         assert_refused(
@@ -197,7 +202,7 @@ on_engine! { Postgres in postgres;
 
     fn an_admin_updates_only_the_navigation_column(db: &TestDatabase) {
         let TwoUsers { ann, bob, .. } = two_users(db);
-        let claim = identity_claim(ann, &"01".repeat(32), "town", db.clock.clock().now()).expect("a key");
+        let claim = identity_claim(ann, &"01".repeat(32), "town", db.now()).expect("a key");
         let mut patch: CommunityPatch = required();
         let key = claim["publicKey"].as_str().expect("a text").to_owned();
         patch.admin_identity_public_keys = Change::Set(vec![key.clone()]);
@@ -220,6 +225,39 @@ on_engine! { Postgres in postgres;
             assert_changes(&connect_as(db, &who), "UPDATE community_configs SET navigation_config = '3'", 0);
         }
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
+    }
+
+    fn callers_read_the_columns_that_are_theirs(db: &TestDatabase) {
+        let TwoUsers { ann, .. } = two_users(db);
+        let claim = identity_claim(ann, &"01".repeat(32), "town", db.now()).expect("a key");
+        let mut patch: CommunityPatch = required();
+        patch.admin_email = Change::Set("mayor@town.example".to_owned());
+        patch.admin_identity_public_keys = Change::Set(vec![claim["publicKey"].as_str().expect("a text").to_owned()]);
+        wait(db.service.communities().save_community_config("town", patch)).expect("saved");
+        // A column of another program.
+        db.raw.run("ALTER TABLE community_configs ADD COLUMN notes TEXT; ALTER TABLE spaces ADD COLUMN notes TEXT");
+        let reopened = wait(townsquare::Client::open(db.config())).expect("opens");
+        wait(reopened.close());
+        for who in [ann.to_string(), "anonymous".to_owned()] {
+            let raw = connect_as(db, &who);
+            for (table, columns) in [
+                ("community_configs", ["admin_email", "admin_identity_public_keys", "custom_domain_authorized", "notes"]),
+                ("users", ["created_at", "updated_at", "created_at", "*"]),
+                ("spaces", ["notes", "*", "notes", "*"]),
+                ("townsquare.database", ["cursor_key", "url_key", "incarnation", "*"]),
+                ("townsquare.changes", ["old_row", "new_row", "id", "*"]),
+            ] {
+                for column in columns {
+                    assert_refused(&raw, &format!("SELECT {column} FROM {table}"), "permission denied");
+                    let condition = format!("SELECT count(*) FROM {table} WHERE ({table}.{column})::text LIKE 'm%'");
+                    assert_refused(&raw, &condition, if column == "*" { "" } else { "permission denied" });
+                }
+            }
+            let shown = "id, community_id, updated_at, brand_config, assets_config, community_config, fidgets_config,
+                navigation_config, ui_config, is_published";
+            assert_eq!(raw.rows(&format!("SELECT {shown} FROM community_configs")).len(), 1);
+            assert_refused(&raw, "SELECT townsquare.erase_user(gen_random_uuid())", "permission denied");
+        }
     }
 
     fn no_setting_of_a_member_of_the_role_names_a_caller(db: &TestDatabase) {

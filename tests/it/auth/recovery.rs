@@ -183,7 +183,7 @@ on_both_engines! {
         assert_eq!(ann.user.email_verified_at, None);
         let (late, token) = (verification_token(db, ann.user.id), verification_token(db, ann.user.id));
         db.clock.advance(Duration::from_secs(60));
-        let now = db.clock.clock().now();
+        let now = db.now();
         let verified = wait(db.client.auth().verify_email(&token)).expect("verified");
         assert_eq!((verified.id, verified.email_verified_at), (ann.user.id, Some(now)));
         assert_eq!(wait(db.client.auth().get_session()).expect("asked"), None, "nobody is signed in by it");

@@ -8,6 +8,7 @@ use std::{
     fmt::{self, Write as _},
     fs, panic,
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -131,14 +132,15 @@ fn use_secrets(db: &TestDatabase, captured: &Captured) -> Vec<String> {
     collect(wait(auth.sign_in(PASSWORD, WRONG_PASSWORD)));
     let session = collect(wait(auth.sign_in(EMAIL, PASSWORD))).expect("signed in");
     let audience = wait(auth.identity_audience()).expect("an audience");
-    let claim = identity_claim(session.user.id, SEED, &audience, db.clock.clock().now()).expect("a key");
-    captured.add_outcome(identity_claim(session.user.id, PASSWORD, &audience, db.clock.clock().now()));
+    let claim = identity_claim(session.user.id, SEED, &audience, db.now()).expect("a key");
+    captured.add_outcome(identity_claim(session.user.id, PASSWORD, &audience, db.now()));
     captured.add_outcome(wait(auth.link_identity(&claim)));
     captured.add_outcome(wait(auth.link_identity(&json!({"publicKey": PASSWORD}))));
     let elsewhere = collect(wait(service.sign_in(EMAIL, PASSWORD))).expect("signed in");
     let handle = wait(db.client.as_user(&elsewhere.access_token)).expect("a handle");
     collect(wait(handle.auth().refresh_session()));
     collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
+    db.clock.advance(Duration::from_secs(11));
     collect(wait(service.refresh_session_of(&elsewhere.refresh_token)));
     captured.add_outcome(wait(handle.auth().get_session()));
     captured.add_outcome(wait(db.client.as_user(&elsewhere.access_token)).map(drop));

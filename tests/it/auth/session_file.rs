@@ -213,6 +213,7 @@ on_both_engines! {
         let mut copied = stored(&folder);
         wait(client.auth().refresh_session()).expect("refreshed");
         copied["pending"] = json!({"access_token": "tsa_unknown", "refresh_token": "tsr_unknown"});
+        db.clock.advance(Duration::from_secs(11));
         fs::write(file(&folder), copied.to_string()).expect("written");
         let thief = open(db, &folder);
         assert_eq!(signed_in_address(&thief), None);

@@ -57,7 +57,7 @@ fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitize
     fs::create_dir(&data).expect("a temporary folder can be written to");
     folder.fill(&data);
     let mut command = Command::new(&program);
-    command.arg(programs.join("catalog.json")).arg(&data);
+    command.arg(programs.join("catalog.json")).arg(&data).env(OPTIONS, workspace().join("tests/options.txt"));
     let remote = if let Folder::Remote = folder { Some(RemoteTown::start()) } else { None };
     match &remote {
         Some(Some(town)) => drop(command.env(DATABASE_URL, &town.database).env(STORAGE_URL, town.server.url("town"))),
@@ -68,6 +68,9 @@ fn passes(source: &str, folder: Folder, language: Language, sanitizers: Sanitize
     let output = run(&mut command);
     assert!(output.status.success(), "{source}: {}", text(&output));
 }
+
+/// The variable that environment.c reads: the table of options.
+const OPTIONS: &str = "TSQ_TEST_OPTIONS";
 
 /// The variables that `open_with` in tests/c/stored.h reads.
 const DATABASE_URL: &str = "TSQ_TEST_DATABASE_URL";
@@ -107,6 +110,10 @@ programs! {
         directory_from_c = C11 Off,
         directory_from_c_under_sanitizers = C11 AddressAndUndefined,
         directory_from_c_as_cpp = Cpp17 Off;
+    "environment.c" in Empty:
+        environment_from_c = C11 Off,
+        environment_from_c_under_sanitizers = C11 AddressAndUndefined,
+        environment_from_c_as_cpp = Cpp17 Off;
     "tables.c" in Town:
         tables_from_c = C11 Off,
         tables_from_c_under_sanitizers = C11 AddressAndUndefined,
@@ -147,6 +154,10 @@ programs! {
         policies_of_files_from_c_as_cpp = Cpp17 Off;
     "files_policies.c" in Remote:
         policies_of_files_on_postgres_and_s3_from_c = C11 Off;
+    "guarantees.c" in Empty:
+        guarantees_from_c = C11 Off,
+        guarantees_from_c_under_sanitizers = C11 AddressAndUndefined,
+        guarantees_from_c_as_cpp = Cpp17 Off;
     "signals.c" in Empty:
         signals_from_c = C11 Off,
         signals_from_c_under_sanitizers = C11 AddressAndUndefined,

@@ -13,7 +13,7 @@ use townsquare::{
     discovery::Timeframe,
     spaces::{FidgetPatch, NewFidget, NewSpace, SpacePatch},
 };
-use townsquare_tests::{fixture::start_time, on_both_engines, test_database::TestDatabase, wait::wait_until};
+use townsquare_tests::{on_both_engines, test_database::TestDatabase, wait::wait_until};
 
 const PASSWORD: &str = "correct horse";
 
@@ -36,7 +36,7 @@ fn every_call(db: &TestDatabase, client: &Client) -> Vec<(&'static str, Result<(
     let (spaces, fidgets, communities) = (client.spaces(), client.fidgets(), client.communities());
     let (auth, discovery) = (client.auth(), client.discovery());
     let key = "0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20";
-    let claim = identity_claim(id, key, "town.example", start_time()).expect("a claim");
+    let claim = identity_claim(id, key, "town.example", db.now()).expect("a claim");
     let mut stream = spaces.iter_public_spaces(1);
     let registration = NewRegistration::new(id, "x", SpaceType::Profile);
     vec![

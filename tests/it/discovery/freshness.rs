@@ -1,16 +1,19 @@
 //! Freshness: fifteen minutes, stale-while-revalidate, one refresh at a time (SPEC 1.3, 1.4, 8; DESIGN 6).
 
 use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
 use townsquare::{
     Client, ErrorKind,
-    discovery::{DiscoveryStats, Timeframe},
+    discovery::{DiscoveryStats, ENDPOINT_PATH, Timeframe},
 };
 use townsquare_tests::{
     catalog::{Catalog, FREQUENT_WORD},
@@ -142,7 +145,7 @@ async fn a_thousand_concurrent_first_reads_share_one_failure() {
 }
 
 #[tokio::test]
-async fn concurrent_refreshes_join_the_running_one() {
+async fn refreshes_that_begin_during_a_fetch_share_the_next_one() {
     let (old, new, _, new_first) = two_catalogs();
     let fixture = Fixture::of(old.rows());
     let client = fixture.open().await;
@@ -172,8 +175,65 @@ async fn concurrent_refreshes_join_the_running_one() {
         let stats = call.await.expect("no panic").expect("refreshed");
         assert_eq!((stats.total, stats.last_error, stats.is_stale), (120, None, false));
     }
-    assert_eq!(fixture.upstream.list_count(), 2);
+    assert_eq!(fixture.upstream.list_count(), 3, "the first, the one under way, and one for all later calls");
     assert_eq!(first(&client).await, new_first);
+}
+
+#[tokio::test]
+async fn refresh_returns_a_catalog_that_was_fetched_after_the_call() {
+    for is_forced in [false, true] {
+        let (old, new) = (Catalog::of(60), Catalog::of(60).seeded(7));
+        let fixture = Fixture::of(old.rows());
+        let client = fixture.open().await;
+        first(&client).await;
+        let gate = Gate::closed();
+        let held = gate.clone();
+        fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+        fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+        first(&client).await;
+        until("the background refresh is under way", || fixture.upstream.list_count() == 2).await;
+        // The fetch that runs gets the old rows.
+        fixture.upstream.serve(new.rows());
+        let discovery = client.discovery();
+        let refresh = async { if is_forced { discovery.force_refresh().await } else { discovery.refresh().await } };
+        let mut refresh = pin!(refresh);
+        // The call is made before the upstream replies.
+        assert!(poll_once(refresh.as_mut()).await.is_none());
+        gate.open();
+        within("refresh", SOON, refresh).await.expect("refreshed");
+        assert_eq!(first(&client).await, new.app(0).id, "forced: {is_forced}");
+        assert_eq!(fixture.upstream.list_count(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_over_http_joins_the_fetch_that_runs() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
+    first(&client).await;
+    let gate = Gate::closed();
+    let held = gate.clone();
+    fixture.upstream.reply_with(move |_| Reply::Behind(held.clone()));
+    fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
+    first(&client).await;
+    until("the background refresh is under way", || fixture.upstream.list_count() == 2).await;
+    let discovery = client.discovery();
+    let mut handled = pin!(discovery.handle("POST", ENDPOINT_PATH, br#"{"action":"refresh"}"#, &[]));
+    assert!(poll_once(handled.as_mut()).await.is_none());
+    gate.open();
+    let response = within("the endpoint", SOON, handled).await.expect("open");
+    assert_eq!((response.status, fixture.upstream.list_count()), (200, 2));
+}
+
+/// Polls a future once. Returns its result if it is ready.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|context| {
+        Poll::Ready(match future.as_mut().poll(context) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        })
+    })
+    .await
 }
 
 #[tokio::test]
@@ -280,4 +340,17 @@ async fn a_wall_clock_step_causes_no_stall_and_no_extra_refresh() {
     fixture.clock.advance(FIFTEEN_MINUTES + Duration::from_secs(1));
     first(&client).await;
     until("it is refreshed all the same", || fixture.upstream.list_count() == 2).await;
+}
+
+#[tokio::test]
+async fn a_list_fetched_after_the_clock_was_set_back_is_fresh() {
+    let fixture = Fixture::of(Catalog::of(60).rows());
+    let client = fixture.open().await;
+    first(&client).await;
+    fixture.clock.step(hours(-1));
+    for _ in 0..5 {
+        client.discovery().get_trending_mini_apps(Timeframe::Days7, 10).await.expect("a list");
+        until("no refresh runs", || !stats(&client).is_refreshing).await;
+    }
+    assert_eq!(fixture.upstream.list_count(), 2, "the main list and the order of seven days, once each");
 }

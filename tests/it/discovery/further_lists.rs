@@ -219,3 +219,64 @@ async fn one_row_with_chains_leaves_the_network_filter_to_the_upstream() {
     assert_eq!(ids(&listed), expected);
     assert!(fixture.upstream.requests().iter().any(|request| request.networks() == ["base"]));
 }
+
+async fn answer(client: &Client, query: &str) -> (u16, serde_json::Value) {
+    let target = format!("/api/miniapp-discovery{query}");
+    let response = client.discovery().handle("GET", &target, b"", &[]).await.expect("open");
+    (response.status, serde_json::from_slice(&response.body).expect("JSON"))
+}
+
+fn answered_ids(body: &serde_json::Value) -> Vec<String> {
+    let apps = body["apps"].as_array().expect("a list").iter();
+    apps.map(|app| app["id"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn requests_to_the_endpoint_fetch_the_main_list_alone() {
+    let apps = Catalog::of(APPS);
+    let fixture = Fixture::of(apps.rows());
+    let client = fixture.open().await;
+    let facets = "/categories?networks=base";
+    for _ in 0..2 {
+        for window in ["1h", "6h", "12h", "7d"] {
+            let (status, body) = answer(&client, &format!("?timeWindow={window}&limit=1000")).await;
+            assert_eq!((status, answered_ids(&body)), (200, expected(apps, "24h")), "the default order");
+        }
+        for query in ["?networks=base,celo", "?networks=solana&timeWindow=7d", facets] {
+            let (status, body) = answer(&client, query).await;
+            assert_eq!((status, &body["success"]), (503, &json!(false)), "{query}");
+        }
+        for body in [
+            json!({"action": "trending", "timeWindow": "7d"}),
+            json!({"action": "search", "query": "a", "networks": ["base"]}),
+        ] {
+            let body = body.to_string();
+            client.discovery().handle("POST", "/api/miniapp-discovery", body.as_bytes(), &[]).await.expect("open");
+        }
+        assert_eq!(answer(&client, "?networks=bitcoin").await.0, 400, "an unknown network");
+    }
+    assert_eq!(fixture.upstream.list_count(), 1);
+    // Nor does a later refresh fetch what requests asked for.
+    fixture.clock.advance(FIFTEEN_MINUTES);
+    client.discovery().refresh().await.expect("refreshed");
+    assert_eq!(fixture.upstream.list_count(), 2);
+
+    // What the program itself has read, requests may read too, and have fetched again.
+    list(&client, Timeframe::Days7).await;
+    assert_eq!(fixture.upstream.list_count(), 3);
+    assert_eq!(answered_ids(&answer(&client, "?timeWindow=7d&limit=1000").await.1), expected(apps, "7d"));
+    fixture.clock.advance(2 * FIFTEEN_MINUTES);
+    client.discovery().refresh().await.expect("refreshed without the list, which nobody read for an interval");
+    assert_eq!(answered_ids(&answer(&client, "?timeWindow=7d&limit=1000").await.1), expected(apps, "7d"));
+    assert_eq!((fetches(&fixture, "7d"), fetches(&fixture, "1h")), (2, 0));
+}
+
+#[tokio::test]
+async fn requests_fetch_further_lists_if_the_host_allows_it() {
+    let apps = Catalog::of(APPS);
+    let fixture = Fixture::of(apps.rows());
+    let client = fixture.open_with(fixture.config().endpoint_lists(true)).await;
+    assert_eq!(answered_ids(&answer(&client, "?timeWindow=7d&limit=1000").await.1), expected(apps, "7d"));
+    assert_eq!(answer(&client, "?networks=base").await.0, 200);
+    assert_eq!(fixture.upstream.list_count(), 3);
+}

@@ -2,19 +2,20 @@
 
 use std::{thread, time::Duration};
 
+use tokio::runtime::Builder;
 use townsquare::{
-    Client,
+    Client, ErrorKind,
     blocking::wait,
     config::ManualClock,
     discovery::{CatalogSource, DiscoveryStats, Timeframe},
 };
 use townsquare_tests::{
     catalog::Catalog,
-    fixture::{FIFTEEN_MINUTES, Fixture, hours, ids, start_time},
+    fixture::{FIFTEEN_MINUTES, Fixture, assert_kind, hours, ids, start_time},
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
     upstream::{Gate, KEY, Reply, Upstream, in_order_of},
-    wait::{DEADLINE, until, wait_until},
+    wait::{DEADLINE, until, wait_until, within},
 };
 
 const APPS: usize = 150;
@@ -119,6 +120,83 @@ on_both_engines! {
         for client in [one, two, third] {
             wait(client.close());
         }
+    }
+
+    fn refresh_waits_for_a_fetch_that_began_after_the_call(db: &TestDatabase) {
+        let (old, new) = (Catalog::of(60), Catalog::of(60).seeded(7));
+        let upstream = Upstream::of(old.rows());
+        let (one, two) = (open(db, &upstream), open(db, &upstream));
+        for is_forced in [false, true] {
+            upstream.recover();
+            upstream.serve(old.rows());
+            wait(one.discovery().refresh()).expect("refreshed");
+            let before = upstream.list_count();
+            let gate = Gate::closed();
+            let held = gate.clone();
+            upstream.reply_with(move |_| Reply::Behind(held.clone()));
+            db.elapse(FIFTEEN_MINUTES);
+            wait(count(&one, Timeframe::Hours24));
+            wait_until("the first client fetches the old rows", || upstream.list_count() == before + 1);
+            upstream.serve(new.rows());
+            thread::scope(|scope| {
+                let discovery = two.discovery();
+                let refresh = scope.spawn(move || match is_forced {
+                    true => wait(discovery.force_refresh()),
+                    false => wait(discovery.refresh()),
+                });
+                wait_until("the second client waits for the lease", || stats(&two).is_refreshing);
+                gate.open();
+                refresh.join().expect("no panic").expect("refreshed");
+            });
+            let listed = wait(two.discovery().get_trending_mini_apps(Timeframe::Hours24, 1)).expect("a list");
+            assert_eq!(listed[0].id(), new.app(0).id, "forced: {is_forced}");
+            wait_until("no refresh runs", || !stats(&one).is_refreshing);
+        }
+        wait(one.close());
+        wait(two.close());
+    }
+
+    fn a_lease_from_before_the_clock_was_set_back_is_free(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(60).rows());
+        upstream.reply_with(|_| Reply::Never);
+        let (dead, alive) = (open(db, &upstream), open(db, &upstream));
+        thread::scope(|scope| {
+            let read = scope.spawn(|| wait(dead.discovery().get_trending_mini_apps(Timeframe::Hours24, 1)));
+            wait_until("the first client fetches", || upstream.list_count() == 1);
+            wait(dead.close());
+            assert_kind(ErrorKind::Closed, read.join().expect("no panic"));
+        });
+        upstream.recover();
+        match db.engine {
+            Engine::Sqlite => db.clock.step(hours(-240)),
+            Engine::Postgres => db.raw.run("UPDATE townsquare.leases SET held_until = held_until + INTERVAL '240 hours'"),
+        }
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let first_read = within("the first read", DEADLINE, count(&alive, Timeframe::Hours24));
+        assert_eq!(runtime.block_on(first_read), 60);
+        assert_eq!(upstream.list_count(), 2);
+        wait(alive.close());
+    }
+
+    fn parts_from_before_the_clock_was_set_back_are_deleted_after_an_hour(db: &TestDatabase) {
+        let upstream = Upstream::of(Catalog::of(60).rows());
+        let client = open(db, &upstream);
+        wait(count(&client, Timeframe::Hours24));
+        let parts = format!("{}catalog_parts", prefix(db));
+        let future = match db.engine {
+            Engine::Sqlite => "'2030-01-01T00:00:00.000000Z'",
+            Engine::Postgres => "now() + INTERVAL '1000 days'",
+        };
+        db.raw.run(&format!(
+            "INSERT INTO {parts} (generation, part, source, records, written_at)
+            SELECT 'other', 0, source, '[]', {future} FROM {parts}"
+        ));
+        for expected in [1, 0] {
+            wait(client.discovery().refresh()).expect("refreshed");
+            assert_eq!(db.raw.count(&format!("{parts} WHERE generation = 'other'")), expected);
+            db.elapse(Duration::from_secs(3_601));
+        }
+        wait(client.close());
     }
 }
 

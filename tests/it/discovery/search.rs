@@ -136,6 +136,24 @@ async fn author_category_and_domain_are_searched() {
 }
 
 #[tokio::test]
+async fn at_most_four_apps_follow_those_of_an_address() {
+    let at =
+        |name: &str, url: &'static str| app(name, move |frame| frame["manifest"]["frame"]["home_url"] = url.into());
+    let named = (0..10).map(|number| plain(&format!("Far {number}")));
+    let rows = named.chain([at("Store", "https://far.store"), at("Other page", "https://far.store/other")]);
+    let (_fixture, client) = fixture_of(rows).await;
+    for query in ["https://far.store", "far.store", "https://www.far.store/"] {
+        let found = client.discovery().search_mini_apps(query, 50).await.expect("a list");
+        let names: Vec<_> = found.iter().map(|app| app.name()).collect();
+        assert_eq!((&names[..2], names.len(), found.total()), (&["Store", "Other page"][..], 6, 6), "{query}");
+        assert_eq!(client.discovery().search_mini_apps(query, 1).await.expect("a list").total(), 6, "{query}");
+    }
+    assert_eq!(names(&client, "far").await.len(), 12);
+    // Without a hit, the words of the host are searched for.
+    assert_eq!(names(&client, "https://far.example").await.len(), 12);
+}
+
+#[tokio::test]
 async fn ties_are_broken_by_trending_rank() {
     let rows = (0..30).map(|index| {
         app("Same Name", move |frame| frame["manifest"]["frame"]["home_url"] = format!("https://h{index}.site").into())

@@ -55,6 +55,11 @@ fn first_segment(path: &str) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
+/// Whether the path is in a folder of SPEC 2.8 in `assets`, or has the name of one: they are the service's.
+fn is_shared_folder(bucket: &str, path: &str) -> bool {
+    bucket == "assets" && ["images", "videos"].contains(&&*first_segment(path).to_lowercase())
+}
+
 fn access_of(bucket: &str) -> Access {
     BUCKETS.into_iter().find(|(name, _)| *name == bucket).expect("a known bucket").1
 }
@@ -69,6 +74,11 @@ impl Files {
     /// The number of files.
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Whether a space with this id would own a file.
+    pub(super) fn has_folder(&self, id: Uuid) -> bool {
+        self.0.keys().any(|(bucket, path)| *bucket == "spaces" && first_segment(path) == id.to_string())
     }
 
     /// Deletes the files of a deleted space.
@@ -114,14 +124,29 @@ impl Run<'_> {
         }
     }
 
+    /// Whether lists show the file: of the files of spaces those of the spaces that the caller sees.
+    fn lists_file(&self, principal: Principal, name: &Name) -> bool {
+        if access_of(name.0) != Access::Spaces || principal == Principal::Service {
+            return self.sees_file(principal, name);
+        }
+        let space = first_segment(&name.1).parse().ok();
+        space.and_then(|id| self.model.spaces.get(&id)).is_some_and(|space| self.model.sees(principal, space))
+    }
+
     /// Whether the caller may have a file with this owner there.
     fn writes_file(&self, principal: Principal, (bucket, path): &Name, owner: Option<Uuid>) -> bool {
         principal == Principal::Service
             || match access_of(bucket) {
                 Access::Spaces => first_segment(path).parse().is_ok_and(|space| self.model.owns(principal, space)),
                 Access::Private => self.is_own_folder(principal, path),
-                Access::Public => principal.is(owner),
+                Access::Public => principal.is(owner) && !is_shared_folder(bucket, path),
             }
+    }
+
+    /// Whether the caller may delete a file with this owner, or move it away.
+    fn deletes_file(&self, principal: Principal, name: &Name, owner: Option<Uuid>) -> bool {
+        let is_own = access_of(name.0) == Access::Public && principal.is(owner);
+        is_own || self.writes_file(principal, name, owner)
     }
 
     fn denied(principal: Principal) -> Failure {
@@ -175,9 +200,9 @@ impl Run<'_> {
             return existing[self.random.usize(..existing.len())].clone();
         }
         let path = match access {
-            Access::Public => {
-                self.pick(&["a", "images/a", "images/b", "images", "images/a/b", "żółć/o'clock %"]).to_owned()
-            }
+            Access::Public => self
+                .pick(&["a", "icons/a", "icons/b", "icons", "icons/a/b", "images/a", "Images", "żółć/o'clock %"])
+                .to_owned(),
             Access::Spaces => {
                 let space = if self.percent(90) { self.space_id().to_string() } else { "no-space".to_owned() };
                 format!("{space}{}", self.pick(&["/tabOrder", "/tabs/Home", "/tabs", "", "x/tabs"]))
@@ -286,7 +311,7 @@ impl Run<'_> {
             name.0 == bucket
                 && name.1.starts_with(&prefix)
                 && after.as_ref().is_none_or(|after| name.1 > *after)
-                && self.sees_file(caller.principal, name)
+                && self.lists_file(caller.principal, name)
         };
         let listed = self.model.files.0.iter().filter(|(name, _)| is_listed(name));
         let expected: Vec<_> = listed.map(|(_, file)| file.info.clone()).take(limit as usize).collect();
@@ -301,7 +326,7 @@ impl Run<'_> {
     fn delete_file(&mut self, caller: &Caller) {
         let name = self.file_name();
         let expected = self.file(caller.principal, &name).and_then(|file| {
-            let may_delete = self.writes_file(caller.principal, &name, file.info.owner_id);
+            let may_delete = self.deletes_file(caller.principal, &name, file.info.owner_id);
             if may_delete { Ok(()) } else { Err(Run::denied(caller.principal)) }
         });
         let deleted = wait(caller.client.storage().delete(name.0, &name.1));
@@ -343,7 +368,7 @@ impl Run<'_> {
             Err(INVALID)
         } else {
             self.file(principal, &source).and_then(|file| {
-                if !self.writes_file(principal, &source, file.info.owner_id) {
+                if !self.deletes_file(principal, &source, file.info.owner_id) {
                     return Err(Run::denied(principal));
                 }
                 self.check_file(principal, &target, file.info.owner_id, overwrite, None).map(|()| file)

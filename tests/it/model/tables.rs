@@ -1,6 +1,10 @@
 //! The tables as maps, with the rows that each caller sees and may change.
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use townsquare::{
@@ -36,6 +40,8 @@ pub(super) struct Tables {
     pub(super) files: Files,
     /// Users by linked identity key.
     pub(super) holders: BTreeMap<String, Uuid>,
+    /// The ids of all deleted spaces.
+    pub(super) former_spaces: BTreeSet<Uuid>,
     /// Ids of the last 20 deleted rows.
     pub(super) deleted: Vec<Uuid>,
 }
@@ -96,10 +102,20 @@ impl Tables {
         }
     }
 
+    /// DESIGN 4: whether an id without a space is that of a page or of a deleted space.
+    fn is_claimed(&self, id: Uuid) -> bool {
+        let was_there =
+            || self.registrations.contains_key(&id) || self.files.has_folder(id) || self.former_spaces.contains(&id);
+        !self.spaces.contains_key(&id) && was_there()
+    }
+
     /// Whether a space may be created. A space with the same id and content that the caller may change is created again.
     pub(super) fn check_space(&self, principal: Principal, new: &NewSpace) -> Result<(), Failure> {
         let owner = Tables::owner_of(principal, new);
         if !principal.owns_space(owner) {
+            return Err(FOREIGN_SPACE);
+        }
+        if principal != Principal::Service && new.id.is_some_and(|id| self.is_claimed(id)) {
             return Err(FOREIGN_SPACE);
         }
         let name = new.name.as_ref().ok_or(NO_FIELD)?;
@@ -162,6 +178,7 @@ impl Tables {
     /// Deletes a space, its fidgets (SPEC 2.7) and its files, but not its registration.
     pub(super) fn delete_space(&mut self, id: Uuid) {
         self.spaces.remove(&id);
+        self.former_spaces.insert(id);
         self.files.delete_space(id);
         self.remember_deleted(id);
         for fidget in self.fidgets_of(id) {

@@ -3,6 +3,7 @@
 use std::{
     sync::{Arc, OnceLock, mpsc},
     thread,
+    time::Duration,
 };
 
 use townsquare::{Client, Subscription, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
@@ -15,7 +16,7 @@ use townsquare_tests::{
     wait::wait_until,
 };
 
-use super::fixture::{Recorder, stream};
+use super::fixture::{Recorder, next, short, stream};
 
 fn spaces() -> ChangeRequest {
     ChangeRequest::table("spaces")
@@ -44,6 +45,24 @@ fn no_thread_looks_for_commits_of_other_processes_without_a_subscription() {
 }
 
 on_both_engines! {
+    /// The patterns take seconds for one change. Meanwhile other subscriptions get it, come and go.
+    fn patterns_that_take_long_hold_up_nobody_else(db: &TestDatabase) {
+        let pattern = format!("description=like.%{}_b%", "a".repeat(90));
+        let streams: Vec<_> = (0..20).map(|_| stream(&db.client, spaces().filter(&pattern))).collect();
+        let mut last = stream(&db.service, spaces().filter("name=like.%"));
+        let mut good = stream(&db.service, spaces().filter("name=eq.town"));
+        let recorder = Recorder::subscribe(&db.service, spaces());
+        let space = NewSpace::named("town").public().description("a".repeat(400_000));
+        wait(db.service.spaces().create_space(space)).expect("created");
+        assert_eq!(short(&next(&mut good)), "INSERT town");
+        recorder.wait_for(1);
+        recorder.subscription.unsubscribe();
+        drop(stream(&db.service, spaces().filter(&pattern)));
+        assert!(last.next_within(Duration::ZERO).is_none(), "the patterns are still being judged");
+        assert_eq!(short(&next(&mut last)), "INSERT town");
+        drop(streams);
+    }
+
     fn a_callback_that_blocks_holds_up_nobody_else(db: &TestDatabase) {
         let (release, released) = mpsc::channel::<()>();
         let blocked = Recorder::with(&db.service, spaces(), move |_| {

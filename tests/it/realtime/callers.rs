@@ -1,12 +1,20 @@
 //! Whose changes a subscription gets while its handle signs in and out, and when a session ends elsewhere.
 
+use std::time::Duration;
+
 use townsquare::{
-    Client, ErrorKind, Uuid, blocking::wait, realtime::ChangeRequest, spaces::NewSpace, storage::UploadOptions,
+    Client, ErrorKind, Uuid,
+    auth::Session,
+    blocking::{self, wait},
+    realtime::{ChangeRequest, EventResponse, LiveRequest},
+    spaces::NewSpace,
+    storage::UploadOptions,
 };
 use townsquare_tests::{
     fixture::assert_kind,
     on_both_engines,
     test_database::{Engine, TestDatabase},
+    wait::DEADLINE,
 };
 
 use super::fixture::{HeldPump, Recorder, assert_silent, next, next_short, short, stream};
@@ -20,10 +28,65 @@ fn sign_up(db: &TestDatabase, name: &str) -> Uuid {
     wait(db.service.auth().sign_up(&format!("{name}@town.example"), PASSWORD)).expect("signed up").id
 }
 
+fn sign_in(db: &TestDatabase, name: &str) -> Session {
+    wait(db.service.auth().sign_in(&format!("{name}@town.example"), PASSWORD)).expect("signed in")
+}
+
 /// A handle that acts for a user.
 fn as_user(db: &TestDatabase, name: &str) -> Client {
-    let session = wait(db.service.auth().sign_in(&format!("{name}@town.example"), PASSWORD)).expect("signed in");
-    wait(db.client.as_user(&session.access_token)).expect("a handle")
+    wait(db.client.as_user(&sign_in(db, name).access_token)).expect("a handle")
+}
+
+/// What makes the access token of a session invalid.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    SignOut,
+    NewPassword,
+    NewTokens,
+    Expiry,
+}
+
+impl End {
+    const ALL: [End; 4] = [End::SignOut, End::NewPassword, End::NewTokens, End::Expiry];
+
+    fn happen(self, db: &TestDatabase, user: Uuid, session: &Session) {
+        match self {
+            End::SignOut => {
+                let other = wait(db.client.as_user(&session.access_token)).expect("a handle");
+                wait(other.auth().sign_out()).expect("signed out");
+            }
+            End::NewPassword => wait(db.service.auth().set_password(user, PASSWORD)).expect("every session ends"),
+            End::NewTokens => {
+                wait(db.service.auth().refresh_session_of(&session.refresh_token)).expect("new tokens");
+            }
+            End::Expiry => db.clock.advance(Duration::from_secs(3_601)),
+        }
+    }
+
+    fn message(self) -> &'static str {
+        if matches!(self, End::Expiry) { "Session has expired" } else { "Session has ended" }
+    }
+}
+
+/// Asks for the changes of spaces as the bearer of a token.
+fn events(db: &TestDatabase, access_token: &str) -> EventResponse {
+    let headers = [("authorization".to_owned(), format!("Bearer {access_token}"))];
+    wait(db.client.realtime().start()).expect("capture is on");
+    wait(db.client.realtime().handle_events("?table=spaces", &headers)).expect("a response")
+}
+
+/// The event that ends the events of a bearer with an invalid token.
+fn end_event(message: &str) -> String {
+    format!("event: end\ndata: {{\"error\":\"{message}\",\"status\":401}}\n\n")
+}
+
+/// Reads a body to its end.
+fn text_of(mut response: EventResponse) -> String {
+    let mut text = String::new();
+    while let Some(chunk) = wait(response.body.next_chunk()) {
+        text.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    text
 }
 
 fn private_space(db: &TestDatabase, owner: Uuid, name: &str) {
@@ -54,18 +117,93 @@ on_both_engines! {
         assert_silent(db, &mut changes);
     }
 
-    fn a_subscription_goes_on_as_anonymous_when_its_session_is_revoked(db: &TestDatabase) {
+    fn everything_that_acts_for_one_session_ends_with_an_error_when_its_token_is_not_valid_any_more(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        for end in End::ALL {
+            let session = sign_in(db, "ann");
+            let handle = wait(db.client.as_user(&session.access_token)).expect("a handle");
+            let request = || ChangeRequest::table("spaces");
+            let (mut changes, recorder) = (stream(&handle, request()), Recorder::subscribe(&handle, request()));
+            let live = blocking::Client::from(handle.clone()).realtime().live(LiveRequest::table("spaces"));
+            let mut live = live.expect("a live query").changes;
+            let response = events(db, &session.access_token);
+            private_space(db, ann, "before");
+            assert_eq!((next_short(&mut changes, 1), next_short(&mut live, 1)), (vec!["INSERT before".to_owned()], vec!["INSERT before".to_owned()]));
+            recorder.wait_for(1);
+            end.happen(db, ann, &session);
+            private_space(db, ann, "after");
+            db.public_space(ann, "public");
+            let ended = changes.next_within(DEADLINE).expect("an end").expect_err("the token is not valid");
+            assert_eq!((ended.kind(), ended.to_string()), (ErrorKind::Unauthorized, format!("Read changes failed: {}", end.message())), "{end:?}");
+            assert!(changes.next().is_none());
+            let ended = live.next_within(DEADLINE).expect("an end").expect_err("the token is not valid");
+            assert_eq!(ended.to_string(), format!("Live query failed: {}", end.message()), "{end:?}");
+            let reason = recorder.closed().expect("a reason");
+            assert_eq!((reason.kind(), reason.to_string()), (ErrorKind::Unauthorized, format!("Subscribe failed: {}", end.message())), "{end:?}");
+            assert_eq!(recorder.short(), ["INSERT before"], "{end:?}");
+            let text = text_of(response);
+            assert!(!text.contains("after") && !text.contains(r#""name":"public""#), "{end:?}: {text}");
+            assert!(text.contains("before") && text.ends_with(&end_event(end.message())), "{end:?}: {text}");
+            assert_kind(ErrorKind::Unauthorized, wait(handle.realtime().changes(request())));
+            assert_eq!(events(db, &session.access_token).status, 401, "{end:?}");
+        }
+    }
+
+    fn an_idle_subscription_ends_when_its_token_expires(db: &TestDatabase) {
+        sign_up(db, "ann");
+        let handle = as_user(db, "ann");
+        let (mut changes, recorder) = (stream(&handle, ChangeRequest::table("spaces")), Recorder::subscribe(&handle, ChangeRequest::table("spaces")));
+        let response = events(db, &sign_in(db, "ann").access_token);
+        End::Expiry.happen(db, Uuid::nil(), &sign_in(db, "ann"));
+        let ended = changes.next_within(DEADLINE).expect("an end").expect_err("the token has expired");
+        assert_eq!(ended.kind(), ErrorKind::Unauthorized);
+        assert_eq!(recorder.closed().map(|reason| reason.kind()), Some(ErrorKind::Unauthorized));
+        assert!(text_of(response).ends_with(&end_event("Session has expired")));
+    }
+
+    fn events_of_a_bearer_end_when_the_user_is_deleted(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        let response = events(db, &sign_in(db, "ann").access_token);
+        wait(db.service.auth().delete_user(ann)).expect("deleted");
+        db.public_space(db.user(), "public");
+        let text = text_of(response);
+        assert!(text.ends_with(&end_event("Session has ended")) && !text.contains(r#""name":"public""#), "{text}");
+    }
+
+    fn events_that_nobody_reads_end_after_what_their_session_could_see(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        let response = events(db, &sign_in(db, "ann").access_token);
+        (0..300).for_each(|number| private_space(db, ann, &format!("space {number};")));
+        wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
+        db.public_space(ann, "public");
+        let text = text_of(response);
+        assert_eq!(text.matches("event: change").count(), 300);
+        assert!(text.contains("space 299;") && text.ends_with(&end_event("Session has ended")), "{text}");
+    }
+
+    fn a_slow_stream_ends_after_what_its_session_could_see(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
         let handle = as_user(db, "ann");
         let mut changes = stream(&handle, ChangeRequest::table("spaces"));
-        // It is read only after the session has ended: what happened before is still judged for the user.
-        private_space(db, ann, "before");
+        // More than a feed holds in memory, and read only after the session has ended.
+        (0..300).for_each(|number| private_space(db, ann, &format!("{number}")));
         wait(db.service.auth().set_password(ann, "another password")).expect("every session ends");
-        private_space(db, ann, "after");
         db.public_space(ann, "public");
-        assert_eq!(next_short(&mut changes, 2), ["INSERT before", "INSERT public"]);
-        let late = wait(handle.realtime().changes(ChangeRequest::table("spaces")));
-        assert_kind(ErrorKind::Unauthorized, late);
+        let expected: Vec<_> = (0..300).map(|number| format!("INSERT {number}")).collect();
+        assert_eq!(next_short(&mut changes, 300), expected);
+        assert_kind(ErrorKind::Unauthorized, changes.next_within(DEADLINE).expect("an end"));
+    }
+
+    fn a_live_query_of_a_client_goes_on_with_the_clients_new_tokens(db: &TestDatabase) {
+        let ann = sign_up(db, "ann");
+        wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
+        let client = blocking::Client::from(db.client.clone());
+        let mut live = client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
+        wait(db.client.auth().refresh_session()).expect("new tokens");
+        private_space(db, ann, "one");
+        wait(db.client.auth().refresh_session()).expect("new tokens");
+        private_space(db, ann, "two");
+        assert_eq!(next_short(&mut live.changes, 2), ["INSERT one", "INSERT two"]);
     }
 
     fn a_slow_subscription_is_judged_for_the_caller_of_each_change(db: &TestDatabase) {
@@ -148,18 +286,20 @@ on_both_engines! {
         wait(db.service.auth().delete_user(ann)).expect("deleted");
         let deleted: Vec<_> = streams.iter_mut().map(|stream| short(&next(stream))).collect();
         let file = format!("DELETE {KEY}/homebase");
-        assert_eq!(deleted, ["DELETE private", "DELETE clock", "DELETE ann@town.example", &file]);
+        // The deletion erases what the log holds of the user.
+        assert_eq!(deleted, ["DELETE 1 columns", "DELETE 1 columns", "DELETE 1 columns", &file]);
         upload(format!("{ann}/later"));
-        upload(format!("{KEY}/later"));
         wait(db.service.storage().upload("assets", "mark", "x", UploadOptions::new())).expect("uploaded");
-        assert_eq!(short(&next(&mut streams[3])), "INSERT mark");
+        for stream in &mut streams {
+            assert_kind(ErrorKind::Unauthorized, stream.next_within(DEADLINE).expect("an end"));
+        }
     }
 
     fn a_live_query_keeps_its_caller_and_ends_with_the_session(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
         wait(db.client.auth().sign_in("ann@town.example", PASSWORD)).expect("signed in");
-        let client = townsquare::blocking::Client::from(db.client.clone());
-        let mut live = client.realtime().live(townsquare::realtime::LiveRequest::table("spaces")).expect("a live query");
+        let client = blocking::Client::from(db.client.clone());
+        let mut live = client.realtime().live(LiveRequest::table("spaces")).expect("a live query");
         private_space(db, ann, "before");
         wait(db.client.auth().sign_out()).expect("signed out");
         db.public_space(ann, "public");

@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
+use axum::extract::Request;
 use serde_json::Value;
 use townsquare::{
     Client,
     blocking::wait,
-    http::events_router,
+    http::{RequestClient, events_router},
     spaces::{NewSpace, SpacePatch},
+    storage::UploadOptions,
 };
 use townsquare_tests::{http_client, http_server::Server, on_both_engines, test_database::TestDatabase};
 
@@ -67,7 +69,9 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// Serves events, for which the host switches capture on.
 fn serve(client: &Client) -> Server {
+    wait(client.realtime().start()).expect("capture is on");
     Server::of(events_router(client.clone()))
 }
 
@@ -82,6 +86,15 @@ fn create(client: &Client, name: &str) {
 
 fn change(event: &str, name: &str) -> (String, String) {
     (event.to_owned(), name.to_owned())
+}
+
+/// A layer of a host behind a proxy.
+async fn name_client(mut request: Request) -> Request {
+    let client = request.headers().get("x-real-ip").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if let Some(client) = client {
+        request.extensions_mut().insert(RequestClient(client));
+    }
+    request
 }
 
 on_both_engines! {
@@ -117,6 +130,22 @@ on_both_engines! {
         assert_eq!(source.next(), change("INSERT", "Harbor"));
     }
 
+    fn an_anonymous_reader_is_not_told_the_files_of_private_spaces(db: &TestDatabase) {
+        let server = serve(&db.client);
+        let mut source = EventSource::open(&server, "table=files", &[]);
+        source.field("id: ");
+        let upload = |bucket: &str, path: &str| {
+            let upload = db.service.storage().upload(bucket, path, "x", UploadOptions::new());
+            wait(upload).expect("uploaded");
+        };
+        let space = wait(db.service.spaces().create_space(NewSpace::named("x"))).expect("created").id;
+        upload("spaces", &format!("{space}/tabs/Home"));
+        upload("spaces", "page/tabs/Home");
+        upload("assets", "mark");
+        let data: Value = serde_json::from_str(&source.field("data: ")).expect("JSON");
+        assert_eq!(data["new"]["path"], "mark");
+    }
+
     fn a_request_acts_for_its_bearer_and_for_nobody_else(db: &TestDatabase) {
         let sign_up = |name: &str| {
             let (address, password) = (format!("{name}@town.example"), "correct horse");
@@ -141,8 +170,27 @@ on_both_engines! {
         }
     }
 
+    fn the_events_of_a_bearer_end_over_http_with_the_reason(db: &TestDatabase) {
+        let (address, password) = ("ann@town.example", "correct horse");
+        let ann = wait(db.service.auth().sign_up(address, password)).expect("signed up");
+        let session = wait(db.service.auth().sign_in(address, password)).expect("signed in");
+        let server = serve(&db.client);
+        let bearer = format!("Bearer {}", session.access_token);
+        let mut source = EventSource::open(&server, "table=spaces", &[("Authorization", &bearer)]);
+        create(&db.service, "before");
+        assert_eq!(source.next(), change("INSERT", "before"));
+        wait(db.service.auth().set_password(ann.id, "another password")).expect("every session ends");
+        create(&db.service, "after");
+        assert_eq!(source.field("event: "), "end", "a public space is not sent to a bearer with an ended session");
+        let reason: Value = serde_json::from_str(&source.field("data: ")).expect("JSON");
+        assert_eq!(reason, serde_json::json!({ "status": 401, "error": "Session has ended" }));
+        let again = format!("Authorization: {bearer}\r\nLast-Event-ID: {}\r\n", source.last_event);
+        assert_eq!(status(&server, "GET", "/events?table=spaces", &again), 401);
+    }
+
     fn a_thread_reads_the_body_without_async(db: &TestDatabase) {
         let client = townsquare::blocking::Client::from(db.service.clone());
+        client.realtime().start().expect("capture is on");
         let refused = client.realtime().handle_events("/events", &[]).expect("a response");
         assert!(refused.status == 400 && refused.body.closer().is_none() && refused.body.count() == 1);
         let mut response = client.realtime().handle_events("/events?table=spaces", &[]).expect("a response");
@@ -160,8 +208,13 @@ on_both_engines! {
 
     fn bad_requests_are_refused_by_status(db: &TestDatabase) {
         let server = serve(&db.client);
+        let conditions = vec!["filter=name=like.%25_"; 9].join("&");
+        let pattern = format!("filter=name=like.{}", "_%25".repeat(600));
         let other = TestDatabase::on(db.engine).expect("the engine is there");
         let foreign = wait(other.service.realtime().cursor()).expect("a cursor");
+        for target in [&conditions, &pattern] {
+            assert_eq!(status(&server, "GET", &format!("/events?table=spaces&{target}"), ""), 400, "{target}");
+        }
         for (method, target, header, expected) in [
             ("GET", "/events", String::new(), 400),
             ("GET", "/events?table=spaces&filter=colour=eq.red", String::new(), 400),
@@ -180,6 +233,7 @@ on_both_engines! {
     fn an_idle_stream_has_heartbeats_and_ends_with_its_client(db: &TestDatabase) {
         let heartbeat = |config: townsquare::Config| config.event_heartbeat(Duration::from_millis(20));
         let db = TestDatabase::with(db.engine, heartbeat).expect("the engine is there");
+        wait(db.client.realtime().start()).expect("capture is on");
         let mut response = wait(db.client.realtime().handle_events("?table=spaces", &[])).expect("a response");
         assert_eq!(response.status, 200);
         let mut chunks = (0..3).map(|_| wait(response.body.next_chunk()).expect("a chunk"));
@@ -187,5 +241,42 @@ on_both_engines! {
         assert!(chunks.all(|chunk| &chunk[..] == b": heartbeat\n\n"));
         wait(db.client.close());
         while wait(response.body.next_chunk()).is_some() {}
+    }
+
+    fn one_client_has_a_limited_number_of_streams(db: &TestDatabase) {
+        wait(db.client.realtime().start()).expect("capture is on");
+        let (one, other) = (db.client.with_client_key("192.0.2.1"), db.client.with_client_key("192.0.2.2"));
+        let open = |client: &Client| wait(client.realtime().handle_events("/events?table=spaces", &[])).expect("answered");
+        let mut streams: Vec<_> = (0..64).map(|_| open(&one)).collect();
+        assert!(streams.iter().all(|stream| stream.status == 200));
+        let mut refused = open(&one);
+        assert_eq!(refused.status, 429);
+        assert!(refused.headers.contains(&("retry-after".to_owned(), "1".to_owned())));
+        let body: Value = serde_json::from_slice(&wait(refused.body.next_chunk()).expect("a body")).expect("JSON");
+        assert_eq!(body["error"], "Too many event streams of one client; try again in 1 s");
+        assert!([&other, &db.client].iter().all(|client| open(client).status == 200));
+        streams.pop();
+        assert_eq!(open(&one).status, 200);
+        // Refused requests keep no slot.
+        let bad = || wait(one.realtime().handle_events("/events?table=spaces&filter=x", &[])).expect("answered").status;
+        assert!((0..3).all(|_| bad() == 400));
+        assert_eq!(open(&one).status, 200);
+    }
+
+    fn the_router_takes_the_client_of_a_request_from_its_host(db: &TestDatabase) {
+        wait(db.client.realtime().start()).expect("capture is on");
+        let router = events_router(db.client.clone()).layer(axum::middleware::map_request(name_client));
+        let server = Server::of(router);
+        let peer = ("X-Real-IP", "192.0.2.1");
+        let streams: Vec<_> = (0..64).map(|_| EventSource::open(&server, "table=spaces", &[peer])).collect();
+        let fetch = |peer: &str| {
+            let request = format!(
+                "GET /events?table=spaces HTTP/1.1\r\nHost: town\r\nX-Real-IP: {peer}\r\nConnection: close\r\n\r\n"
+            );
+            http_client::send(server.address(), request.as_bytes()).status
+        };
+        assert_eq!(fetch("192.0.2.1"), 429);
+        EventSource::open(&server, "table=spaces", &[("X-Real-IP", "192.0.2.2")]);
+        drop(streams);
     }
 }

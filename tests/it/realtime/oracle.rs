@@ -128,14 +128,16 @@ impl Run<'_> {
             1 => (Who::Fixed(Principal::Anonymous), self.db.client.clone()),
             other => {
                 let handle = &self.handles[other - 2];
-                (Who::Sessions(Rc::clone(&handle.sessions)), handle.client.clone())
+                let sessions = Rc::clone(&handle.sessions);
+                let who = if handle.owns_client { Who::Sessions(sessions) } else { Who::Session(sessions) };
+                (who, handle.client.clone())
             }
         }
     }
 
     fn subscribe(&mut self) {
         let (who, client) = self.caller();
-        let filter = Filter::random(&mut self.random, &self.users);
+        let filter = Filter::random(&mut self.random, &who, &self.users);
         let event = [None, None, Some(EventType::Insert), Some(EventType::Update), Some(EventType::Delete)];
         let view = View { who, event: event[self.random.usize(..event.len())], filter };
         let mut request = ChangeRequest::table(view.filter.table).filter(&view.filter.text);
@@ -149,7 +151,9 @@ impl Run<'_> {
             wait(client.realtime().subscribe("oracle", request, move |change| changes.lock().push(change)));
         // The session of the handle may have ended: then it must not subscribe.
         let Ok(subscription) = subscribed else {
-            let Who::Sessions(of_view) = &view.who else { panic!("{:?} subscribes", view.who) };
+            let (Who::Sessions(of_view) | Who::Session(of_view)) = &view.who else {
+                panic!("{:?} subscribes", view.who)
+            };
             let mut handles = self.handles.iter().filter(|handle| Rc::ptr_eq(&handle.sessions, of_view));
             assert!(handles.any(|handle| handle.has_ended), "{:?} subscribes", view.who);
             return;
@@ -175,7 +179,7 @@ impl Run<'_> {
             0 => self.revoke(number),
             1..=2 if has_session => {
                 wait(handle.client.auth().sign_out()).expect("signed out");
-                // A client goes on as anonymous, an `as_user` handle keeps its user.
+                // A client goes on as anonymous, an `as_user` handle keeps its user and its subscriptions end.
                 (handle.is_signed_in, handle.has_ended) = (!handle.owns_client, !handle.owns_client);
             }
             3 if has_session && handle.owns_client => {

@@ -1,6 +1,6 @@
 //! The change feed on PostgreSQL: what happens to the server, to the connection that listens, and to transactions that stay open.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread};
 
 use parking_lot::Mutex;
 use townsquare::{
@@ -65,6 +65,27 @@ on_engine! { Postgres in postgres;
         }
         assert_eq!(names.wait_for(3), ["a", "b", "c"]);
         subscription.unsubscribe();
+    }
+
+    /// Each entry is larger than a page of the log should be (4 MiB), and those of another table come between them.
+    fn entries_larger_than_a_page_are_delivered_completely(db: &TestDatabase) {
+        let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
+        let live = Names::default();
+        let subscription = live.subscribe(&db.service, spaces());
+        let shell = connect(db);
+        for name in 0..12 {
+            shell.run(&format!(
+                "INSERT INTO spaces (name, description) VALUES ('{name}', repeat('x', 5 * 1024 * 1024));
+                 INSERT INTO fidgets (type, config) VALUES ('{name}', to_jsonb(repeat('x', 5 * 1024 * 1024)))"
+            ));
+        }
+        let expected: Vec<_> = (0..12).map(|name| name.to_string()).collect();
+        assert_eq!(live.wait_for(12), expected);
+        let behind = Names::default();
+        let again = behind.subscribe(&db.service, spaces().since(cursor));
+        assert_eq!(behind.wait_for(12), expected);
+        subscription.unsubscribe();
+        again.unsubscribe();
     }
 
     fn a_transaction_that_stays_open_delays_later_changes_and_loses_none(db: &TestDatabase) {
@@ -148,6 +169,45 @@ on_engine! { Postgres in postgres;
         }
         subscription.unsubscribe();
         wait_until("no connection listens", || shell.count(LISTENERS) == 0);
+        wait(client.close());
+    }
+
+    /// One snapshot for a whole transaction would be taken before the locks of writers are looked at.
+    fn the_feed_loses_nothing_if_transactions_are_serializable_by_default(db: &TestDatabase) {
+        let (server, database) = db.database();
+        let setting = format!("ALTER DATABASE {database} SET default_transaction_isolation = 'serializable'");
+        server.administrator("postgres").run(&setting);
+        let client = wait(Client::open(db.config().database_url(db.url()))).expect("opens");
+        let service = client.as_service();
+        let cursor = wait(service.realtime().cursor()).expect("a cursor");
+        let (names, replayed) = (Names::default(), Names::default());
+        let subscription = names.subscribe(&service, spaces());
+        let (open, other) = (connect(db), connect(db));
+        assert_eq!(open.value("SHOW transaction_isolation"), "serializable");
+        open.run("BEGIN ISOLATION LEVEL READ COMMITTED");
+        insert(&open, "first");
+        insert(&other, "second");
+        wait_until("the delay shows", || wait(service.realtime().stats()).expect("figures").lag_seconds > 0.0);
+        open.run("COMMIT");
+        assert_eq!(names.wait_for(2), ["first", "second"]);
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let service = &service;
+                scope.spawn(move || {
+                    for number in 0..25 {
+                        wait(service.spaces().create_space(NewSpace::named(format!("{writer}.{number}")))).expect("created");
+                    }
+                });
+            }
+        });
+        let due = db.raw.rows("SELECT new_row ->> 'name' FROM townsquare.changes WHERE table_name = 'spaces' ORDER BY id");
+        let due: Vec<_> = due.into_iter().map(|row| row[0].clone().expect("a name")).collect();
+        assert_eq!(due.len(), 102);
+        assert_eq!(names.wait_for(due.len()), due);
+        let again = replayed.subscribe(&service, spaces().since(cursor));
+        assert_eq!(replayed.wait_for(due.len()), due);
+        subscription.unsubscribe();
+        again.unsubscribe();
         wait(client.close());
     }
 

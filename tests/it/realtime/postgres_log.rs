@@ -215,6 +215,55 @@ on_engine! { Postgres in postgres;
         assert_eq!(db.raw.value(context), OWNER);
     }
 
+    fn a_page_of_the_log_has_the_images_of_the_tables_asked_for_and_ends_after_its_bytes(db: &TestDatabase) {
+        start(db);
+        db.raw.run(&format!(
+            "INSERT INTO fidgets (space_id, type, config)
+                SELECT '{SPACE}', n, to_jsonb(repeat('x', 100000)) FROM generate_series(1, 3) AS n"
+        ));
+        let page = |bytes: u32, tables: &str| {
+            db.raw.value(&format!(
+                "SELECT concat_ws(' ', count(*), max(found), string_agg(table_name, ' ') FILTER (WHERE new_row IS NOT NULL))
+                 FROM townsquare.changes_page(0, townsquare.proof_at(0), NULL, {bytes}, '{{{tables}}}')"
+            ))
+        };
+        assert_eq!(page(1_000_000, "fidgets"), "5 5 fidgets fidgets fidgets");
+        assert_eq!(page(0, "fidgets"), "3 5 fidgets", "a page has one entry at least");
+        assert_eq!(page(100_000, "fidgets"), "3 5 fidgets");
+        assert_eq!(page(150_000, "fidgets"), "4 5 fidgets fidgets");
+        assert_eq!(page(0, "users"), "1 5 users");
+        assert_eq!(page(100_000, "users,spaces"), "5 5 users spaces");
+    }
+
+    /// The fidgets are deleted in the order of their spaces.
+    fn fidgets_of_many_spaces_are_deleted_in_order_and_each_has_its_own_space(db: &TestDatabase) {
+        start(db);
+        db.raw.run(
+            "INSERT INTO spaces (name, owner_id, is_public) SELECT n, NULL, n % 2 = 0 FROM generate_series(1, 20) AS n;
+             INSERT INTO fidgets (space_id, type) SELECT spaces.id, spaces.name || '.' || n
+                FROM spaces, generate_series(1, 20) AS n WHERE spaces.name <> '0';
+             INSERT INTO fidgets (type) VALUES ('alone');
+             DELETE FROM fidgets WHERE type = 'alone'",
+        );
+        let last = "SELECT kind || ' ' || (old_row ->> 'type') || ' ' || (old_context IS NULL)
+            FROM townsquare.changes ORDER BY id DESC LIMIT 1";
+        assert_eq!(db.raw.value(last), "delete alone true");
+        db.raw.run("DELETE FROM spaces");
+        let deleted = "SELECT DISTINCT count(*) || ' ' || count(DISTINCT old_context::text) FROM townsquare.changes
+            WHERE kind = 'delete' AND old_row ->> 'type' <> 'alone'";
+        assert_eq!(db.raw.value(deleted), "400 2");
+        let wrong = "SELECT count(*) FROM townsquare.changes AS fidget, townsquare.changes AS space
+            WHERE fidget.kind = 'delete' AND fidget.table_name = 'fidgets' AND space.kind = 'insert'
+                AND space.table_name = 'spaces' AND space.new_row ->> 'id' = fidget.old_row ->> 'space_id'
+                AND (space.new_row ->> 'is_public') <> (fidget.old_context ->> 'is_public')";
+        assert_eq!(db.raw.value(wrong), "0");
+        let order = "SELECT count(*) FROM (
+                SELECT old_row ->> 'space_id' AS space, lag(old_row ->> 'space_id') OVER (ORDER BY id) AS space_before
+                FROM townsquare.changes WHERE kind = 'delete' AND table_name = 'fidgets' AND old_row ->> 'type' <> 'alone'
+            ) AS deleted WHERE space <> space_before";
+        assert_eq!(db.raw.value(order), "19");
+    }
+
     fn truncate_deletes_each_row(db: &TestDatabase) {
         start(db);
         add_fidget(&db.raw, "clock");
@@ -252,6 +301,7 @@ on_engine! { Postgres in postgres;
         for refused in [
             "SELECT 1 FROM townsquare.changes",
             "SELECT 1 FROM townsquare.changes_after(0, 9)",
+            "SELECT 1 FROM townsquare.changes_page(0, '', NULL, 9, '{}')",
             "INSERT INTO townsquare.changes (table_name, kind) VALUES ('spaces', 'insert')",
             "DELETE FROM townsquare.changes",
             "SELECT townsquare.prune_changes(0, 0, NULL, 9)",

@@ -3,7 +3,12 @@
 use std::{sync::mpsc, time::Duration};
 
 use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, spaces::NewSpace};
-use townsquare_tests::{fixture::assert_kind, on_both_engines, wait::wait_until};
+use townsquare_tests::{
+    fixture::assert_kind,
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+    wait::wait_until,
+};
 
 use super::fixture::{Recorder, next, stream};
 
@@ -16,6 +21,11 @@ fn create(client: &Client, count: usize) {
 
 fn retained(client: &Client) -> u64 {
     wait(client.realtime().stats()).expect("figures").retained
+}
+
+/// The configuration of a client with the clock of the system, which gives the changes their times.
+fn real_time(db: &TestDatabase) -> Config {
+    Config::new().database_url(db.url()).catalog_api_key("")
 }
 
 on_both_engines! {
@@ -43,6 +53,29 @@ on_both_engines! {
         let client = wait(Client::open(config)).expect("opens").as_service();
         wait(client.realtime().cursor()).expect("the client uses the feed");
         wait_until("the log is pruned", || retained(&client) == 0);
+        wait(client.close());
+    }
+
+    fn one_wrong_time_deletes_no_fresh_change_and_blocks_no_pruning(db: &TestDatabase) {
+        wait(db.service.realtime().cursor()).expect("capture is on");
+        create(&db.service, 300);
+        let log = if db.engine == Engine::Sqlite { "townsquare_changes" } else { "townsquare.changes" };
+        let set_time = |id: u32, time: &str| db.raw.run(&format!("UPDATE {log} SET at = '{time}' WHERE id = {id}"));
+        (1..=10).for_each(|id| set_time(id, "2001-01-01T00:00:00.000000Z"));
+        // A clock that was wrong for a moment.
+        set_time(60, "2001-01-01T00:00:00.000000Z");
+        let client = wait(Client::open(real_time(db))).expect("opens").as_service();
+        wait(client.realtime().cursor()).expect("the client uses the feed");
+        wait_until("the old prefix is pruned", || retained(&client) <= 290);
+        assert_eq!(db.raw.value(&format!("SELECT min(id) FROM {log}")), "11");
+        assert_eq!(db.raw.count(log), 290, "what was committed before the wrong time is fresh");
+        // A time in the future at the beginning holds up pruning by age, but not by number.
+        set_time(11, "2999-01-01T00:00:00.000000Z");
+        wait(client.close());
+        let client = wait(Client::open(real_time(db).change_retention_rows(100))).expect("opens").as_service();
+        wait(client.realtime().cursor()).expect("the client uses the feed");
+        wait_until("the log is pruned", || retained(&client) <= 100);
+        assert_eq!(db.raw.value(&format!("SELECT min(id) FROM {log}")), "201");
         wait(client.close());
     }
 

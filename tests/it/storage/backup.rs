@@ -2,10 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use townsquare::{Client, Config, ErrorKind, blocking::wait, storage::UrlMethod};
+use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, storage::UrlMethod};
 use townsquare_tests::test_database::Engine;
 
-use super::fixture::{Fixture, Store, bytes, paths};
+use super::fixture::{Fixture, Store, UNLIMITED, bytes, paths};
 
 /// Each file of a backup: bucket, path, size.
 const FILES: [(&str, &str, usize); 4] = [
@@ -66,6 +66,50 @@ fn a_signed_url_of_the_original_is_refused_by_the_copy() {
     assert_ne!(status(&copy, &of_original), 200, "a URL of the original");
     assert_ne!(status(&fixture.db.client, &sign(&copy)), 200, "a URL of the copy");
     wait(copy.close());
+}
+
+#[test]
+fn a_stolen_backup_forges_no_url_of_the_original() {
+    const KEY: &str = "the same option for both databases";
+    let with_key = |config: Config| config.url_signing_key(KEY);
+    for options in [&with_key as &dyn Fn(Config) -> Config, &|config| config] {
+        let fixture = filled(Store::Folder(UNLIMITED));
+        let original = wait(Client::open(options(fixture.config()))).expect("opened");
+        wait(original.as_service().realtime().cursor()).expect("the key of cursors is used");
+        let keys = ["url_key", "cursor_key"]
+            .map(|column| fixture.db.raw.value(&format!("SELECT {column} FROM townsquare_database")));
+        wait(fixture.db.service.storage().rotate_url_key()).expect("rotated");
+        let (backup, data_dir) = (fixture.folder.path().join("backup.db"), fixture.folder.path().join("restored"));
+        wait(original.backup(&backup)).expect("a backup");
+        let rotated = fixture.db.raw.value("SELECT url_key FROM townsquare_database");
+        let stolen = fs::read(&backup).expect("read");
+        for key in keys.iter().chain([&rotated]) {
+            assert_eq!(key.len(), 64);
+            let found = stolen.windows(key.len()).any(|window| window == key.as_bytes());
+            assert!(!found, "a key is in the backup");
+        }
+        // Opened without `restore`, and by it.
+        let copied = fixture.folder.path().join("copied");
+        fs::create_dir(&copied).expect("a folder");
+        fs::copy(&backup, copied.join("townsquare.db")).expect("copied");
+        Client::restore(&backup, &data_dir).expect("restored");
+        for folder in [copied, data_dir] {
+            let config = Config::new().data_dir(&folder).catalog_api_key("").clock(fixture.db.clock.clock());
+            let thief = wait(Client::open(options(config))).expect("opened");
+            let service = thief.as_service();
+            let forged = service.storage().signed_url("private", "x/homebase", UrlMethod::Get, Duration::from_secs(60));
+            let forged = wait(forged).expect("signed");
+            let answer = wait(original.storage().handle_file("GET", &forged, &[], "")).expect("an answer");
+            assert_eq!(answer.status, 401, "{}", folder.display());
+            let cursor = wait(service.realtime().cursor()).expect("a cursor");
+            let since = ChangeRequest::table("spaces").since(cursor);
+            let error =
+                wait(original.as_service().realtime().changes(since)).map(drop).expect_err("of another database");
+            assert_eq!(error.kind(), ErrorKind::CursorExpired);
+            wait(thief.close());
+        }
+        wait(original.close());
+    }
 }
 
 #[test]

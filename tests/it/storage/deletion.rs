@@ -2,6 +2,7 @@
 //! public files without owner.
 
 use std::{
+    fs::File,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -14,7 +15,11 @@ use townsquare_tests::{
     wait::wait_until,
 };
 
-use super::fixture::{Fixture, SMALL, Store, bytes, on_every_store, paths, put};
+use super::{
+    files::own,
+    fixture::{Fixture, SMALL, Store, bytes, on_every_store, paths, put},
+    requests::{Sender, send},
+};
 
 on_every_store! {
     fn a_deleted_space_takes_its_files_along(fixture: &Fixture) {
@@ -36,7 +41,7 @@ on_every_store! {
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "also by plain SQL");
         wait(fixture.db.service.storage().repair()).expect("repaired");
         assert_eq!(fixture.objects(), fixture.expected_objects(&[""; 0], 0));
-        let left = super::files::own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
+        let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
         assert_eq!(fixture.db.raw.value(&left), "0");
     }
 
@@ -44,7 +49,7 @@ on_every_store! {
         const SEED: &str = "0101010101010101010101010101010101010101010101010101010101010101";
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         let audience = wait(ann.client.auth().identity_audience()).expect("the audience");
-        let now = townsquare_tests::fixture::start_time();
+        let now = fixture.db.now();
         let claim = townsquare::auth::identity_claim(ann.id, SEED, &audience, now).expect("a claim");
         wait(ann.client.auth().link_identity(&claim)).expect("linked");
         let key = claim["publicKey"].as_str().expect("a key");
@@ -54,7 +59,7 @@ on_every_store! {
                 ("private", format!("{}/{size}", ann.id)),
                 ("private", format!("{key}/{size}")),
                 ("spaces", format!("{space}/{size}")),
-                ("assets", format!("images/{size}")),
+                ("assets", format!("icons/{size}")),
             ] {
                 put(&ann.client, bucket, &path, bytes(size, 1)).expect("uploaded");
             }
@@ -64,9 +69,9 @@ on_every_store! {
         assert_eq!(paths(&fixture.db.service, "private"), [format!("{}/10", bob.id), format!("{}/100000", bob.id)]);
         assert!(paths(&fixture.db.service, "spaces").is_empty(), "the space went by cascade");
         for size in [10, 100_000] {
-            let info = wait(fixture.db.service.storage().stat("assets", &format!("images/{size}"))).expect("it stays");
+            let info = wait(fixture.db.service.storage().stat("assets", &format!("icons/{size}"))).expect("it stays");
             assert_eq!(info.owner_id, None);
-            assert!(fixture.get("assets", &format!("images/{size}")) == bytes(size, 1));
+            assert!(fixture.get("assets", &format!("icons/{size}")) == bytes(size, 1));
         }
         wait(fixture.db.service.storage().repair()).expect("repaired");
         let objects = fixture.objects().unwrap_or_default();
@@ -80,7 +85,7 @@ on_every_store! {
             let objects: Vec<_> = files.iter().map(|path| format!("assets/{path}")).collect();
             assert_eq!(fixture.objects(), fixture.expected_objects(&objects, 100_000));
         };
-        let delete_all = || fixture.db.raw.run(&super::files::own(fixture, "DELETE FROM townsquare.files"));
+        let delete_all = || fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files"));
         fixture.put("assets", "a/b/c", bytes(100_000, 1));
         fixture.put("assets", "a/d", bytes(100_000, 2));
         delete_all();
@@ -90,7 +95,7 @@ on_every_store! {
         fixture.put("assets", "a/b/c", bytes(100_000, 4));
         assert_files(&["a/b/c"]);
         fixture.put("assets", "source", bytes(100_000, 5));
-        fixture.db.raw.run(&super::files::own(fixture, "DELETE FROM townsquare.files WHERE path = 'a/b/c'"));
+        fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files WHERE path = 'a/b/c'"));
         wait(fixture.db.service.storage().move_file("assets", "source", "a/b", Overwrite::Refuse)).expect("moved");
         assert!(fixture.get("assets", "a/b") == bytes(100_000, 5));
         assert_files(&["a/b"]);
@@ -163,4 +168,75 @@ fn a_user_with_many_spaces_is_deleted_on_a_server_with_room_for_few_locks() {
     wait(service.auth().delete_user(ann)).expect("deleted");
     assert_eq!(administrator.count("spaces"), 0);
     wait(client.close());
+}
+
+/// Holds every lock of the paths of a folder. Another client waits for them.
+struct HeldLocks {
+    turns: Vec<File>,
+    held: Vec<File>,
+}
+
+impl HeldLocks {
+    fn of(fixture: &Fixture) -> HeldLocks {
+        let folder = fixture.files_folder().join(".townsquare/locks");
+        let open = |name: String| {
+            File::options().write(true).create(true).truncate(false).open(folder.join(name)).expect("a lock file")
+        };
+        let turns = (0..256).map(|stripe| open(format!("{stripe:02x}.turn"))).collect();
+        let held: Vec<_> = (0..256).map(|stripe| open(format!("{stripe:02x}"))).collect();
+        held.iter().for_each(|file| file.lock().expect("locked"));
+        HeldLocks { turns, held }
+    }
+
+    /// Waits until a client waits for one of the locks: it holds the file with the turn meanwhile.
+    fn wait_for_waiter(&self) {
+        let is_taken = |turn: &File| match turn.try_lock() {
+            Ok(()) => {
+                turn.unlock().expect("unlocked");
+                false
+            }
+            Err(_) => true,
+        };
+        wait_until("a client waits for a lock", || self.turns.iter().any(is_taken));
+    }
+
+    fn release(self) {
+        self.held.iter().for_each(|file| file.unlock().expect("unlocked"));
+    }
+}
+
+#[test]
+fn a_delete_that_lost_a_race_says_that_the_file_is_gone_or_changed() {
+    let delete = "DELETE FROM townsquare.files WHERE path = 'a'";
+    let change = "UPDATE townsquare.files SET etag = 'another' WHERE path = 'a'";
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(fixture) = Fixture::on(engine, Store::Folder(0)) else { continue };
+        let ann = Sender::new(&fixture.db, "ann");
+        for (client, is_over_http, sql, status) in [
+            (&fixture.db.service, false, delete, 404),
+            (&ann.client, false, delete, 404),
+            (&ann.client, true, delete, 404),
+            (&ann.client, true, change, 412),
+        ] {
+            let etag = put(&ann.client, "assets", "a", bytes(1_000, 1)).expect("uploaded").etag;
+            let locks = HeldLocks::of(&fixture);
+            let found = thread::scope(|scope| {
+                let deleter = scope.spawn(|| {
+                    if is_over_http {
+                        let version = format!("\"{etag}\"");
+                        return send(client, "DELETE", "/assets/a", &[("If-Match", &version), ann.bearer()], b"")
+                            .status;
+                    }
+                    let refused = wait(client.storage().delete("assets", "a")).expect_err("another was faster");
+                    refused.status().expect("a status")
+                });
+                locks.wait_for_waiter();
+                fixture.db.raw.run(&own(&fixture, sql));
+                locks.release();
+                deleter.join().expect("no panic")
+            });
+            assert_eq!(found, status, "{sql}");
+            let _ = wait(fixture.db.service.storage().delete("assets", "a"));
+        }
+    }
 }

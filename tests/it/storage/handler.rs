@@ -2,15 +2,17 @@
 
 use std::sync::Barrier;
 
-use townsquare::{Error, ErrorKind, blocking::wait, storage::RequestBody};
+use parking_lot::Mutex;
+use townsquare::{Client, Error, ErrorKind, blocking::wait, storage::RequestBody};
 use townsquare_tests::{
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
+    wait::wait_until,
 };
 
 use super::requests::{Answer, Sender, send, store};
 
-const CAT: &str = "/assets/images/cat.png";
+const CAT: &str = "/assets/icons/cat.png";
 
 fn get(db: &TestDatabase, target: &str, headers: &[(&str, &str)]) -> Answer {
     send(&db.client, "GET", target, headers, b"")
@@ -22,7 +24,7 @@ fn status(answer: &Answer) -> (u16, String) {
 
 on_both_engines! {
     fn get_and_head_answer_with_the_file_and_its_headers(db: &TestDatabase) {
-        let etag = store(db, "assets", "images/cat.png", b"0123456789");
+        let etag = store(db, "assets", "icons/cat.png", b"0123456789");
         let answer = get(db, CAT, &[]);
         assert_eq!((answer.status, &answer.body[..]), (200, &b"0123456789"[..]));
         for (name, value) in [
@@ -52,7 +54,7 @@ on_both_engines! {
     }
 
     fn ranges_are_answered_with_206_and_416(db: &TestDatabase) {
-        let etag = store(db, "assets", "images/cat.png", b"0123456789");
+        let etag = store(db, "assets", "icons/cat.png", b"0123456789");
         for (range, content_range, body) in [
             ("bytes=0-3", "bytes 0-3/10", "0123"),
             ("bytes=7-", "bytes 7-9/10", "789"),
@@ -78,7 +80,7 @@ on_both_engines! {
     }
 
     fn a_current_copy_is_not_sent_again(db: &TestDatabase) {
-        let etag = format!("\"{}\"", store(db, "assets", "images/cat.png", b"0123456789"));
+        let etag = format!("\"{}\"", store(db, "assets", "icons/cat.png", b"0123456789"));
         for none_match in [etag.clone(), format!("\"x\", W/{etag}"), "*".to_owned()] {
             let answer = get(db, CAT, &[("If-None-Match", &none_match)]);
             assert_eq!((answer.status, answer.body.len()), (304, 0));
@@ -90,7 +92,7 @@ on_both_engines! {
         assert_eq!(get(db, CAT, &[("If-None-Match", "\"x\""), ("If-Modified-Since", &date)]).status, 200);
         let changed = get(db, CAT, &[("If-Match", "\"x\"")]);
         assert_eq!(changed.status, 412);
-        store(db, "assets", "images/cat.png", b"0123456789");
+        store(db, "assets", "icons/cat.png", b"0123456789");
         assert_eq!(get(db, CAT, &[("If-None-Match", &etag)]).status, 200, "the same bytes are a new version");
     }
 
@@ -99,7 +101,7 @@ on_both_engines! {
         let put = |body: &[u8]| send(&db.client, "PUT", CAT, &[ann.bearer(), ("Content-Type", "image/webp")], body);
         let new = put(b"one");
         assert_eq!((new.status, new.body.len()), (201, 0));
-        let info = wait(db.client.storage().stat("assets", "images/cat.png")).expect("stored");
+        let info = wait(db.client.storage().stat("assets", "icons/cat.png")).expect("stored");
         assert_eq!((info.owner_id, info.size, info.content_type.as_str()), (Some(ann.id), 3, "image/webp"));
         let etag = format!("\"{}\"", info.etag);
         assert_eq!(new.header("etag"), Some(etag.as_str()));
@@ -153,8 +155,8 @@ on_both_engines! {
     fn of_two_writers_of_one_version_one_wins(db: &TestDatabase) {
         let ann = Sender::new(db, "ann");
         for round in 0..10 {
-            let etag = format!("\"{}\"", store(db, "assets", "images/cat.png", b"start"));
-            wait(db.service.storage().delete("assets", "images/cat.png")).expect("deleted");
+            let etag = format!("\"{}\"", store(db, "assets", "icons/cat.png", b"start"));
+            wait(db.service.storage().delete("assets", "icons/cat.png")).expect("deleted");
             let mine = send(&db.client, "PUT", CAT, &[ann.bearer()], b"start");
             let mine = mine.header("etag").expect("an etag").to_owned();
             assert_ne!(mine, etag);
@@ -211,7 +213,7 @@ on_both_engines! {
     }
 
     fn a_bad_or_ended_token_is_refused_also_where_anonymous_may_read(db: &TestDatabase) {
-        store(db, "assets", "images/cat.png", b"cat");
+        store(db, "assets", "icons/cat.png", b"cat");
         let ann = Sender::new(db, "ann");
         assert_eq!(get(db, CAT, &[ann.bearer()]).status, 200);
         wait(ann.client.auth().sign_out()).expect("signed out");
@@ -225,7 +227,7 @@ on_both_engines! {
     }
 
     fn statuses_have_the_messages_of_spec_7(db: &TestDatabase) {
-        store(db, "assets", "images/cat.png", b"cat");
+        store(db, "assets", "icons/cat.png", b"cat");
         let (ann, bob) = (Sender::new(db, "ann"), Sender::new(db, "bob"));
         assert_eq!(send(&db.client, "PUT", "/assets/ann", &[ann.bearer()], b"x").status, 201);
         for target in ["/assets/%2e%2e/x", "/assets/a//b", "/assets/", "/assets/a%2fb", "/assets/a%00", "/assets/%ff", "x"] {
@@ -248,7 +250,7 @@ on_both_engines! {
     }
 
     fn a_body_over_the_limit_is_refused_and_leaves_nothing(db: &TestDatabase) {
-        let small = wait(townsquare::Client::open(db.config().max_file_size(10))).expect("opens");
+        let small = wait(Client::open(db.config().max_file_size(10))).expect("opens");
         let ann = Sender::new(db, "ann");
         let put = |body: &[u8]| send(&small, "PUT", "/assets/x", &[ann.bearer()], body);
         assert_eq!(status(&put(&[0; 11])), (413, "File too large".to_owned()));
@@ -262,5 +264,44 @@ on_both_engines! {
         wait(handle.close());
         let closed: Result<(), Error> = wait(handle.storage().handle_file("GET", CAT, &[], "")).map(drop);
         assert_fails(closed, ErrorKind::Closed, None, "Handle file failed: The handle is closed");
+    }
+
+    fn one_client_has_a_limited_number_of_uploads(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        let (one, other) = (db.client.with_client_key("192.0.2.1"), db.client.with_client_key("192.0.2.2"));
+        let put = |client: &Client| send(client, "PUT", "/assets/b.bin", &[ann.bearer()], b"x");
+        // A body ends when its sender is dropped.
+        let senders = Mutex::new(Vec::new());
+        let upload = |number: usize| {
+            let (target, headers) = (format!("/assets/{number}.bin"), [("Authorization".to_owned(), ann.bearer().1.to_owned())]);
+            loop {
+                let (sender, body) = tokio::io::duplex(1);
+                senders.lock().push(sender);
+                let answer = wait(one.storage().handle_file("PUT", &target, &headers, RequestBody::from_reader(body)));
+                match answer.expect("answered").status {
+                    // The request below that looks for a free slot had this one.
+                    429 => {}
+                    status => return assert_eq!(status, 201),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                scope.spawn({
+                    let upload = &upload;
+                    move || upload(number)
+                });
+            }
+            wait_until("all uploads have begun", || put(&one).status == 429);
+            let refused = put(&one);
+            assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+            assert_eq!(refused.error(), "Too many uploads of one client; try again in 1 s");
+            assert_eq!(send(&one, "GET", "/assets/none", &[], b"").status, 404, "reads are no uploads");
+            for client in [&other, &db.client] {
+                assert!(put(client).status < 300);
+            }
+            senders.lock().clear();
+        });
+        assert!(put(&one).status < 300);
     }
 }

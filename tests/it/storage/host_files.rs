@@ -192,15 +192,16 @@ fn a_download_keeps_permissions_and_the_link_to_the_file() {
 #[test]
 fn an_export_names_the_files_that_it_lacks_and_has_all_others() {
     let fixture = fixture(10);
-    for path in ["a", "b/gone", "c/short", "z"] {
-        fixture.put("assets", path, bytes(1_000, 1));
+    // The bytes of the damaged files are those of no other file.
+    for (path, seed) in [("a", 1), ("b/gone", 2), ("c/short", 3), ("z", 1)] {
+        fixture.put("assets", path, bytes(1_000, seed));
     }
     fs::remove_file(fixture.files_folder().join("assets/b/gone")).expect("removed");
     fs::write(fixture.files_folder().join("assets/c/short"), "short").expect("written");
     let target = fixture.folder.path().join("exported");
     let lacking = wait(fixture.db.service.storage().export_files(&target, keep_going));
     let message = "Export files failed: Storage error: The export lacks 2 damaged files: assets/b/gone (the bytes of the file \
-                   are gone), assets/c/short (Storage error: The stored bytes are 5, but the file has 1000)";
+                   are gone), assets/c/short (The stored bytes are 5, but the file has 1000)";
     assert_refused(lacking, ErrorKind::Internal, 500, message);
     for path in ["a", "z"] {
         assert!(fs::read(target.join("assets").join(path)).expect("exported") == bytes(1_000, 1));

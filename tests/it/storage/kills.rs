@@ -23,7 +23,7 @@ use townsquare_tests::{
     setting::{seed, setting},
     subprocess::{name_of, role},
     test_database::Engine,
-    wait::{DEADLINE, wait_until},
+    wait::DEADLINE,
 };
 
 use super::{
@@ -181,12 +181,15 @@ fn read_listed(client: &Client) -> BTreeMap<String, (FileInfo, u64)> {
     let listed = wait(storage.list("assets", ListFiles::new().limit(1_000))).expect("a list");
     let read = |FileInfo { path, .. }| {
         let reader = match wait(storage.reader("assets", &path)) {
-            // Reading the target of a move has finished the move.
+            // The move that was begun is finished meanwhile, by the read of its target or by the client itself.
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             reader => reader.unwrap_or_else(|error| panic!("{path}: {error:?}")),
         };
         let bytes = wait(reader.read_at(0..u64::MAX)).unwrap_or_else(|error| panic!("{path}: {error:?}"));
-        assert_eq!(&wait(storage.stat("assets", &path)).expect("found"), reader.info());
+        match wait(storage.stat("assets", &path)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            info => assert_eq!(&info.expect("found"), reader.info()),
+        }
         assert_eq!(reader.info().size, bytes.len() as u64, "{path}");
         Some((path, (reader.info().clone(), id_of(&bytes, &SIZES))))
     };
@@ -199,15 +202,6 @@ fn read_all(client: &Client) -> Files {
     let listed = wait(client.storage().list("assets", ListFiles::new().limit(1_000))).expect("a list");
     assert!(listed.iter().eq(found.values().map(|(info, _)| info)), "{listed:?} {found:?}");
     found.into_iter().map(|(path, (_, id))| (path, id)).collect()
-}
-
-/// Waits until the server has ended the transactions of the killed process.
-fn wait_for_server(fixture: &Fixture) {
-    if fixture.db.engine == Engine::Postgres {
-        let busy = "SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()";
-        wait_until("the transactions of the killed process have ended", || fixture.db.raw.value(busy) == "0");
-    }
 }
 
 /// Lets an hour pass for the staged files that the killed process left.
@@ -249,7 +243,7 @@ fn kill_again_and_again(engine: Engine, limit: u64, rounds: u32) {
         let child =
             child_of(&fixture, name_of(&child_process_that_is_killed), "work on files").spawn().expect("starts");
         let pending = kill(child, Duration::from_micros(random.u64(..60_000)), &mut files);
-        wait_for_server(&fixture);
+        fixture.db.wait_for_transactions();
         // In half of the rounds a new client settles what was begun, in the others a client that lived on.
         let opened = (round % 2 == 0).then(|| wait(Client::open(fixture.config())).expect("opened"));
         let client = opened.as_ref().map_or_else(|| fixture.db.service.clone(), Client::as_service);

@@ -107,6 +107,53 @@ fn assert_progress(steps: &[(u64, u64)]) {
     assert_eq!(steps.last().map(|step| step.0), Some(size()));
 }
 
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+fn child_process_that_verifies() {
+    if role().as_deref() != Some("verify") {
+        return;
+    }
+    let client = wait(Client::open(inherited_store())).expect("opens").as_service();
+    let storage = client.storage();
+    let small = || UploadOptions::new().verify(true);
+    let refused = wait(storage.upload("assets", "small", b"{}".to_vec(), small())).expect_err("not signed");
+    assert_eq!(refused.status(), Some(400));
+    let idle = status("VmHWM").expect("Linux has it");
+    // JSON that is many times as large in memory: 49 MiB, and as much as is verified.
+    let hostile = |size: usize| {
+        let mut text = String::from("[");
+        while text.len() < size - 4 {
+            text.push_str("[],");
+        }
+        text.push_str("0]");
+        text
+    };
+    let source = hostile(49 << 20);
+    let bytes = bytes::Bytes::from(source);
+    let refused = wait(storage.upload("assets", "large", bytes.clone(), small())).expect_err("too large to verify");
+    assert_eq!((refused.kind(), refused.status()), (townsquare::ErrorKind::TooLarge, Some(413)));
+    // A stream of the same bytes.
+    let mut writer = wait(storage.writer("assets", "large", small())).expect("a writer");
+    let failed = bytes.chunks(1 << 16).find_map(|chunk| wait(writer.write(chunk.to_vec())).err());
+    assert_eq!(failed.expect("too large to verify").status(), Some(413));
+    let refused = wait(storage.upload("assets", "fits", hostile(1 << 20), small())).expect_err("not signed");
+    assert_eq!(refused.status(), Some(400));
+    let peak = status("VmHWM").expect("Linux has it");
+    // The source itself, and what verifying 1 MiB takes.
+    assert!(peak < idle + (50 + 100) * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
+    wait(client.close());
+}
+
+#[test]
+fn an_upload_with_verify_is_bounded_in_memory() {
+    if status("VmHWM").is_none() {
+        return skip("the memory of verify: there is no /proc");
+    }
+    let fixture = Fixture::on(Engine::Sqlite, Store::Folder(SMALL)).expect("SQLite is always there");
+    let test = name_of(&child_process_that_verifies);
+    assert_passed(test, &child_of(&fixture, test, "verify").output().expect("starts"));
+}
+
 /// `TOWNSQUARE_TEST_FILE_MIB` sets the size. The test needs twice the size on the disk.
 #[test]
 fn a_large_file_goes_up_and_down_with_32_mib() {

@@ -1,15 +1,18 @@
 //! Paths and names (DESIGN 7): what is refused, what is kept apart, and that a file and a folder share no name.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use townsquare::{
     ErrorKind,
     blocking::wait,
-    storage::{ListFiles, Overwrite, UploadOptions},
+    storage::{ListFiles, Overwrite, UploadOptions, UrlMethod},
 };
 use townsquare_tests::test_database::Engine;
 
-use super::fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put};
+use super::{
+    fixture::{Fixture, Store, assert_refused, bytes, on_every_store, paths, put},
+    requests::send,
+};
 
 const NAME_TAKEN: &str = "Upload failed: Storage error: A file and a folder cannot share a name";
 
@@ -100,6 +103,8 @@ on_every_store! {
         for number in 0..65 {
             many = many.metadata(format!("name{number}"), "x");
         }
+        // Names and values together: 8 KiB, and one byte more.
+        let full = (0..8).fold(new(), |options, number| options.metadata(number.to_string(), "x".repeat(1_023)));
         for bad in [
             new().cache_control(31_536_001),
             new().content_type("text"),
@@ -111,12 +116,49 @@ on_every_store! {
             new().metadata("a", "x\ny"),
             new().metadata("a", "x".repeat(1_025)),
             many,
+            full.clone().metadata("8", ""),
             new().verify(true),
         ] {
             let refused = wait(fixture.db.service.storage().upload("assets", "a", "x", bad));
             assert_refused(refused, ErrorKind::InvalidInput, 400, "Upload failed: Invalid file or request");
         }
         assert!(paths(&fixture.db.service, "assets").is_empty());
+        let info = wait(fixture.db.service.storage().upload("assets", "a", "x", full)).expect("at the limit");
+        assert_eq!(info.metadata.len(), 8);
+    }
+
+    fn a_new_file_has_no_bidirectional_control_in_its_path(fixture: &Fixture) {
+        let (storage, bad) = (fixture.db.service.storage(), "photo\u{202E}gpj.exe");
+        fixture.put("assets", "a", "x");
+        let invalid = "Invalid file or request";
+        let uploaded = wait(storage.upload("assets", bad, "x", UploadOptions::new()));
+        assert_refused(uploaded, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
+        let begun = wait(storage.writer("assets", bad, UploadOptions::new())).map(drop);
+        assert_refused(begun, ErrorKind::InvalidInput, 400, &format!("Upload failed: {invalid}"));
+        let copied = wait(storage.copy("assets", "a", bad, Overwrite::Replace));
+        assert_refused(copied, ErrorKind::InvalidInput, 400, &format!("Copy failed: {invalid}"));
+        let moved = wait(storage.move_file("assets", "a", bad, Overwrite::Replace));
+        assert_refused(moved, ErrorKind::InvalidInput, 400, &format!("Move failed: {invalid}"));
+        let signed = wait(storage.signed_url("assets", bad, UrlMethod::Put, Duration::from_secs(60)));
+        assert_eq!(signed.expect_err("refused").status(), Some(400));
+        let answer = send(&fixture.db.service, "PUT", "/assets/photo%E2%80%AEgpj.exe", &[], b"x");
+        assert_eq!(answer.status, 400, "over HTTP");
+        assert_eq!(paths(&fixture.db.service, "assets"), ["a"]);
+        if fixture.limit() == 0 {
+            return;
+        }
+        // An inline file from before the rule can be read, moved and deleted.
+        let table = if fixture.db.engine == Engine::Sqlite { "townsquare_files" } else { "townsquare.files" };
+        let put_old = || {
+            fixture.put("assets", "old", "x");
+            let set = format!("path = '{bad}', first_segment = '{bad}'");
+            fixture.db.raw.run(&format!("UPDATE {table} SET {set} WHERE path = 'old'"));
+            assert_eq!(fixture.get("assets", bad), "x");
+        };
+        put_old();
+        wait(storage.move_file("assets", bad, "new", Overwrite::Replace)).expect("moved");
+        put_old();
+        wait(storage.delete("assets", bad)).expect("deleted");
     }
 
     fn a_prefix_that_no_path_can_have_is_refused(fixture: &Fixture) {

@@ -1,13 +1,13 @@
 //! Who may do what with files (DESIGN 4), each right with its negative twins: a stranger, an anonymous caller, another owner, an ended
 //! session.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, time::Duration};
 
 use townsquare::{
-    Client, ErrorKind,
+    Client, ErrorKind, Uuid,
     blocking::wait,
     spaces::NewSpace,
-    storage::{ListFiles, Overwrite},
+    storage::{ListFiles, Overwrite, UrlMethod},
 };
 
 use super::fixture::{Fixture, SignedInUser, assert_refused, bytes, on_every_store, paths, put};
@@ -59,7 +59,7 @@ on_every_store! {
             assert_eq!(info.owner_id, Some(ann.id));
             for client in [&ann.client, &bob.client, &fixture.db.client, &fixture.db.service] {
                 assert!(wait(client.storage().download("spaces", &path)).expect("everyone") == bytes(size, 1));
-                assert_eq!(paths(client, "spaces"), std::slice::from_ref(&path));
+                assert_eq!(wait(client.storage().stat("spaces", &path)).expect("everyone").size, size as u64);
             }
         }
         for (client, status) in [(&bob.client, 403), (&fixture.db.client, 401)] {
@@ -73,6 +73,47 @@ on_every_store! {
         put(&fixture.db.service, "spaces", &path, "x").expect("the service");
         put(&ann.client, "spaces", &path, "y").expect("the owner of the space, also over the service's file");
         wait(ann.client.storage().delete("spaces", &path)).expect("the owner");
+    }
+
+    fn lists_show_the_files_of_own_and_of_public_spaces(fixture: &Fixture) {
+        let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
+        let create = |user: &SignedInUser, space: NewSpace| wait(user.client.spaces().create_space(space)).expect("a space").id;
+        let (private, public) = (create(&ann, NewSpace::named("x")), create(&ann, NewSpace::named("x").public()));
+        let (of_bob, page) = (create(&bob, NewSpace::named("x")), Uuid::new_v4());
+        let mut all: Vec<String> = Vec::new();
+        for folder in [private, public, of_bob, page].map(|id| id.to_string()).into_iter().chain(["pages".to_owned()]) {
+            for (name, size) in [("tabOrder", 10), ("tabs/Home", 100_000)] {
+                all.push(format!("{folder}/{name}"));
+                fixture.put("spaces", &format!("{folder}/{name}"), bytes(size, 1));
+            }
+        }
+        all.sort_unstable();
+        let of = |spaces: &[Uuid]| {
+            let is_of = |path: &&String| spaces.iter().any(|id| path.starts_with(&id.to_string()));
+            all.iter().filter(is_of).cloned().collect::<Vec<_>>()
+        };
+        for (client, seen) in [
+            (&ann.client, vec![private, public]),
+            (&bob.client, vec![public, of_bob]),
+            (&fixture.db.client, vec![public]),
+        ] {
+            assert_eq!(paths(client, "spaces"), of(&seen));
+            for id in [private, public, of_bob, page] {
+                let due = if seen.contains(&id) { of(&[id]) } else { Vec::new() };
+                for prefix in [format!("{id}/"), id.to_string(), id.to_string()[..30].to_owned()] {
+                    let listed = wait(client.storage().list("spaces", ListFiles::with_prefix(&prefix))).expect("listed");
+                    assert_eq!(listed.into_iter().map(|file| file.path).collect::<Vec<_>>(), due, "{prefix}");
+                }
+            }
+            assert!(wait(client.storage().list("spaces", ListFiles::with_prefix("pages/"))).expect("listed").is_empty());
+            // Page by page, with every path as the place to go on from.
+            for after in &all {
+                let page = wait(client.storage().list("spaces", ListFiles::new().after(after).limit(2))).expect("a page");
+                let due: Vec<_> = of(&seen).into_iter().filter(|path| path > after).take(2).collect();
+                assert_eq!(page.into_iter().map(|file| file.path).collect::<Vec<_>>(), due);
+            }
+        }
+        assert_eq!(paths(&fixture.db.service, "spaces"), all);
     }
 
     fn private_files_are_for_the_user_of_the_first_segment(fixture: &Fixture) {
@@ -103,7 +144,7 @@ on_every_store! {
         const SEED: &str = "0101010101010101010101010101010101010101010101010101010101010101";
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         let audience = wait(ann.client.auth().identity_audience()).expect("the audience");
-        let now = townsquare_tests::fixture::start_time();
+        let now = fixture.db.now();
         let claim = townsquare::auth::identity_claim(ann.id, SEED, &audience, now).expect("a claim");
         let key = claim["publicKey"].as_str().expect("a key").to_owned();
         let path = format!("{key}/homebase");
@@ -123,20 +164,20 @@ on_every_store! {
     fn any_user_adds_an_asset_and_its_owner_changes_it(fixture: &Fixture) {
         let (ann, bob) = (fixture.signed_in_user("ann"), fixture.signed_in_user("bob"));
         for size in [10, 100_000] {
-            let path = format!("images/{size}.png");
+            let path = format!("icons/{size}.png");
             put(&ann.client, "assets", &path, bytes(size, 1)).expect("any user");
             for client in [&bob.client, &fixture.db.client] {
                 assert!(wait(client.storage().download("assets", &path)).expect("everyone") == bytes(size, 1));
             }
             may_not_write(fixture, &bob.client, "assets", &path, 403);
             may_not_write(fixture, &fixture.db.client, "assets", &path, 401);
-            may_not_write(fixture, &fixture.db.client, "assets", "images/new.png", 401);
-            let moved = wait(bob.client.storage().move_file("assets", &path, "images/mine.png", Overwrite::Replace));
+            may_not_write(fixture, &fixture.db.client, "assets", "icons/new.png", 401);
+            let moved = wait(bob.client.storage().move_file("assets", &path, "icons/mine.png", Overwrite::Replace));
             assert_refused(moved, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
-            put(&bob.client, "assets", "images/of bob.png", "x").expect("any user");
-            let over = wait(bob.client.storage().copy("assets", "images/of bob.png", &path, Overwrite::Replace));
+            put(&bob.client, "assets", "icons/of bob.png", "x").expect("any user");
+            let over = wait(bob.client.storage().copy("assets", "icons/of bob.png", &path, Overwrite::Replace));
             assert_refused(over, ErrorKind::Forbidden, 403, "Copy failed: Forbidden file access");
-            let over = wait(bob.client.storage().move_file("assets", "images/of bob.png", &path, Overwrite::Replace));
+            let over = wait(bob.client.storage().move_file("assets", "icons/of bob.png", &path, Overwrite::Replace));
             assert_refused(over, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
             assert!(fixture.get("assets", &path) == bytes(size, 1), "nothing changed it");
             put(&ann.client, "assets", &path, "new").expect("the owner");
@@ -144,6 +185,51 @@ on_every_store! {
             fixture.put("assets", &path, "the service's");
             may_not_write(fixture, &ann.client, "assets", &path, 403);
             wait(fixture.db.service.storage().delete("assets", &path)).expect("the service");
+        }
+    }
+
+    fn the_folders_of_shared_assets_are_the_services(fixture: &Fixture) {
+        let ann = fixture.signed_in_user("ann");
+        put(&ann.client, "assets", "mine", "x").expect("any user");
+        for folder in ["images", "videos"] {
+            // A file with the name of the folder would keep everybody out of it.
+            // So would one in another case, in a folder of a file system that does not tell them apart.
+            let upper = folder.to_uppercase();
+            for path in [folder.to_owned(), upper, format!("{folder}/a.png"), format!("{folder}/a/b.png")] {
+                may_not_write(fixture, &ann.client, "assets", &path, 403);
+                may_not_write(fixture, &fixture.db.client, "assets", &path, 401);
+                let copied = wait(ann.client.storage().copy("assets", "mine", &path, Overwrite::Replace));
+                assert_refused(copied, ErrorKind::Forbidden, 403, "Copy failed: Forbidden file access");
+                let moved = wait(ann.client.storage().move_file("assets", "mine", &path, Overwrite::Replace));
+                assert_refused(moved, ErrorKind::Forbidden, 403, "Move failed: Forbidden file access");
+                let signed = wait(ann.client.storage().signed_url("assets", &path, UrlMethod::Put, Duration::from_secs(60)));
+                assert_eq!(signed.expect_err("refused").status(), Some(403));
+            }
+            for size in [10, 100_000] {
+                let path = format!("{folder}/{size}.png");
+                fixture.put("assets", &path, bytes(size, 1));
+                assert!(wait(ann.client.storage().download("assets", &path)).expect("everyone") == bytes(size, 1));
+                may_not_write(fixture, &ann.client, "assets", &path, 403);
+            }
+            // Other names, and the same in other places.
+            for path in [format!("{folder}2/a"), format!("my/{folder}/a")] {
+                put(&ann.client, "assets", &path, "x").expect("any user");
+            }
+        }
+        // A file of hers that the service moves there is hers to take away, and not to change.
+        for size in [10, 100_000] {
+            put(&ann.client, "assets", "mine", bytes(size, 1)).expect("any user");
+            let storage = fixture.db.service.storage();
+            wait(storage.move_file("assets", "mine", "images/hers", Overwrite::Replace)).expect("the service");
+            assert_refused(
+                put(&ann.client, "assets", "images/hers", "new"),
+                ErrorKind::Forbidden,
+                403,
+                "Upload failed: Forbidden file access",
+            );
+            wait(ann.client.storage().move_file("assets", "images/hers", "mine", Overwrite::Replace)).expect("hers");
+            wait(storage.move_file("assets", "mine", "images/hers", Overwrite::Replace)).expect("the service");
+            wait(ann.client.storage().delete("assets", "images/hers")).expect("hers");
         }
     }
 

@@ -1,13 +1,25 @@
 //! A power loss during and after uploads of objects (DESIGN 7: bytes and row agree after a crash at any point). It keeps a
-//! prefix of SQLite's write-ahead log. The last commit of an upload is flushed with the next commit. Here it is lost, and the
-//! next `open` does it again from the intent.
+//! prefix of SQLite's write-ahead log. If the last commit of an upload is lost, the next `open` does it again from the intent. With
+//! `durability=normal` that commit may be lost, but no commit that an object depends on.
 
 use std::{fs, path::Path, process::Command};
 
-use townsquare::{Client, Config, blocking::wait, storage::FileInfo};
-use townsquare_tests::temp_dir;
+use townsquare::{
+    Client, Config,
+    blocking::wait,
+    config::Durability,
+    storage::{FileInfo, Overwrite},
+};
+use townsquare_tests::{
+    skip::skip,
+    subprocess::{assert_passed, name_of, role},
+    temp_dir,
+    test_database::child_on,
+};
 
 use super::fixture::{bytes, paths, put};
+
+const FOLDER: &str = "TOWNSQUARE_TEST_DATA_FOLDER";
 
 /// Above the limit of inline files.
 const SIZE: usize = 100_000;
@@ -92,7 +104,7 @@ fn an_upload_of_a_file_that_is_deleted_meanwhile_writes_the_file() {
     raw.execute_batch(deletes).expect("a trigger");
     let info = upload(&client, "file", 1);
     assert_file(&client, "file", &info, 1);
-    // The intent of the next upload was flushed, and with it every commit before.
+    // The intent of the next upload is on the disk, and with it every commit before.
     raw.execute_batch("DROP TRIGGER deletes").expect("dropped");
     upload(&client, "later", 2);
     let lost = folder.path().join("lost");
@@ -117,4 +129,52 @@ fn an_upload_whose_intent_is_lost_leaves_the_old_file() {
     fs::remove_dir_all(lost.join("files")).expect("removed");
     copy(&before.join("files"), &lost);
     assert_file(&open(&lost), "file", &old, 1);
+}
+
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+fn child_process_that_does_not_flush_its_commits() {
+    if role().as_deref() != Some("write without flushes") {
+        return;
+    }
+    let folder = std::env::var(FOLDER).expect("the parent process sets the variable");
+    let config = Config::new().data_dir(folder).catalog_api_key("").durability(Durability::Normal);
+    let client = wait(Client::open(config)).expect("opens").as_service();
+    upload(&client, "a", 1);
+    upload(&client, "a", 2);
+    wait(client.storage().move_file("assets", "a", "b", Overwrite::Replace)).expect("moved");
+    put(&client, "assets", "b", "inline").expect("uploaded");
+    upload(&client, "c", 3);
+    wait(client.storage().delete("assets", "c")).expect("deleted");
+    wait(client.close());
+}
+
+#[test]
+fn no_object_changes_before_the_commit_that_it_depends_on_is_on_the_disk() {
+    let folder = temp_dir();
+    let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
+    let test = name_of(&child_process_that_does_not_flush_its_commits);
+    let child = child_on("sqlite:unused", test, "write without flushes", &[(FOLDER, data.to_str().expect("UTF-8"))]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-o"]).arg(&trace);
+    strace.arg("-e").arg("trace=pwrite64,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat");
+    strace.arg(child.get_program()).args(child.get_args());
+    strace.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Ok(output) = strace.output() else { return skip("the order of flushes: there is no strace") };
+    assert_passed(test, &output);
+    let (mut is_flushed, mut installs, mut removals) = (true, 0, 0);
+    for line in fs::read_to_string(trace).expect("a trace").lines() {
+        let is_log = line.contains("townsquare.db-wal>");
+        if is_log && line.contains("pwrite64(") {
+            is_flushed = false;
+        } else if is_log && line.contains("sync(") {
+            is_flushed = true;
+        }
+        let installs_object = line.contains("rename") && line.contains("/staging>") && line.contains("/files/assets>");
+        let removes_object = line.contains("unlink") && line.contains("/files/assets>");
+        assert!(is_flushed || !(installs_object || removes_object), "the log is not on the disk: {line}");
+        installs += u32::from(installs_object);
+        removals += u32::from(removes_object);
+    }
+    assert_eq!((installs, removals), (4, 3), "a, a, b and c are installed; a, b and c are removed");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use townsquare::{Client, ErrorKind, blocking::wait};
+use townsquare::{Client, ErrorKind, blocking::wait, storage::Overwrite};
 use townsquare_tests::{on_both_engines, test_database::Engine};
 
 use super::{
@@ -27,6 +27,13 @@ fn leave_intent(fixture: &Fixture, path: &str, data: &[u8], base_etag: &str) {
         "0".repeat(32),
     );
     fixture.db.raw.run(&own(fixture, &sql));
+}
+
+/// Does the rename of an upload of `data`.
+fn rename_to(fixture: &Fixture, path: &str, data: &[u8]) {
+    let staged = fixture.files_folder().join("staged");
+    fs::write(&staged, data).expect("written");
+    fs::rename(staged, fixture.files_folder().join("assets").join(path)).expect("renamed");
 }
 
 /// BLAKE3 in hex, by way of an upload.
@@ -56,7 +63,7 @@ fn an_intent_whose_bytes_are_in_place_becomes_the_file() {
                 &new,
                 &wait(fixture.db.service.storage().stat("assets", "a")).expect("found").etag,
             );
-            fs::write(fixture.files_folder().join("assets/a"), &new).expect("the rename happened");
+            rename_to(fixture, "a", &new);
             if is_reopened {
                 wait(wait(Client::open(fixture.config())).expect("opened").close());
                 let count = own(fixture, "SELECT count(*) FROM townsquare.file_intents");
@@ -81,6 +88,8 @@ fn an_intent_whose_bytes_are_not_in_place_is_undone() {
         assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), old);
         fixture.put("assets", "b", bytes(3_000, 3));
         assert!(fixture.get("assets", "b") == bytes(3_000, 3), "a writer settles what is in its way");
+        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        assert_eq!(report.finished, 1, "a reader of the old version leaves the intent");
         let count = own(fixture, "SELECT count(*) FROM townsquare.file_intents");
         assert_eq!(fixture.db.raw.value(&count), "0");
     });
@@ -92,7 +101,7 @@ fn an_intent_does_not_undo_a_later_write() {
         let old = fixture.put("assets", "a", bytes(1_000, 1));
         let new = bytes(2_000, 2);
         leave_intent(fixture, "a", &new, "another etag");
-        fs::write(fixture.files_folder().join("assets/a"), &new).expect("the rename happened");
+        rename_to(fixture, "a", &new);
         let report = wait(fixture.db.service.storage().repair()).expect("repaired");
         assert_eq!(report.finished, 1);
         let _ = old;
@@ -171,4 +180,74 @@ on_both_engines! {
             assert!(error.message().contains("buckets"), "{error}");
         }
     }
+}
+
+#[test]
+fn a_path_behind_a_thousand_that_cannot_be_settled_is_settled() {
+    each_engine(|fixture| {
+        fixture.put("assets", "z", bytes(1_000, 1));
+        // A folder of files refuses these paths.
+        let names = match fixture.db.engine {
+            Engine::Sqlite => {
+                "WITH RECURSIVE names (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM names WHERE n < 1200)
+                 INSERT INTO townsquare_file_outbox (bucket, path) SELECT 'assets', '../' || n FROM names"
+            }
+            Engine::Postgres => {
+                "INSERT INTO townsquare.file_outbox (bucket, path)
+                 SELECT 'assets', '../' || n FROM generate_series(1, 1200) AS n"
+            }
+        };
+        fixture.db.raw.run(names);
+        fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.files WHERE path = 'z'"));
+        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        assert_eq!(report.finished, 1);
+        assert_eq!(fixture.objects(), Some(Vec::new()));
+        let left = own(fixture, "SELECT count(*) FROM townsquare.file_outbox");
+        assert_eq!(fixture.db.raw.value(&left), "1200");
+    });
+}
+
+/// The row of the only file as it was before the last write, with the bytes of that write.
+fn bring_old_row_back(fixture: &Fixture, old: &[u8], etag: &str) {
+    let digest = blake3(old);
+    let sql = format!("UPDATE townsquare.files SET etag = '{etag}', digest = '{digest}', size = {}", old.len());
+    fixture.db.raw.run(&own(fixture, &sql));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn bytes_of_another_version_are_an_error_and_reported() {
+    each_engine(|fixture| {
+        let (old, new) = (bytes(100_000, 1), bytes(100_000, 2));
+        let etag = fixture.put("assets", "a", old.clone()).etag;
+        fixture.put("assets", "a", new);
+        bring_old_row_back(fixture, &old, &etag);
+        let storage = fixture.db.service.storage();
+        let message = "Download failed: Storage error: The stored bytes are of another version than the file";
+        assert_refused(wait(storage.download("assets", "a")), ErrorKind::Internal, 500, message);
+        assert_eq!(wait(storage.repair()).expect("repaired").mismatched, ["assets/a"]);
+        let new = fixture.put("assets", "a", old.clone());
+        assert!(fixture.get("assets", "a") == old);
+        assert_eq!(wait(storage.stat("assets", "a")).expect("found"), new);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_object_of_a_moved_file_gets_its_version() {
+    each_engine(|fixture| {
+        let (storage, data) = (fixture.db.service.storage(), bytes(100_000, 1));
+        fixture.put("assets", "a", data.clone());
+        wait(storage.move_file("assets", "a", "b", Overwrite::Refuse)).expect("moved");
+        // Nobody needs the digest of an object with the row's version.
+        fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET digest = 'x'"));
+        assert!(fixture.get("assets", "b") == data);
+        assert_eq!(wait(storage.repair()).expect("repaired").mismatched, [""; 0]);
+        // As a process leaves it that is killed before it writes the version: the digest tells.
+        let sql = format!("UPDATE townsquare.files SET etag = 'moved', digest = '{}'", blake3(&data));
+        fixture.db.raw.run(&own(fixture, &sql));
+        assert!(fixture.get("assets", "b") == data);
+        fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET digest = 'x'"));
+        assert!(fixture.get("assets", "b") == data, "the reader has written the version");
+    });
 }

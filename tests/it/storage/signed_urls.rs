@@ -1,15 +1,25 @@
 //! Signed URLs (DESIGN 7): they act for their signer until they end, and die with the signer's right.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
-use townsquare::{ErrorKind, Uuid, blocking::wait, spaces::NewSpace, storage::UrlMethod};
-use townsquare_tests::{on_both_engines, test_database::TestDatabase};
+use jiff::SignedDuration;
+use townsquare::{
+    Client, Config, ErrorKind, Uuid,
+    auth::{SignOutScope, UserPatch},
+    blocking::wait,
+    spaces::NewSpace,
+    storage::{RequestBody, UrlMethod, UrlOptions},
+};
+use townsquare_tests::{
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
 
-use super::requests::{Sender, send, store};
+use super::requests::{Answer, Sender, send, store};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn sign(client: &townsquare::Client, bucket: &str, path: &str, method: UrlMethod) -> String {
+fn sign(client: &Client, bucket: &str, path: &str, method: UrlMethod) -> String {
     wait(client.storage().signed_url(bucket, path, method, HOUR)).expect("signed")
 }
 
@@ -19,6 +29,83 @@ fn get(db: &TestDatabase, url: &str) -> u16 {
 
 fn put(db: &TestDatabase, url: &str, body: &[u8]) -> u16 {
     send(&db.client, "PUT", url, &[], body).status
+}
+
+/// The password of a [`Sender`].
+const PASSWORD: &str = "correct horse";
+
+const NEW_PASSWORD: &str = "battery staple";
+
+const KEY: &str = "a key that is as long as it has to be";
+
+/// A body whose length is not known before it is read.
+fn streamed(length: usize) -> RequestBody {
+    RequestBody::from_reader(io::Cursor::new(vec![0; length]))
+}
+
+/// What a user does, and whether it ends the signed URLs of the user.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    NewPassword,
+    PasswordOfTheService,
+    Recovery,
+    GlobalSignOut,
+    SignOutOfOthers,
+    SignOut,
+    NewAddress,
+    NewTokens,
+}
+
+impl Event {
+    const ALL: [Event; 8] = [
+        Event::NewPassword,
+        Event::PasswordOfTheService,
+        Event::Recovery,
+        Event::GlobalSignOut,
+        Event::SignOutOfOthers,
+        Event::SignOut,
+        Event::NewAddress,
+        Event::NewTokens,
+    ];
+
+    fn ends_urls(self) -> bool {
+        matches!(self, Event::NewPassword | Event::PasswordOfTheService | Event::Recovery | Event::GlobalSignOut)
+    }
+
+    fn happen(self, db: &TestDatabase, name: &str, user: &Sender) {
+        let (auth, service) = (user.client.auth(), db.service.auth());
+        let address = format!("{name}@town.example");
+        match self {
+            Event::NewPassword => {
+                wait(auth.update_user(PASSWORD, UserPatch::new().password(NEW_PASSWORD))).expect("a new password");
+            }
+            Event::PasswordOfTheService => wait(service.set_password(user.id, NEW_PASSWORD)).expect("a new password"),
+            Event::Recovery => {
+                let token = wait(service.create_recovery_token(&address)).expect("asked").expect("a token");
+                wait(service.recover(&token, NEW_PASSWORD)).expect("recovered");
+            }
+            Event::GlobalSignOut => wait(auth.sign_out_scope(SignOutScope::Global)).expect("signed out"),
+            Event::SignOutOfOthers => wait(auth.sign_out_scope(SignOutScope::Others)).expect("signed out"),
+            Event::SignOut => wait(auth.sign_out()).expect("signed out"),
+            Event::NewAddress => {
+                let patch = UserPatch::new().email(format!("new-{address}"));
+                wait(auth.update_user(PASSWORD, patch)).expect("a new address");
+            }
+            Event::NewTokens => {
+                let session = wait(service.sign_in(&address, PASSWORD)).expect("signed in");
+                wait(service.refresh_session_of(&session.refresh_token)).expect("new tokens");
+            }
+        }
+    }
+}
+
+fn put_as(db: &TestDatabase, url: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
+    let headers: Vec<_> = content_type.map(|value| ("Content-Type", value)).into_iter().collect();
+    send(&db.client, "PUT", url, &headers, body)
+}
+
+fn sign_put(client: &Client, path: &str, options: UrlOptions) -> String {
+    wait(client.storage().signed_url("assets", path, UrlMethod::Put, options)).expect("signed")
 }
 
 fn homebase(owner: Uuid) -> String {
@@ -70,10 +157,10 @@ on_both_engines! {
 
     fn a_signed_url_for_put_stores_a_file_of_the_signer(db: &TestDatabase) {
         let ann = Sender::new(db, "ann");
-        let url = sign(&ann.client, "assets", "images/cat.png", UrlMethod::Put);
+        let url = sign(&ann.client, "assets", "icons/cat.png", UrlMethod::Put);
         assert_eq!(get(db, &url), 401, "only PUT");
         assert_eq!(put(db, &url, b"cat"), 201);
-        let info = wait(db.client.storage().stat("assets", "images/cat.png")).expect("stored");
+        let info = wait(db.client.storage().stat("assets", "icons/cat.png")).expect("stored");
         assert_eq!((info.owner_id, info.size), (Some(ann.id), 3));
         assert_eq!(put(db, &url, b"cats"), 204, "until it ends");
     }
@@ -153,4 +240,147 @@ on_both_engines! {
         assert_eq!(get(db, &sign(&db.client, "assets", "ann", UrlMethod::Get)), 200, "anonymous may read it");
         assert_eq!(get(db, &sign(&db.service, "private", &own, UrlMethod::Get)), 200, "the service may read it");
     }
+
+    fn the_urls_of_a_user_end_with_a_new_password_a_recovery_and_a_global_sign_out(db: &TestDatabase) {
+        let bob = Sender::new(db, "bob");
+        store(db, "private", &homebase(bob.id), b"{}");
+        let other = sign(&bob.client, "private", &homebase(bob.id), UrlMethod::Get);
+        for event in Event::ALL {
+            let name = format!("ann-{event:?}").to_lowercase();
+            let ann = Sender::new(db, &name);
+            store(db, "private", &homebase(ann.id), b"{}");
+            let read = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
+            let write = sign(&ann.client, "assets", &name, UrlMethod::Put);
+            let of_service = sign(&db.service, "private", &homebase(ann.id), UrlMethod::Get);
+            assert_eq!((get(db, &read), put(db, &write, b"x")), (200, 201), "{event:?}");
+            event.happen(db, &name, &ann);
+            let expected = if event.ends_urls() { (401, 401) } else { (200, 204) };
+            assert_eq!((get(db, &read), put(db, &write, b"stolen")), expected, "{event:?}");
+            assert_eq!((get(db, &of_service), get(db, &other)), (200, 200), "{event:?}: URLs of others go on");
+            let password = if event.ends_urls() && !matches!(event, Event::GlobalSignOut) { NEW_PASSWORD } else { PASSWORD };
+            let address = if matches!(event, Event::NewAddress) { format!("new-{name}") } else { name.clone() };
+            let session = wait(db.service.auth().sign_in(&format!("{address}@town.example"), password)).expect("signed in");
+            let again = wait(db.client.as_user(&session.access_token)).expect("a handle");
+            assert_eq!(get(db, &sign(&again, "private", &homebase(ann.id), UrlMethod::Get)), 200, "{event:?}: a new URL");
+            assert_eq!(get(db, &read), expected.0, "{event:?}: an old URL does not come back");
+        }
+    }
+
+    fn a_global_sign_out_of_an_ended_session_ends_no_url(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        store(db, "private", &homebase(ann.id), b"{}");
+        let url = sign(&ann.client, "private", &homebase(ann.id), UrlMethod::Get);
+        let stolen = ann.client.clone();
+        wait(ann.client.auth().sign_out()).expect("signed out");
+        drop(wait(stolen.auth().sign_out_scope(SignOutScope::Global)));
+        assert_eq!(get(db, &url), 200);
+    }
+
+    fn a_url_for_put_binds_the_size(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        let url = sign_put(&ann.client, "small", UrlOptions::new(HOUR).max_size(10));
+        let too_large = put_as(db, &url, None, &[0; 11]);
+        assert_eq!((too_large.status, too_large.error().as_str()), (413, "File too large"));
+        for length in [11, 200_000] {
+            // Without a length that is known at the start, and with a wrong one.
+            for headers in [vec![], vec![("content-length".to_owned(), "10".to_owned())]] {
+                let answer = wait(db.client.storage().handle_file("PUT", &url, &headers, streamed(length))).expect("an answer");
+                assert_eq!(answer.status, 413, "{length}");
+            }
+        }
+        assert_eq!(send(&db.client, "GET", "/assets/small", &[], b"").status, 404, "nothing was stored");
+        assert_eq!(wait(db.client.storage().handle_file("PUT", &url, &[], streamed(10))).expect("an answer").status, 201);
+        assert_eq!(put(db, &url, b""), 204);
+        for (from, to) in [("max_size=10", "max_size=1000"), ("&max_size=10", "")] {
+            let changed = url.replacen(from, to, 1);
+            assert_eq!((put(db, &changed, &[0; 11]), changed == url), (401, false), "{changed}");
+        }
+        let large = sign_put(&ann.client, "large", UrlOptions::new(HOUR).max_size(u64::MAX));
+        let small = wait(Client::open(db.config().max_file_size(20))).expect("opens");
+        assert_eq!(send(&small, "PUT", &large, &[], &[0; 21]).status, 413, "max_file_size is a limit too");
+        wait(small.close());
+    }
+
+    fn a_url_for_put_binds_the_content_type(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        let url = sign_put(&ann.client, "avatar", UrlOptions::new(HOUR).content_type("image/png"));
+        for other in ["text/html", "image/png; charset=x", "image/svg+xml", "x"] {
+            let refused = put_as(db, &url, Some(other), b"<script>");
+            assert_eq!(refused.status, 415, "{other}");
+        }
+        assert_eq!(send(&db.client, "GET", "/assets/avatar", &[], b"").status, 404, "nothing was stored");
+        for (sent, status) in [(None, 201), (Some("image/png"), 204), (Some("IMAGE/PNG"), 204), (Some(""), 204)] {
+            assert_eq!(put_as(db, &url, sent, b"<script>").status, status, "{sent:?}");
+            let stored = send(&db.client, "GET", "/assets/avatar", &[], b"");
+            assert_eq!(stored.header("content-type"), Some("image/png"), "{sent:?}");
+        }
+        for (from, to) in [("image%2Fpng", "text%2Fhtml"), ("&content_type=image%2Fpng", "")] {
+            let changed = url.replacen(from, to, 1);
+            assert_ne!(changed, url);
+            assert_eq!(put_as(db, &changed, Some("text/html"), b"<script>").status, 401, "{changed}");
+        }
+        let both = UrlOptions::new(HOUR).content_type("text/plain; charset=utf-8").max_size(3);
+        let both = sign_put(&ann.client, "note", both);
+        assert_eq!(put_as(db, &both, None, b"four").status, 413);
+        assert_eq!(put_as(db, &both, Some("text/plain; charset=utf-8"), b"one").status, 201);
+    }
+
+    fn limits_are_valid_and_for_put(db: &TestDatabase) {
+        let ann = Sender::new(db, "ann");
+        assert_eq!(send(&db.client, "PUT", "/assets/x", &[ann.bearer()], b"x").status, 201);
+        for (method, options) in [
+            (UrlMethod::Get, UrlOptions::new(HOUR).max_size(1)),
+            (UrlMethod::Get, UrlOptions::new(HOUR).content_type("image/png")),
+            (UrlMethod::Put, UrlOptions::new(HOUR).content_type("image")),
+            (UrlMethod::Put, UrlOptions::new(HOUR).content_type("")),
+            (UrlMethod::Put, UrlOptions::new(HOUR).content_type("image/png\nx: y")),
+        ] {
+            let shown = format!("{method:?} {options:?}");
+            let error = wait(ann.client.storage().signed_url("assets", "x", method, options)).expect_err(&shown);
+            assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)), "{shown}");
+        }
+    }
+
+    fn a_url_with_an_end_that_is_too_far_away_is_refused(db: &TestDatabase) {
+        let week = Duration::from_secs(7 * 24 * 3_600);
+        store(db, "private", "x/homebase", b"{}");
+        let longest = wait(db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week)).expect("signed");
+        assert_eq!(get(db, &longest), 200);
+        // A URL that was signed with the key for a longer life, as by a thief of the key or by a clock that was ahead.
+        db.clock.advance(week);
+        let longer = wait(db.service.storage().signed_url("private", "x/homebase", UrlMethod::Get, week)).expect("signed");
+        assert_eq!(get(db, &longer), 200);
+        db.clock.step(-SignedDuration::try_from(week).expect("a week"));
+        let at_once = if db.engine == Engine::Sqlite { 401 } else { 200 };
+        // On PostgreSQL the time is that of the server, which a step of the host's clock does not change.
+        assert_eq!(get(db, &longer), at_once);
+    }
+
+    fn the_key_may_come_from_an_option(db: &TestDatabase) {
+        let open = |key: &str| wait(Client::open(db.config().url_signing_key(key))).expect("opens");
+        let (with_key, same_key, other_key) = (open(KEY), open(KEY), open(&KEY.to_uppercase()));
+        store(db, "private", "x/homebase", b"{}");
+        let read = |client: &Client, url: &str| send(client, "GET", url, &[], b"").status;
+        let url = sign(&with_key.as_service(), "private", "x/homebase", UrlMethod::Get);
+        assert_eq!((read(&with_key, &url), read(&same_key, &url)), (200, 200));
+        assert_eq!((read(&other_key, &url), get(db, &url)), (401, 401));
+        // Whoever has the key of the database, for instance from a dump, signs nothing that such a client accepts.
+        let of_database = sign(&db.service, "private", "x/homebase", UrlMethod::Get);
+        assert_eq!((get(db, &of_database), read(&with_key, &of_database)), (200, 401));
+        let error = wait(with_key.as_service().storage().rotate_url_key()).expect_err("the option is the key");
+        assert_eq!((error.kind(), error.status()), (ErrorKind::InvalidInput, Some(400)));
+        for short in ["", "x", &KEY[..31]] {
+            let error = wait(Client::open(db.config().url_signing_key(short))).expect_err("too short");
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(error.message().contains("url_signing_key"), "{error}");
+        }
+        for client in [with_key, same_key, other_key] {
+            wait(client.close());
+        }
+    }
+}
+
+#[test]
+fn the_key_is_not_shown() {
+    assert!(!format!("{:?}", Config::new().url_signing_key(KEY)).contains(KEY));
 }

@@ -69,6 +69,27 @@ fn a_database_does_not_open_with_another_store() {
     });
 }
 
+/// The check of the store comes before the migrations.
+#[test]
+fn an_older_database_is_not_migrated_with_another_store_or_another_access_of_a_bucket() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(fixture) = Fixture::on(engine, Store::Folder(0)) else { continue };
+        wait(wait(Client::open(fixture.config().buckets("photos=public"))).expect("declared").close());
+        fixture.put("assets", "a", bytes(1_000, 1));
+        let migrations = own(&fixture, "townsquare.migrations");
+        fixture
+            .db
+            .raw
+            .run(&format!("DELETE FROM {migrations} WHERE version = (SELECT max(version) FROM {migrations})"));
+        let before = fixture.db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version"));
+        let empty = fixture.folder.path().join("empty");
+        refused(fixture.config().storage_url(format!("file:{}", empty.display())));
+        let error = wait(Client::open(fixture.config().buckets("photos=private"))).expect_err("another access");
+        assert!(error.message().contains("the bucket photos is private, but it is public"), "{error}");
+        assert_eq!(fixture.db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
+    }
+}
+
 #[test]
 fn repair_deletes_nothing_while_the_store_is_unmounted_or_another_one() {
     each_engine(|fixture| {
@@ -189,5 +210,61 @@ fn a_store_in_memory_is_empty_at_each_open_and_repair_removes_its_rows() {
     let client = wait(Client::open(fixture.config().storage_url(format!("file:{}", fixture.files_folder().display()))));
     let client = client.expect("a folder takes over").as_service();
     put(&client, "assets", "large", bytes(1_000, 2)).expect("uploaded");
+    wait(client.close());
+}
+
+#[test]
+fn a_missing_bucket_and_wrong_credentials_are_reported_by_open() {
+    let server = S3Server::start();
+    let data = townsquare_tests::temp_dir();
+    let url = server.url("objects");
+    let open = |url: String| {
+        wait(Client::open(Config::new().data_dir(data.path()).storage_url(url).catalog_api_key(""))).map(|client| {
+            wait(client.close());
+        })
+    };
+    open(url.clone()).expect("a bucket, and its credentials");
+    for (url, reason) in [
+        (url.replace("s3://town/", "s3://nowhere/"), "the bucket does not exist"),
+        (url.replace("secret_access_key=", "secret_access_key=x"), "denies the access"),
+        (url.replace("access_key_id=", "access_key_id=x"), "denies the access"),
+    ] {
+        let error = open(url).expect_err(reason);
+        assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+        assert!(
+            error.to_string().starts_with("Open failed: Option storage_url: ") && error.message().contains(reason),
+            "{error}"
+        );
+        assert!(!format!("{error:?}").contains(townsquare_tests::s3_server::SECRET_KEY));
+    }
+    let left: Vec<_> =
+        fs::read_dir(server.folder().join("objects/.townsquare")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn an_error_of_the_folder_is_reported_as_itself() {
+    let fixture = filled(Engine::Sqlite).expect("SQLite is always there");
+    wait(fixture.db.client.close());
+    let (folder, away) = (fixture.files_folder(), fixture.folder.path().join("away"));
+    fs::rename(&folder, &away).expect("moved");
+    // The first two names of the path go round in a circle, which no process can open.
+    std::os::unix::fs::symlink(&folder, &folder).expect("a link to itself");
+    let error = wait(Client::open(fixture.config())).expect_err("the folder cannot be opened");
+    assert!(!error.message().contains("is not the one") && !error.message().contains("has no id"), "{error}");
+    assert!(
+        error.to_string().starts_with("Open failed: Storage error: ") && error.message().contains("os error 40"),
+        "{error}"
+    );
+    fs::remove_file(&folder).expect("removed");
+    fs::rename(&away, &folder).expect("moved back");
+    let client = wait(Client::open(fixture.config())).expect("opened");
+    assert!(wait(client.as_service().storage().download("assets", "a")).expect("read") == bytes(1_000, 1));
+    fs::rename(&folder, &away).expect("moved");
+    let repair = wait(client.as_service().storage().repair()).expect_err("no folder");
+    assert!(repair.message().contains("does not exist"), "{repair}");
+    let error = wait(client.as_service().storage().download("assets", "b/c")).expect_err("no folder");
+    assert_eq!((error.status(), error.kind()), (Some(503), ErrorKind::Unavailable), "{error:?}");
+    assert!(error.message().contains("is missing"), "{error}");
     wait(client.close());
 }

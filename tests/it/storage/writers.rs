@@ -1,4 +1,4 @@
-//! 64 writers of one path in two processes: the last acknowledged wins whole; with `if_match` exactly one wins each round.
+//! 64 writers of one path in two processes, whose threads stop polling from time to time: the last acknowledged wins whole; with `if_match` exactly one wins each round.
 
 use std::{process::Child, sync::Barrier, thread};
 
@@ -11,6 +11,7 @@ use townsquare_tests::{
 use super::{
     content::{child_of, content, id_of, inherited_store},
     fixture::{Fixture, SMALL, Store},
+    ticks::wait_with_ticks,
 };
 
 const THREADS: u64 = 32;
@@ -44,9 +45,10 @@ fn overwrite(client: &Client) {
     for _ in 0..WRITES {
         let id = fastrand::u64(..);
         let data = content(id, SIZES[(id % 4) as usize]);
-        let info = wait(client.storage().upload("assets", "a/file", data, UploadOptions::new())).expect("uploaded");
+        let info =
+            wait_with_ticks(client.storage().upload("assets", "a/file", data, UploadOptions::new())).expect("uploaded");
         println!("\nACK {} {} {id}", info.updated_at.as_microsecond(), info.etag);
-        let found = wait(client.storage().download("assets", "a/file")).expect("there is always a version");
+        let found = wait_with_ticks(client.storage().download("assets", "a/file")).expect("there is always a version");
         id_of(&found, &SIZES);
     }
 }
@@ -56,14 +58,14 @@ fn overwrite(client: &Client) {
 fn compete(client: &Client) {
     let storage = client.storage();
     loop {
-        let version = wait(storage.stat("assets", "a/file")).expect("there is always a version");
+        let version = wait_with_ticks(storage.stat("assets", "a/file")).expect("there is always a version");
         let round: u64 = version.metadata["round"].parse().expect("a number");
         if round == ROUNDS {
             return;
         }
         let data = content(round + 1, SIZES[(round % 4) as usize]);
         let options = UploadOptions::new().if_match(version.etag).metadata("round", (round + 1).to_string());
-        match wait(storage.upload("assets", "a/file", data, options)) {
+        match wait_with_ticks(storage.upload("assets", "a/file", data, options)) {
             Ok(_) => println!("\nWON {round}"),
             Err(error) => assert_eq!((error.kind(), error.status()), (ErrorKind::Conflict, Some(412)), "{error:?}"),
         }

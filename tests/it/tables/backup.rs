@@ -95,7 +95,7 @@ on_engine! { Sqlite in sqlite;
         wait(db.client.backup(&good)).expect("copied");
         let newer = folder.path().join("newer.db");
         fs::copy(&good, &newer).expect("a copy");
-        RawConnection::sqlite(&newer).run("INSERT INTO townsquare_migrations VALUES (999, 'future', '2030', 999)");
+        RawConnection::sqlite(&newer).run("INSERT INTO townsquare_migrations (version, name, applied_at, minimum_version) VALUES (999, 'future', '2030', 999)");
         let foreign = folder.path().join("foreign.db");
         RawConnection::sqlite(&foreign).run("CREATE TABLE x (y)");
         let damaged = folder.path().join("damaged.db");

@@ -6,7 +6,6 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use townsquare::{ErrorKind, blocking::wait, communities::CommunityPatch, spaces::Change};
 use townsquare_tests::{
-    fixture::start_time,
     on_both_engines, on_engine,
     test_database::{assert_fails, required},
 };
@@ -20,7 +19,7 @@ on_both_engines! {
         assert_eq!((&made.navigation_config, &made.ui_config, &made.admin_email), (&None, &None, &None));
         assert_eq!(made.admin_identity_public_keys, None);
         assert_eq!((made.is_published, made.custom_domain_authorized), (true, false));
-        assert_eq!(made.updated_at, start_time());
+        assert_eq!(made.updated_at, db.now());
         let row = "SELECT is_published, custom_domain_authorized, navigation_config FROM community_configs";
         assert_eq!(db.raw.rows(row), [vec![Some("t".to_owned()), Some("f".to_owned()), None]]);
     }

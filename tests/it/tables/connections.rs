@@ -53,7 +53,9 @@ fn open_names_a_missing_grant() {
 fn a_unix_socket_url_works() {
     let Some(server) = server() else { return };
     let database = server.new_database();
-    assert_writes(&server.socket_url(APP_ROLE, &database));
+    let url = server.socket_url(APP_ROLE, &database);
+    assert_writes(&url);
+    assert_writes(&url.replace("@localhost/", "@/"));
     server.drop_database(&database);
 }
 
@@ -113,6 +115,16 @@ fn the_sslmode_decides_how_a_server_is_verified() {
         assert_eq!(is_encrypted, 1, "{mode}");
         wait(client.close());
     }
+    let foreign = folder.path().join("foreign.crt").display().to_string();
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let url = format!("{url}?sslmode={mode}&sslrootcert={foreign}");
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&url))));
+        assert!(error.message().contains("certificate"), "another authority: {error}");
+    }
+    assert_writes(&format!("{url}?sslmode=require&sslrootcert={}", folder.path().join("ca.crt").display()));
+    let bound = format!("{url}?sslmode=require&channel_binding=require");
+    assert_kind(ErrorKind::Config, wait(Client::open(open(&bound))));
+    assert_writes(&format!("{bound}&sslrootcert={}", folder.path().join("ca.crt").display()));
     for mode in ["verify-ca", "verify-full"] {
         let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&format!("{url}?sslmode={mode}")))));
         assert!(error.message().contains("certificate"), "an authority that nobody knows: {error}");
@@ -127,6 +139,34 @@ fn the_sslmode_decides_how_a_server_is_verified() {
     assert_writes(&format!("{other}?sslmode=verify-ca&{root}"));
 }
 
+#[test]
+fn a_certificate_that_signs_itself_is_its_own_authority() {
+    let folder = temp_dir();
+    if !create_certificates(folder.path()) {
+        return skip("openssl is not installed, which makes certificates");
+    }
+    let (certificate, key) = (folder.path().join("own.crt"), folder.path().join("own.key"));
+    let Some(server) = Server::with_tls(&certificate, &key) else { return };
+    let url = server.url(APP_ROLE, &server.new_database());
+    for mode in ["require", "verify-ca", "verify-full"] {
+        assert_writes(&format!("{url}?sslmode={mode}&sslrootcert={}", certificate.display()));
+    }
+}
+
+#[test]
+fn a_server_with_the_certificate_of_an_authority_is_refused_with_the_reason() {
+    let folder = temp_dir();
+    if !create_certificates(folder.path()) {
+        return skip("openssl is not installed, which makes certificates");
+    }
+    let (certificate, key) = (folder.path().join("ca.crt"), folder.path().join("ca.key"));
+    let Some(server) = Server::with_tls(&certificate, &key) else { return };
+    let url = server.url(APP_ROLE, &server.new_database());
+    let url = format!("{url}?sslmode=verify-ca&sslrootcert={}", certificate.display());
+    let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&url))));
+    assert!(error.message().contains("CA:FALSE"), "{error}");
+}
+
 /// Creates a certificate authority and a certificate for 127.0.0.1; false without openssl.
 fn create_certificates(folder: &Path) -> bool {
     let openssl = |arguments: &str| {
@@ -135,7 +175,12 @@ fn create_certificates(folder: &Path) -> bool {
     };
     openssl("version")
         && openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.crt")
+        && openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=foreign -keyout foreign.key -out foreign.crt")
         && openssl("req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr")
+        && openssl(
+            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=own -addext subjectAltName=IP:127.0.0.1 -addext \
+             basicConstraints=critical,CA:FALSE -keyout own.key -out own.crt",
+        )
         && std::fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").is_ok()
         && openssl(
             "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt",

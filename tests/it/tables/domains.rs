@@ -9,7 +9,6 @@ use townsquare::{
     spaces::Change,
 };
 use townsquare_tests::{
-    fixture::start_time,
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
 };
@@ -61,7 +60,7 @@ on_both_engines! {
         let first = save(db, "town", "one.example", DomainType::Custom).expect("saved");
         assert_eq!(
             (first.domain_type, first.created_at, first.updated_at),
-            (DomainType::Custom, start_time(), start_time())
+            (DomainType::Custom, db.now(), db.now())
         );
         let blank = save(db, "town", "blank.example", DomainType::BlankSubdomain).expect("saved");
         assert_ne!(blank.id, first.id);

@@ -3,6 +3,7 @@
 use townsquare::{
     Client, Config, ErrorKind, Uuid,
     blocking::wait,
+    realtime::ChangeRequest,
     spaces::{NewSpace, SpacePatch},
 };
 use townsquare_tests::{
@@ -31,6 +32,18 @@ fn the_writer_is_found_after_a_failover() {
     let refused = wait(reader.as_service().spaces().update_space(space.id, rename("refused")));
     let error = assert_kind(ErrorKind::Unavailable, refused);
     assert_eq!((error.code(), error.is_retryable()), (Some("25006"), true), "{error:?}");
+
+    // A standby does not know the transactions that write the log.
+    let subscribed = wait(reader.as_service().realtime().subscribe("x", ChangeRequest::table("spaces"), |_| {}));
+    let error = assert_kind(ErrorKind::Unavailable, subscribed);
+    assert_eq!((error.code(), error.is_retryable()), (Some("25006"), true), "{error:?}");
+    assert!(error.message().contains("recovery"), "{error}");
+
+    // Without target_session_attrs the primary is preferred, also if the standby is the first.
+    let ports = format!("127.0.0.1:{},127.0.0.1:{}", standby.port(), primary.port());
+    let client = open(&format!("postgres://{APP_ROLE}@{ports}/{database}"));
+    wait(client.as_service().spaces().update_space(space.id, rename("first"))).expect("on the primary");
+    wait(client.close());
 
     let ports = format!("127.0.0.1:{},127.0.0.1:{}", primary.port(), standby.port());
     let client = open(&format!("postgres://{APP_ROLE}@{ports}/{database}?target_session_attrs=read-write"));

@@ -9,7 +9,7 @@ use townsquare::{
     blocking::wait,
     spaces::{Change, FidgetPatch, NewFidget},
 };
-use townsquare_tests::{fixture::start_time, on_both_engines, test_database::assert_fails};
+use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
 on_both_engines! {
     fn a_created_fidget_is_returned_and_can_be_read(db: &TestDatabase) {
@@ -21,12 +21,59 @@ on_both_engines! {
             (fidget.config.clone(), fidget.position.clone()),
             (Some(json!({"zone": "UTC"})), Some(json!([1, 2])))
         );
-        assert_eq!((fidget.created_at, fidget.updated_at), (start_time(), start_time()));
+        assert_eq!((fidget.created_at, fidget.updated_at), (db.now(), db.now()));
         assert_eq!(wait(db.service.fidgets().get_fidget(fidget.id)).expect("read"), fidget);
         let bare = wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type("bare"))).expect("created");
         assert_eq!((bare.config, bare.position), (None, None));
         let row = format!("SELECT config, position FROM fidgets WHERE id = '{}'", bare.id);
         assert_eq!(db.raw.rows(&row), [vec![None, None]], "SQL NULL, no JSON null");
+    }
+
+    fn pages_of_fidgets_have_each_fidget_once_in_the_order_of_the_list(db: &TestDatabase) {
+        let (space, other) = (db.space(), db.space());
+        let times = ["NULL", "'2020-01-01T00:00:00.000001Z'", "'2020-01-01T00:00:00.000002Z'"];
+        for number in 0..50_u128 {
+            let id = Uuid::from_u128((number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
+            let (time, space) = (times[usize::try_from(number % 3).expect("small")], [space.id, other.id][usize::from(number > 40)]);
+            db.raw.run(&format!(
+                "INSERT INTO fidgets (id, space_id, type, created_at) VALUES ('{id}', '{space}', '{number}', {time})"
+            ));
+        }
+        let fidgets = db.service.fidgets();
+        let all = wait(fidgets.get_space_fidgets(space.id)).expect("a list");
+        for size in [1, 2, 7, 1_000] {
+            let mut seen: Vec<townsquare::spaces::Fidget> = Vec::new();
+            loop {
+                let after = seen.last().map(Into::into);
+                let page = wait(fidgets.get_space_fidgets_after(space.id, size, after)).expect("a page");
+                assert!(page.len() <= size as usize && seen.len() <= all.len());
+                if page.is_empty() {
+                    break;
+                }
+                seen.extend(page);
+            }
+            assert_eq!(seen, all, "pages of {size}");
+        }
+        let by_id = wait(fidgets.get_space_fidgets_after(space.id, 2, Some(all[3].id.into()))).expect("a page");
+        assert_eq!(by_id, all[4..6]);
+        let dated = all.iter().position(|fidget| fidget.created_at.as_second() > 1).expect("a fidget with a time");
+        wait(fidgets.delete_fidget(all[dated].id)).expect("deleted");
+        let after = wait(fidgets.get_space_fidgets_after(space.id, 2, Some((&all[dated]).into()))).expect("a page");
+        assert_eq!(after, all[dated + 1..dated + 3], "a page after a fidget that was deleted");
+        for unknown in [all[dated].id, Uuid::nil(), wait(fidgets.get_space_fidgets(other.id)).expect("a list")[0].id] {
+            let message = format!("Get space fidgets failed: after names no fidget of the space: {unknown}");
+            let page = wait(fidgets.get_space_fidgets_after(space.id, 2, Some(unknown.into())));
+            assert_fails(page, ErrorKind::InvalidInput, None, &message);
+        }
+        for limit in [0, 1_001] {
+            let page = wait(fidgets.get_space_fidgets_after(space.id, limit, None));
+            let message = format!("Get space fidgets failed: limit is 1 to 1000, not {limit}");
+            assert_fails(page, ErrorKind::InvalidInput, None, &message);
+        }
+        let anonymous = wait(db.client.fidgets().get_space_fidgets_after(space.id, 10, None)).expect("a page");
+        assert_eq!(anonymous, [], "the space is private");
+        let after = wait(db.client.fidgets().get_space_fidgets_after(space.id, 10, Some((&all[0]).into())));
+        assert_eq!(after.expect("a page"), []);
     }
 
     fn a_row_inserted_by_plain_sql_gets_the_column_defaults(db: &TestDatabase) {

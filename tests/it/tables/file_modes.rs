@@ -1,53 +1,21 @@
 //! The modes of the files of a data folder (DESIGN 3): only their owner may read them, whatever the umask.
 
 use std::{
-    fmt::{Debug, Write as _},
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use parking_lot::Mutex;
 use townsquare::{Client, Config, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{
     subprocess::{assert_passed, child, in_shell, name_of, role},
     temp_dir,
 };
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span,
-};
+
+use crate::log::Log;
 
 /// The variable that tells the child its folder.
 const FOLDER: &str = "TOWNSQUARE_TEST_FOLDER";
-
-/// The text of the log events of this process.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<String>>);
-
-impl Visit for Log {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        writeln!(self.0.lock(), "{field}={value:?}").expect("memory");
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("townsquare")
-    }
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-}
 
 fn mode(path: &Path) -> u32 {
     let metadata = fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -80,14 +48,13 @@ fn child_process_with_a_usual_umask() {
     if role().as_deref() != Some("modes") {
         return;
     }
-    let log = Log::default();
-    tracing::subscriber::set_global_default(log.clone()).expect("the first of this process");
+    let log = Log::capture();
     let folder = PathBuf::from(std::env::var_os(FOLDER).expect("the parent's folder"));
 
     let new = folder.join("new/data");
     assert_private_files(&new, &folder.join("copy.db"));
     assert_eq!((mode(&new), mode(&folder.join("new"))), (0o700, 0o700));
-    assert_eq!(log.0.lock().as_str(), "", "nothing to warn of");
+    assert_eq!(log.take(), "", "nothing to warn of");
 
     let restored = folder.join("restored");
     Client::restore(folder.join("copy.db"), &restored).expect("restored");
@@ -98,7 +65,7 @@ fn child_process_with_a_usual_umask() {
     assert_eq!(mode(&existing), 0o755, "the umask of this process");
     assert_private_files(&existing, &folder.join("second.db"));
     assert_eq!(mode(&existing), 0o755, "the folder's owner chose its mode");
-    let text = std::mem::take(&mut *log.0.lock());
+    let text = log.take();
     assert!(text.contains("existing") && text.contains("other users"), "{text}");
     assert!(!text.contains("townsquare.db"), "the file is private: {text}");
 
@@ -106,7 +73,8 @@ fn child_process_with_a_usual_umask() {
     fs::set_permissions(existing.join("townsquare.db"), fs::Permissions::from_mode(0o644)).expect("its owner");
     wait(open(&existing).close());
     assert_eq!(mode(&existing.join("townsquare.db")), 0o644);
-    assert!(log.0.lock().contains("townsquare.db"), "{}", log.0.lock());
+    let text = log.take();
+    assert!(text.contains("townsquare.db"), "{text}");
 }
 
 #[test]

@@ -105,6 +105,8 @@ on_both_engines! {
     }
 
     fn a_text_of_a_megabyte_is_returned_unchanged(db: &TestDatabase) {
+        let large = |config: townsquare::Config| config.max_name_size(1 << 20).max_json_size(4 << 20);
+        let db = &TestDatabase::with(db.engine, large).expect("the engine is there");
         write_everywhere(db, &"ñ'\"🏘".repeat(131_072));
     }
 
@@ -168,6 +170,7 @@ on_engine! { Postgres in postgres_alone;
     /// SPEC 2 indexes a fidget's type and a domain; PostgreSQL refuses keys that do not fit into an index page.
     /// SQLite has no such limit, and the library adds none, so that texts that both engines accept are not refused.
     fn a_key_too_long_for_its_index_is_invalid_input(db: &TestDatabase) {
+        let db = &TestDatabase::with(db.engine, |config| config.max_name_size(1 << 20)).expect("the engine is there");
         let space = db.space();
         db.community("town");
         let mut random = townsquare_tests::Rng::with_seed(1);

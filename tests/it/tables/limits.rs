@@ -122,7 +122,7 @@ fn too_large_values_are_refused_on_postgres() {
 
 #[test]
 fn a_limit_of_zero_is_refused() {
-    for name in ["max_text_size", "max_json_size", "max_bulk_rows"] {
+    for name in ["max_text_size", "max_name_size", "max_json_size", "max_bulk_rows"] {
         let config = Config::new().set(name, "0").expect("a number").data_dir("nowhere");
         let error = wait(Client::open(config)).expect_err("out of range");
         assert_eq!(error.kind(), ErrorKind::Config);
@@ -131,16 +131,29 @@ fn a_limit_of_zero_is_refused() {
 }
 
 on_both_engines! {
-    fn the_default_limits_are_a_mebibyte_of_text_and_four_of_json(db: &TestDatabase) {
+    fn the_default_limits_are_a_mebibyte_of_text_and_a_quarter_of_json_and_1_kib_of_a_name(db: &TestDatabase) {
         let space = db.space();
-        let name = |size: usize| wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("x".repeat(size))));
-        name(1 << 20).expect("a mebibyte");
-        assert_eq!(name((1 << 20) + 1).expect_err("more").kind(), ErrorKind::TooLarge);
+        let spaces = db.service.spaces();
+        let update = |patch: SpacePatch| wait(spaces.update_space(space.id, patch));
+        update(SpacePatch::new().description(Some("x".repeat(1 << 20)))).expect("a mebibyte");
+        let text = |size: usize| "x".repeat(size);
+        let registration = |size| NewRegistration::new(townsquare::Uuid::new_v4(), text(size), SpaceType::Token);
+        update(SpacePatch::new().name(text(1_024))).expect("1 KiB");
+        wait(db.service.communities().register_space(registration(1_024))).expect("1 KiB");
+        for error in [
+            update(SpacePatch::new().description(Some(text((1 << 20) + 1)))).map(drop).expect_err("more"),
+            update(SpacePatch::new().name(text(1_025))).map(drop).expect_err("more"),
+            wait(spaces.create_space(NewSpace::named(text(1_025)))).map(drop).expect_err("more"),
+            wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type(text(1_025)))).map(drop).expect_err("more"),
+            wait(db.service.communities().register_space(registration(1_025))).map(drop).expect_err("more"),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        }
         let config = |size: usize| {
             wait(db.service.fidgets().create_fidget(space.id, NewFidget::of_type("x").config(json_of(size))))
         };
-        config(4 << 20).expect("four mebibytes");
-        assert_eq!(config((4 << 20) + 1).expect_err("more").kind(), ErrorKind::TooLarge);
+        config(256 << 10).expect("a quarter of a mebibyte");
+        assert_eq!(config((256 << 10) + 1).expect_err("more").kind(), ErrorKind::TooLarge);
         let spaces = vec![NewSpace::named("x"); 10_001];
         assert_eq!(wait(db.service.spaces().create_spaces(spaces)).expect_err("10,001").kind(), ErrorKind::TooLarge);
         assert_eq!((db.raw.count("spaces"), db.raw.count("fidgets")), (1, 1));

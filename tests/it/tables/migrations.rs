@@ -78,6 +78,33 @@ fn a_postgres_database_with_clashing_tables_is_refused_unchanged() {
     }
 }
 
+#[test]
+fn without_migrate_an_empty_database_is_refused_and_nothing_is_created() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(empty) = EmptyDatabase::on(engine) else { continue };
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(open(&empty.url()).migrate(false))));
+        assert!(error.message().contains("Option migrate"), "{error}");
+        match engine {
+            Engine::Sqlite => assert!(!empty.file().exists()),
+            Engine::Postgres => assert_eq!(empty.raw().count("pg_namespace WHERE nspname = 'townsquare'"), 0),
+        }
+    }
+    let folder = temp_dir();
+    let data = folder.path().join("data");
+    assert_kind(ErrorKind::Config, wait(Client::open(Config::new().data_dir(&data).migrate(false))));
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_bad_option_creates_no_database() {
+    let folder = temp_dir();
+    let data = folder.path().join("data");
+    for config in [Config::new().buckets("photos"), Config::new().storage_url("s3://")] {
+        assert_kind(ErrorKind::Config, wait(Client::open(config.data_dir(&data))));
+        assert!(!data.exists());
+    }
+}
+
 on_both_engines! {
     fn reopening_keeps_every_row(db: &TestDatabase) {
         let space = db.space();
@@ -94,8 +121,8 @@ on_both_engines! {
     fn an_older_database_is_migrated(db: &TestDatabase) {
         let tables = ["fidgets", "spaces", "users", "\"spaceRegistrations\"", "community_domains", "community_configs"];
         // The tables of files and of auth go first, because they reference users.
-        let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "failures", "database",
-            "changes", "feed", "deleted_spaces", "catalog_lists"];
+        let own = ["file_outbox", "file_intents", "file_contents", "files", "buckets", "mailed_tokens", "verified_emails", "spent_tokens", "sessions", "credentials", "identities", "known_clients", "failures", "database",
+            "changes", "feed", "deleted_spaces", "former_spaces", "catalog_lists"];
         let of_engine: &[&str] = if db.engine == Engine::Sqlite { &["ending_sessions"] } else { &[] };
         for table in own.iter().chain(of_engine) {
             db.raw.run(&match db.engine {
@@ -121,6 +148,8 @@ on_both_engines! {
         db.raw.run(&format!("DELETE FROM {migrations} WHERE version > 1"));
         // Columns that migration 0004 adds.
         db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN minimum_version"));
+        // The column that migration 0013 adds.
+        db.raw.run(&format!("ALTER TABLE {migrations} DROP COLUMN checksum"));
         db.raw.run(&format!("ALTER TABLE {leases} DROP COLUMN token"));
         // The column that migration 0008 adds.
         db.raw.run(&format!("ALTER TABLE {} DROP COLUMN written_at", migrations.replace("migrations", "catalog_parts")));
@@ -130,6 +159,33 @@ on_both_engines! {
         }
         wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("it works");
         wait(client.close());
+        assert_eq!(db.raw.count(&format!("{migrations} WHERE checksum IS NULL")), 0, "also of the first migration");
+    }
+
+    fn a_database_of_another_build_is_refused_unchanged_by_the_name_of_its_migration(db: &TestDatabase) {
+        let own = migrations_table(db);
+        let original = db.raw.value(&format!("SELECT checksum FROM {own} WHERE version = 5"));
+        for change in ["checksum = 'of another script'", "name = '0005_other', checksum = NULL"] {
+            db.raw.run(&format!("UPDATE {own} SET {change} WHERE version = 5"));
+            // An error before any migration: the newest one is missing, too.
+            db.raw.run(&format!("DELETE FROM {own} WHERE version = (SELECT max(version) FROM {own})"));
+            let before = db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version"));
+            let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config())));
+            assert!(error.message().contains("Another build") && error.message().contains("0005_files"), "{error}");
+            assert_eq!(db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version")), before);
+        }
+        assert_eq!(original.len(), 64);
+    }
+
+    fn without_migrate_an_older_database_is_refused_unchanged(db: &TestDatabase) {
+        let own = migrations_table(db);
+        wait(wait(Client::open(db.config().migrate(false))).expect("it is current").close());
+        let newest = db.raw.value(&format!("SELECT name FROM {own} ORDER BY version DESC LIMIT 1"));
+        db.raw.run(&format!("DELETE FROM {own} WHERE name = '{newest}'"));
+        let before = db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version"));
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config().migrate(false))));
+        assert!(error.message().contains("Option migrate") && error.message().contains(&newest), "{error}");
+        assert_eq!(db.raw.rows(&format!("SELECT * FROM {own} ORDER BY version")), before);
     }
 
     fn a_newer_database_is_refused_unchanged(db: &TestDatabase) {

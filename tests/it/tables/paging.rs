@@ -5,7 +5,8 @@ use std::{collections::HashSet, time::Duration};
 use townsquare::{
     Config, ErrorKind, Uuid,
     blocking::wait,
-    spaces::{DEFAULT_PAGE, NewSpace, Owner, SpacePatch},
+    config::OwnerEmail,
+    spaces::{DEFAULT_PAGE, NewSpace, Owner, PublicSpace, SpacePatch},
 };
 use townsquare_tests::{
     on_both_engines,
@@ -26,6 +27,64 @@ fn addresses_are_hidden_on_request(engine: Engine) {
         let Some(Owner { id, email, .. }) = &page[0].owner else { panic!("an owner") };
         assert_eq!((*id, email), (owner, &None));
     }
+}
+
+/// Whoever signs up with the address of somebody else does not publish it.
+fn only_verified_addresses_are_shown_on_request(engine: Engine) {
+    let options = |config: Config| config.expose_owner_email(OwnerEmail::Verified);
+    let Some(db) = TestDatabase::with(engine, options) else { return };
+    let sign_up = |email| wait(db.service.auth().sign_up(email, "correct horse")).expect("signed up").id;
+    let (ann, bob) = (sign_up("ann@town.example"), sign_up("bob@town.example"));
+    let token = wait(db.service.auth().create_verification_token(ann)).expect("a token");
+    wait(db.client.auth().verify_email(&token)).expect("verified");
+    for (owner, name) in [(ann, "hers"), (bob, "his"), (ann, "hers too")] {
+        db.public_space(owner, name);
+    }
+    let ownerless = wait(db.service.spaces().create_space(NewSpace::named("free").public())).expect("created").id;
+    let shown = |page: Vec<PublicSpace>| -> Vec<Option<(Uuid, Option<String>)>> {
+        page.into_iter().map(|space| space.owner.map(|owner| (owner.id, owner.email))).collect()
+    };
+    let hers = Some((ann, Some("ann@town.example".to_owned())));
+    for client in [&db.client, &db.service] {
+        let mut found = shown(wait(client.spaces().get_public_spaces(9, 0)).expect("a page"));
+        found.sort();
+        let mut expected = [hers.clone(), Some((bob, None)), hers.clone(), None];
+        expected.sort();
+        assert_eq!(found, expected);
+        let after = wait(client.spaces().get_public_spaces_after(9, ownerless)).expect("a page");
+        assert!(shown(after).iter().all(|owner| *owner == hers || *owner == Some((bob, None))));
+    }
+    // Another program changes the address: the verification was of the old one.
+    db.raw.run(&format!("UPDATE users SET email = 'eve@town.example' WHERE id = '{ann}'"));
+    let found = shown(wait(db.client.spaces().get_public_spaces(9, 0)).expect("a page"));
+    assert!(found.iter().flatten().all(|(_, email)| email.is_none()), "{found:?}");
+}
+
+#[test]
+fn only_verified_addresses_are_shown_on_request_in_sqlite() {
+    only_verified_addresses_are_shown_on_request(Engine::Sqlite);
+}
+
+#[test]
+fn only_verified_addresses_are_shown_on_request_in_postgres() {
+    only_verified_addresses_are_shown_on_request(Engine::Postgres);
+}
+
+#[test]
+fn expose_owner_email_is_one_of_three_words_or_a_bool() {
+    let set = |value| Config::new().set("expose_owner_email", value);
+    for (value, expected) in [
+        ("always", OwnerEmail::Always),
+        ("true", OwnerEmail::Always),
+        ("verified", OwnerEmail::Verified),
+        ("never", OwnerEmail::Never),
+        ("false", OwnerEmail::Never),
+    ] {
+        assert_eq!(set(value).expect("a value"), Config::new().expose_owner_email(expected), "{value}");
+    }
+    assert_eq!(Config::new().expose_owner_email(false), Config::new().hide_owner_email());
+    let error = set("sometimes").expect_err("no value");
+    assert_eq!(error.message(), "Option expose_owner_email is always, verified or never, not \"sometimes\"");
 }
 
 #[test]

@@ -255,8 +255,31 @@ fn a_pooler_that_gives_no_second_connection_is_refused_by_the_name_of_the_option
     let url = pooler.url(APP_ROLE, database);
     let error = assert_kind(ErrorKind::Config, wait(Client::open(config(&url))));
     assert!(error.message().contains("database_pooler"), "{error}");
+    // The option says what the probe cannot find out: a pooler in transaction mode would have answered.
     let one = config(&url).database_pooler(DatabasePooler::Session).max_connections(1);
     let client = wait(Client::open(one)).expect("opens");
     wait(client.as_service().spaces().create_space(NewSpace::named("x"))).expect("created");
     wait(client.close());
+}
+
+/// Settings and prepared statements of one client would reach others.
+#[test]
+fn session_mode_before_a_pooler_in_transaction_mode_is_refused_by_the_name_of_the_option() {
+    let Some((_db, _pooler, url)) = behind(Mode::Transaction) else { return };
+    let refused = wait(Client::open(config(&url).database_pooler(DatabasePooler::Session)));
+    let error = assert_kind(ErrorKind::Config, refused);
+    assert!(error.message().contains("database_pooler"), "{error}");
+    assert!(!error.is_retryable(), "{error:?}");
+    assert_nothing_is_left(&url);
+}
+
+#[test]
+fn a_parameter_that_the_pooler_refuses_is_named_and_not_retryable() {
+    let Some((_db, _pooler, url)) = behind(Mode::Transaction) else { return };
+    for pooler in [DatabasePooler::Auto, DatabasePooler::Session, DatabasePooler::Transaction] {
+        let config = config(&format!("{url}?options=-c%20geqo%3Doff")).database_pooler(pooler);
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(config)));
+        assert!(error.message().contains("unsupported startup parameter"), "{error}");
+        assert!(error.message().contains("database_url") && !error.is_retryable(), "{error:?}");
+    }
 }

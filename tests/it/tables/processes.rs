@@ -210,7 +210,7 @@ on_both_engines! {
         let rounds = setting("TOWNSQUARE_TEST_KILLS", usual);
         let mut random = Rng::with_seed(seed(9));
         for round in 0..rounds {
-            // On PostgreSQL, backends of the child killed last may still hold locks.
+            db.wait_for_transactions();
             wait_until("the rows of the last round are deleted", || {
                 db.raw.try_rows("DELETE FROM fidgets; DELETE FROM spaces").is_ok()
             });

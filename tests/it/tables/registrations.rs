@@ -2,11 +2,12 @@
 
 use townsquare::{
     ErrorKind, Uuid,
+    auth::identity_claim,
     blocking::wait,
     communities::{NewRegistration, SpaceType},
+    spaces::NewSpace,
 };
 use townsquare_tests::{
-    fixture::start_time,
     on_both_engines,
     test_database::{TestDatabase, assert_fails},
 };
@@ -28,7 +29,7 @@ on_both_engines! {
         new.signature = Some("signature".to_owned());
         let made = register(db, new).expect("registered");
         assert_eq!((made.space_id, made.space_name.as_str(), made.space_type), (id, "Plaza", SpaceType::NavPage));
-        assert_eq!((made.fid, made.timestamp), (Some(7), start_time()));
+        assert_eq!((made.fid, made.timestamp), (Some(7), db.now()));
         assert_eq!((made.identity_public_key.as_deref(), made.signature.as_deref()), (Some("key"), Some("signature")));
         let read = wait(db.client.communities().get_space_registration(id)).expect("read by nobody");
         assert_eq!(read, Some(made));
@@ -82,8 +83,47 @@ on_both_engines! {
         for fid in [i32::MIN, -1, 0, i32::MAX] {
             let mut new = NewRegistration::new(Uuid::new_v4(), "x", SpaceType::Channel);
             new.fid = Some(fid);
-            assert_eq!(register(db, new).expect("registered").fid, Some(fid));
+            assert_eq!(register(db, new).expect("registered").fid, Some(i64::from(fid)));
         }
         db.raw.try_rows("UPDATE \"spaceRegistrations\" SET fid = 2147483648").expect_err("too large for INTEGER");
+    }
+
+    /// Readers take fid, key and signature for proven (SPEC 2.4): a user's own statements are none.
+    fn a_user_registers_no_fid_no_signature_and_only_a_linked_key(db: &TestDatabase) {
+        let email = "ann@town.example";
+        let ann = wait(db.service.auth().sign_up(email, "correct horse")).expect("signed up").id;
+        let session = wait(db.service.auth().create_session(email, "correct horse")).expect("a session");
+        let client = wait(db.client.as_user(&session.access_token)).expect("a handle");
+        let new_space = || wait(client.spaces().create_space(NewSpace::named("hers"))).expect("a space").id;
+        let audience = wait(client.auth().identity_audience()).expect("an audience");
+        let claim = |key: &str| identity_claim(ann, &key.repeat(32), &audience, db.now()).expect("a key");
+        let (linked, foreign) = (claim("01"), claim("02"));
+        wait(client.auth().link_identity(&linked)).expect("linked");
+        let key = |claim: &townsquare::Json| claim["publicKey"].as_str().map(str::to_owned);
+        let register = |change: &dyn Fn(&mut NewRegistration)| {
+            let mut new = NewRegistration::new(new_space(), "hers", SpaceType::Profile);
+            change(&mut new);
+            wait(client.communities().register_space(new))
+        };
+        for refused in [
+            register(&|new| new.fid = Some(3)),
+            register(&|new| new.signature = Some("00".repeat(64))),
+            register(&|new| new.identity_public_key = key(&foreign)),
+            register(&|new| {
+                (new.identity_public_key, new.signature) = (key(&foreign), Some("00".repeat(64)));
+            }),
+            register(&|new| (new.identity_public_key, new.fid) = (key(&linked), Some(3))),
+        ] {
+            let sentence = "Register space failed: Database error: new row violates row-level security policy for table \
+                \"spaceRegistrations\"";
+            assert_fails(refused, ErrorKind::Forbidden, Some("42501"), sentence);
+        }
+        assert_eq!(db.raw.count("\"spaceRegistrations\""), 0);
+        let made = register(&|new| new.identity_public_key = key(&linked)).expect("her own key");
+        assert_eq!((made.identity_public_key, made.fid, made.signature), (key(&linked), None, None));
+        register(&|_| {}).expect("no statement at all");
+        // The key was hers when she registered.
+        wait(client.auth().unlink_identity(&key(&linked).expect("a text"))).expect("unlinked");
+        register(&|new| new.identity_public_key = key(&linked)).expect_err("no longer");
     }
 }

@@ -283,7 +283,7 @@ on_engine! { Sqlite in sqlite;
         let condition =
             format!("{} ORDER BY {}", text_after("condition: concat!(\""), text_after("public_spaces!(\"\", order: \""));
         // The conditions of the service and of other callers.
-        for policy in ["TRUE", "(spaces.owner_id = 'x' OR spaces.is_public IS TRUE)"] {
+        for policy in ["TRUE", "(spaces.owner_id = 'x' OR NULLIF(spaces.is_public, FALSE) IS NOT NULL)"] {
             let condition = condition.replace("{spaces.select}", policy);
             let plan =
                 lines(db, &format!("EXPLAIN QUERY PLAN SELECT * FROM spaces WHERE {condition} LIMIT 20 OFFSET 0"));

@@ -2,14 +2,17 @@
 //! idempotent writes are repeated, other writes never, and each failed write says whether it may have happened.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
 };
 
 use townsquare::{
     Client, Config, Error, ErrorKind, Uuid,
     blocking::wait,
-    spaces::{NewSpace, Space},
+    spaces::{NewSpace, Space, SpacePatch},
 };
 use townsquare_tests::{
     fixture::assert_kind,
@@ -179,5 +182,50 @@ fn a_write_that_a_crash_leaves_unanswered_is_not_repeated_without_an_id() {
         assert_eq!(administrator.count(&format!("spaces WHERE name = '{name}'")), rows, "{name}");
     }
     wait(waiting.close());
+    wait(client.close());
+}
+
+/// Each restart ends eight idle connections, which eight writes then find at once.
+#[test]
+fn writes_after_a_restart_find_no_connection_that_was_lost_while_it_was_idle() {
+    const ROUNDS: usize = 3;
+    let Some(server) = Server::durable() else { return };
+    let database = server.new_database();
+    let client = open(&server.url(APP_ROLE, &database));
+    let service = client.as_service();
+    let space = wait(service.spaces().create_space(NewSpace::named("locked"))).expect("created");
+    for round in 0..2 * ROUNDS {
+        let (locker, counter) = (administrator(&server, &database), administrator(&server, &database));
+        locker.run(&format!("BEGIN; UPDATE spaces SET name = 'locked' WHERE id = '{}'", space.id));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let patch = SpacePatch::new().name("renamed");
+                    wait(service.spaces().update_space(space.id, patch)).expect("renamed");
+                });
+            }
+            wait_until("each call waits on its own connection", || {
+                counter.count("pg_stat_activity WHERE wait_event_type = 'Lock'") == THREADS
+            });
+            locker.run("COMMIT");
+        });
+        drop((locker, counter));
+        if round % 2 == 0 {
+            server.restart();
+        } else {
+            server.restart_at_once();
+        }
+        drop(administrator(&server, &database));
+        let start = Barrier::new(THREADS);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    start.wait();
+                    wait(service.spaces().create_space(NewSpace::named("after"))).expect("on a new connection");
+                });
+            }
+        });
+    }
+    assert_eq!(administrator(&server, &database).count("spaces WHERE name = 'after'"), 2 * ROUNDS * THREADS);
     wait(client.close());
 }

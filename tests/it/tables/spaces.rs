@@ -8,7 +8,7 @@ use townsquare::{
     blocking::wait,
     spaces::{Change, NewFidget, NewSpace, SpacePatch},
 };
-use townsquare_tests::{fixture::start_time, on_both_engines, test_database::assert_fails};
+use townsquare_tests::{on_both_engines, test_database::assert_fails};
 
 on_both_engines! {
     fn a_created_space_is_returned_and_can_be_read(db: &TestDatabase) {
@@ -17,7 +17,7 @@ on_both_engines! {
         let space = wait(db.service.spaces().create_space(space)).expect("created");
         assert_eq!((space.name.as_str(), space.description.as_deref()), ("Plaza", Some("where all meet")));
         assert_eq!((space.owner_id, space.is_public), (Some(owner), true));
-        assert_eq!((space.created_at, space.updated_at), (start_time(), start_time()));
+        assert_eq!((space.created_at, space.updated_at), (db.now(), db.now()));
         assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("read"), space);
         assert_eq!(wait(db.client.spaces().get_space(space.id)).expect("read by nobody"), space);
         let row = db.raw.rows(&format!("SELECT name, owner_id, is_public FROM spaces WHERE id = '{}'", space.id));
@@ -49,7 +49,7 @@ on_both_engines! {
         let updated = wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("new"))).expect("updated");
         let mut expected = space.clone();
         "new".clone_into(&mut expected.name);
-        expected.updated_at = start_time() + Duration::from_secs(1);
+        expected.updated_at = space.updated_at + Duration::from_secs(1);
         assert_eq!(updated, expected);
         assert_eq!(wait(db.service.spaces().get_space(space.id)).expect("read"), expected);
         assert_eq!(wait(db.service.spaces().get_space(other.id)).expect("read"), other, "the other space");
@@ -246,6 +246,6 @@ on_both_engines! {
         let space = wait(db.service.spaces().get_space(id)).expect("read");
         assert!(!space.is_public);
         let updated = wait(db.service.spaces().update_space(id, SpacePatch::new().name("y"))).expect("updated");
-        assert_eq!(updated.updated_at, start_time());
+        assert_eq!(updated.updated_at, db.now());
     }
 }

@@ -73,6 +73,24 @@ fn every_crate_without_unsafe_forbids_it_at_its_root() {
     assert_tidy("#![forbid(unsafe_code)] (DESIGN 2)", &missing);
 }
 
+/// A call of the change feed may wait for the database, or read long JSON: other threads of Python go on meanwhile.
+#[test]
+fn every_call_of_the_change_feed_leaves_the_gil() {
+    let holds = |text: &str| -> Vec<String> {
+        let calls = text.lines().filter(|line| line.contains("runner.run(") && !line.contains("\"__aenter__\""));
+        calls.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        holds("self.runner.run(py, a)\nself.runner.run_without_gil(py, b)\nrunner.run(py, \"__aenter__\")").len(),
+        1
+    );
+    let files = files(&["python/src/realtime.rs", "python/src/change_stream.rs", "python/src/http.rs"], &[".rs"]);
+    assert_eq!(files.len(), 3);
+    assert!(files.iter().all(|file| file.text.contains("runner.run_without_gil(")));
+    let found: Vec<_> = files.iter().flat_map(|file| holds(&file.text)).collect();
+    assert_tidy("calls of the change feed leave the GIL (DESIGN 10)", &found);
+}
+
 /// tests/clippy.toml bans sleeping in the integration tests.
 #[test]
 fn unit_tests_do_not_sleep() {

@@ -119,3 +119,9 @@ fn the_most_costly_hashes_within_the_limits_are_accepted() {
     }
     assert!(StoredHash::parse("$2b$14$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui").is_ok());
 }
+
+#[test]
+fn a_refused_sign_in_spends_no_more_than_a_hash_of_cost_12() {
+    assert_eq!([4, 10, 12, 13, 14, 99].map(spent_cost), [4, 10, 12, 12, 12, 12]);
+    assert_eq!(spent_cost(0), 4);
+}

@@ -143,8 +143,13 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
     if manifest.noindex.as_bool() == Some(true) {
         return None;
     }
-    let home_url = trimmed(manifest.home_url).or_else(|| trimmed(frame.frames_url))?;
-    let home = Url::parse(&home_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let home = trimmed(manifest.home_url).or_else(|| trimmed(frame.frames_url))?;
+    let home = Url::parse(&home).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    // As parsed, so that no character ends an HTML attribute, whatever its quotes are, and no line break is left.
+    let home_url = home.as_str().replace('\'', "%27");
+    if home_url.len() > URL_BYTES {
+        return None;
+    }
     let domain = home.host_str().filter(|host| !host.is_empty())?;
     let image = url(frame.image);
     let has_chains = manifest.required_chains.0.is_some();
@@ -172,7 +177,7 @@ pub(super) fn parse(json: &str, fetched_at: Timestamp) -> Option<ParsedRow> {
         splash_background_color: text(manifest.splash_background_color, NAME_CHARS),
         last_fetched: fetched_at,
         first_seen: fetched_at,
-        home_url,
+        home_url: home_url.into(),
     };
     Some(ParsedRow { record: MiniAppRecord::from(&fields), has_chains })
 }
@@ -287,7 +292,7 @@ mod tests {
             r#"{"version":"next","image":"https://i.example/i.png","frames_url":"https://f.example","title":"T",
                 "manifest":{"frame":{"name":"old"},"miniapp":{"name":" New ","icon_url":"javascript:x","primary_category":"Games"}}}"#,
         );
-        assert_eq!((app.name(), app.home_url(), app.version()), ("New", "https://f.example", "next"));
+        assert_eq!((app.name(), app.home_url(), app.version()), ("New", "https://f.example/", "next"));
         assert_eq!((app.icon_url(), app.category()), ("https://i.example/i.png", Some("games")));
         assert!(app.author().is_none());
     }
@@ -301,6 +306,21 @@ mod tests {
         ] {
             assert!(parse(json, Timestamp::UNIX_EPOCH).is_none(), "{json}");
         }
+    }
+
+    #[test]
+    fn a_home_url_is_the_parsed_url() {
+        for (url, home_url) in [
+            ("https://A.Example", "https://a.example/"),
+            (r#"https://a.example/\"><b onload='x'> "#, "https://a.example/%22%3E%3Cb%20onload=%27x%27%3E"),
+            (r#"https://a.example/?q=\"<'>&r=1#\"<'>"#, "https://a.example/?q=%22%3C%27%3E&r=1#%22%3C%27%3E"),
+            (r"https://a.exa\nmple/a\r\n\tb", "https://a.example/ab"),
+        ] {
+            let json = format!(r#"{{"frames_url":"{url}"}}"#);
+            assert_eq!(record(&json).home_url(), home_url, "{url}");
+        }
+        let long = format!(r#"{{"frames_url":"https://a.example/{}"}}"#, "a".repeat(URL_BYTES));
+        assert!(parse(&long, Timestamp::UNIX_EPOCH).is_none());
     }
 
     #[test]

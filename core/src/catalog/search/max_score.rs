@@ -28,9 +28,11 @@ const BATCH: usize = 16;
 /// The evaluation of one query: its term groups with the upper bounds of their scores.
 pub(super) struct MaxScore<'a> {
     postings: &'a Postings,
-    /// By number of postings, fewest first.
+    /// The required groups by number of postings, fewest first; then the others.
     groups: Vec<ScoredGroup>,
-    /// Whether every word of the query has a group.
+    /// The number of required groups.
+    required: usize,
+    /// Whether every required word of the query has a group.
     is_complete: bool,
 }
 
@@ -58,31 +60,32 @@ struct Accumulator<'a, 'top> {
 }
 
 impl MaxScore<'_> {
-    /// Prepares the evaluation of a query of `words` words with these groups.
+    /// Prepares the evaluation of a query with these groups, of which a document must have `words` words.
     pub(super) fn new(postings: &Postings, mut groups: Vec<TermGroup>, words: usize) -> MaxScore<'_> {
-        let is_complete = groups.len() == words;
-        groups.sort_by_key(|group| group.postings);
+        groups.sort_by_key(|group| (!group.is_required, group.postings));
+        let required = groups.iter().filter(|group| group.is_required).count();
         let groups = groups.into_iter().map(|group| ScoredGroup::new(group, postings)).collect();
-        MaxScore { postings, groups, is_complete }
+        MaxScore { postings, groups, required, is_complete: required == words }
     }
 
-    /// Adds the documents with a term of each group: all of them are in the posting lists of the first group.
+    /// Adds the documents with a term of each required group: all of them are in the posting lists of the first group.
     pub(super) fn add_all_words(&self, tier: Tier, top: &mut TopK<'_>) {
-        if self.is_complete && !self.groups.is_empty() {
+        if self.is_complete && self.required > 0 {
             let mut accumulator = Accumulator { tier, budget: ALL_WORDS_BUDGET, top };
             self.scan_with_others(0, self.max_score_after(0), &mut accumulator);
         }
     }
 
-    /// Adds the documents with a term of some group. The groups are drivers in turn; documents of earlier drivers, and
+    /// Adds the documents with a term of some required group. These groups are drivers in turn; documents of earlier drivers, and
     /// documents with all words, have been offered before.
     pub(super) fn add_some_words(&self, top: &mut TopK<'_>) {
         let mut accumulator = Accumulator { tier: Tier::SomeWords, budget: SOME_WORDS_BUDGET, top };
-        for driver in 0..self.groups.len() {
+        for driver in 0..self.required {
             let mut max_other = self.max_score_after(driver);
             if driver == 0 && self.is_complete {
                 // A document with all words has been offered before, so here at least one other group does not match.
-                max_other -= self.groups[1..].iter().map(|group| group.max_score).min().unwrap_or_default();
+                max_other -=
+                    self.groups[1..self.required].iter().map(|group| group.max_score).min().unwrap_or_default();
             }
             match max_other {
                 0 => self.scan_alone(driver, &mut accumulator),
@@ -162,7 +165,7 @@ impl MaxScore<'_> {
             let may_have = self.postings.may_have(id, &group.blocks);
             let may_be_strong = self.postings.may_have(id, &group.strong_blocks);
             max_score += u32::from(may_have) * if may_be_strong { group.max_score } else { group.max_weak_score };
-            may_have_all &= may_have;
+            may_have_all &= may_have | !group.group.is_required;
         }
         let max_rank = Rank::new(accumulator.tier, max_score, id);
         (may_have_all | (accumulator.tier == Tier::SomeWords)) & accumulator.top.admits(max_rank)
@@ -183,13 +186,13 @@ impl MaxScore<'_> {
         }
     }
 
-    /// The score of a document from the groups `first..`; `None` if `tier` needs all groups and one is missing.
+    /// The score of a document from the groups `first..`; `None` if `tier` needs all required groups and one is missing.
     pub(super) fn score(&self, id: DocumentId, first: usize, tier: Tier) -> Option<u32> {
         let row = self.postings.row(id);
         let mut score = 0;
         for group in &self.groups[first..] {
             let best = group.best_weighted_impact(row, self.postings);
-            if best == 0 && tier != Tier::SomeWords {
+            if best == 0 && group.group.is_required && tier != Tier::SomeWords {
                 return None;
             }
             score += group.group.idf * best;

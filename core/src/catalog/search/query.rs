@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::host::is_web_word;
 use super::inflection::{Inflection, inflections};
 use super::postings::Postings;
+use super::stop_words::is_stop_word;
 use super::term_dictionary::{PrefixCursor, PrefixMatch, TermDictionary, TermId};
 use super::tokenizer::{TokenKind, concatenate, tokenize};
 use super::top_k::ExpansionWeight;
@@ -44,6 +45,13 @@ impl ParsedQuery {
     /// Looks each word up in the dictionary.
     pub(super) fn cursors(&self, dictionary: &TermDictionary) -> Vec<Option<PrefixCursor>> {
         self.words.iter().map(|word| dictionary.cursor(word)).collect()
+    }
+
+    /// Whether the last word says what is looked for: it has four letters, or is a term of more than one.
+    pub(super) fn has_clear_last_word(&self, cursors: &[Option<PrefixCursor>]) -> bool {
+        let letters = self.words.last().map_or(0, |word| word.chars().count());
+        let is_term = cursors.last().is_some_and(|cursor| cursor.as_ref().is_some_and(|cursor| cursor.matched.is_term));
+        letters >= 4 || (letters >= 2 && is_term)
     }
 
     /// Looks up the concatenated query, continuing from the cursor of the first word where possible.
@@ -90,16 +98,43 @@ pub(super) struct TermGroup {
     pub(super) postings: usize,
     /// BM25's inverse document frequency in 32nds, at least 1.
     pub(super) idf: u32,
+    /// Whether the word is a stop word before the last word, which may be the beginning of a longer one.
+    is_stop_word: bool,
+    /// Whether the word matches without a typing error.
+    is_known: bool,
+    /// Whether a document must match the group to have all words. A match of another group only raises the score.
+    pub(super) is_required: bool,
 }
 
 impl TermGroup {
-    fn new(expansions: Vec<Expansion>, all: &Postings) -> TermGroup {
+    fn new(expansions: Vec<Expansion>, is_stop_word: bool, is_known: bool, all: &Postings) -> TermGroup {
         let postings = expansions.iter().map(|expansion| all.count(&expansion.terms)).sum();
         let documents = all.documents() as f32;
         let frequency = (postings as f32).min(documents);
         let idf = (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln() * 32.0;
-        TermGroup { expansions, postings, idf: idf.max(1.0) as u32 }
+        TermGroup { expansions, postings, idf: idf.max(1.0) as u32, is_stop_word, is_known, is_required: true }
     }
+}
+
+/// The share of its weight that a stop word keeps beside known words: enough to decide between similar matches of those.
+/// Beside a misspelt word it keeps all, because the query is likely to be a name.
+const STOP_WORD_SHARE: u32 = 8;
+
+/// Makes the groups of stop words optional, if another word of the query has matches. Takes the number of the query's words,
+/// and returns the number of words that a document must have.
+pub(super) fn make_stop_words_optional(mut groups: Vec<TermGroup>, words: usize) -> (Vec<TermGroup>, usize) {
+    let stop_words = groups.iter().filter(|group| group.is_stop_word).count();
+    if stop_words == groups.len() {
+        return (groups, words);
+    }
+    let are_known = groups.len() == words && groups.iter().all(|group| group.is_known || group.is_stop_word);
+    for group in groups.iter_mut().filter(|group| group.is_stop_word) {
+        group.is_required = false;
+        if are_known {
+            group.idf = (group.idf / STOP_WORD_SHARE).max(1);
+        }
+    }
+    (groups, words - stop_words)
 }
 
 /// Expands the words of a query of several words; words without any expansion are left out. A word that is no term also
@@ -136,6 +171,7 @@ pub(super) fn expand_words(
             expansions[word + 1].push(compound);
         }
     }
+    let known: Vec<bool> = expansions.iter().map(|expansions| !expansions.is_empty()).collect();
     for (number, (expansions, word)) in expansions.iter_mut().zip(&query.words).enumerate() {
         if is_fuzzy || expansions.is_empty() {
             expansions.extend(fuzzy_expansions(word, if is_fuzzy { 1 } else { 2 }, dictionary));
@@ -144,10 +180,12 @@ pub(super) fn expand_words(
             }
         }
     }
+    let stop_words = query.words.iter().enumerate().map(|(number, word)| number < last && is_stop_word(word));
     expansions
         .into_iter()
-        .filter(|expansions| !expansions.is_empty())
-        .map(|expansions| TermGroup::new(expansions, postings))
+        .zip(stop_words.zip(known))
+        .filter(|(expansions, _)| !expansions.is_empty())
+        .map(|(expansions, (is_stop_word, is_known))| TermGroup::new(expansions, is_stop_word, is_known, postings))
         .collect()
 }
 

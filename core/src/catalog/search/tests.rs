@@ -208,6 +208,31 @@ fn a_good_match_is_not_followed_by_filler() {
 }
 
 #[test]
+fn function_words_do_not_outrank_other_words() {
+    let described = |name, text| Document { name, description: Some(text), ..Document::default() };
+    let documents = [
+        described("My", "where to go"),
+        described("Where Is Waldo", "my game"),
+        described("Safe", "a wallet"),
+        described("Wallet", "keeps coins"),
+        described("My Wallet Is Here", ""),
+        described("Do It", "to do: a list of games"),
+        described("Lists", ""),
+    ];
+    assert_eq!(search(&documents, "where is my wallet"), [4, 3, 2]);
+    assert_eq!(search(&documents, "where is my walet")[..2], [4, 3]);
+    assert_eq!(search(&documents, "to do list"), [6, 5]);
+    // The last word may be the beginning of a longer one.
+    assert_eq!(search(&documents, "wallet i")[0], 4);
+    // Names with function words, and queries of nothing else.
+    assert_eq!(search(&documents, "where is waldo"), [1]);
+    assert_eq!(search(&documents, "waldo is where"), [1]);
+    assert_eq!(search(&documents, "do it")[0], 5);
+    assert_eq!(search(&documents, "my where")[..2], [1, 0]);
+    assert_eq!(search(&documents, "where is my qqqqqqqq")[0], 1);
+}
+
+#[test]
 fn misspelt_prefixes_are_the_terms_with_a_prefix_within_the_edit_distance() {
     let mut random = Random(5);
     let mut word = |least: usize| -> String {
@@ -372,6 +397,16 @@ fn max_score_gives_the_results_of_scoring_every_document() {
             }
             assert_eq!(top.into_ranks(), expected.into_ranks(), "{:?}", query.words);
         }
+        let (optional, words) = make_stop_words_optional(groups(), groups().len());
+        let evaluation = MaxScore::new(&index.postings, optional, words);
+        let (mut top, mut expected) = (TopK::new(20, &|_| true), TopK::new(20, &|_| true));
+        evaluation.add_all_words(Tier::AllWords, &mut top);
+        for id in 0..400 {
+            if let Some(score) = evaluation.score(id, 0, Tier::AllWords) {
+                expected.offer(Rank::new(Tier::AllWords, score, id));
+            }
+        }
+        assert_eq!(top.into_ranks(), expected.into_ranks(), "{:?}", query.words);
     }
 }
 

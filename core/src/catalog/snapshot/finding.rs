@@ -1,6 +1,6 @@
 //! Search and suggestions of a snapshot.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{AppFilter, Snapshot, address_index::Address};
 use crate::{
@@ -10,6 +10,9 @@ use crate::{
     },
     error::Result,
 };
+
+/// The most apps that follow those of an address.
+const MAX_AFTER_ADDRESSED: usize = 4;
 
 /// A suggestion for a search box while the user types.
 ///
@@ -60,17 +63,21 @@ impl Snapshot {
 
     fn matches(&self, query: &str, filter: &AppFilter, is_collapsed: bool, limit: usize) -> Vec<u32> {
         let accept = |number| self.accepts(filter, number);
+        let groups = is_collapsed.then(|| self.copies.groups());
         let address = Address::parse(query);
-        let addressed =
+        let mut addressed =
             address.as_ref().map_or_else(Vec::new, |address| self.addresses.matches(address, &self.data.records));
+        let mut seen = HashSet::new();
+        addressed.retain(|&number| accept(number) && groups.is_none_or(|groups| seen.insert(groups[number as usize])));
         // The words of an address are those of its host. A text without a scheme may also be a name: `Warp.cast`.
         let host = address.filter(|address| address.is_certain || !addressed.is_empty()).map(|address| address.host);
         let text = host.as_deref().map(crate::catalog::search::host_words);
+        let limit = if addressed.is_empty() { limit } else { limit.min(addressed.len() + MAX_AFTER_ADDRESSED) };
         self.search.search(&Query {
             text: text.as_deref().unwrap_or(query),
             first: &addressed,
             limit,
-            groups: is_collapsed.then(|| self.copies.groups()),
+            groups,
             accept: &accept,
         })
     }

@@ -9,7 +9,11 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
     adoption_columns::{FoundColumn, fits, tables},
+    adoption_rows::{broken_rows, repeated_keys},
+    adoption_rules::{CHECKS, KEYS, REFERENCES},
     errors::{cannot_set_up, translate},
+    foreign_policies,
+    role_mode::Roles,
 };
 use crate::{
     error::{Error, Result},
@@ -31,36 +35,17 @@ const FOUND: &str = "SELECT class.relname::text, class.relkind::text, column_.at
         AND class.relname = ANY ($1)
     ORDER BY class.relname, column_.attnum";
 
-/// Unique keys that the library relies on: table, columns, and the name of the index that is created if there is none.
-const KEYS: [(&str, &str, &str); 10] = [
-    ("community_configs", "id", "community_configs_id_adopted"),
-    ("community_configs", "community_id", "community_configs_community_id_adopted"),
-    ("community_domains", "id", "community_domains_id_adopted"),
-    ("community_domains", "domain", "community_domains_domain_adopted"),
-    ("community_domains", "community_id,domain_type", "community_domains_type_adopted"),
-    ("\"spaceRegistrations\"", "spaceId", "registrations_id_adopted"),
-    ("users", "id", "users_id_adopted"),
-    ("users", "email", "users_email_adopted"),
-    ("spaces", "id", "spaces_id_adopted"),
-    ("fidgets", "id", "fidgets_id_adopted"),
-];
-
-/// Foreign keys: table, column, what it references. They are added as NOT VALID: rows that break them stay.
-const REFERENCES: [(&str, &str, &str); 3] = [
-    ("community_domains", "community_id", "community_configs (community_id)"),
-    ("spaces", "owner_id", "users (id)"),
-    ("fidgets", "space_id", "spaces (id)"),
-];
-
-/// Checks: table, name, condition. They are added as NOT VALID.
-const CHECKS: [(&str, &str, &str); 2] = [
-    ("community_domains", "domain_type_adopted", "domain_type IN ('blank_subdomain', 'custom')"),
-    (
-        "\"spaceRegistrations\"",
-        "space_type_adopted",
-        "\"spaceType\" IN ('profile', 'token', 'proposal', 'channel', 'navPage')",
-    ),
-];
+/// The tables of which other roles would lose rows: each with whether it has row-level security already, and the roles. Forced
+/// row-level security binds the owner, too.
+const LOSING_ROLES: &str =
+    "SELECT class.oid::regclass AS name, class.relname::text AS plain_name, class.relrowsecurity,
+        (SELECT string_agg(quote_ident(role.rolname), ', ' ORDER BY role.rolname) FROM pg_catalog.pg_roles AS role
+            WHERE role.rolname <> session_user AND (role.oid = class.relowner AND NOT class.relforcerowsecurity
+                OR NOT class.relrowsecurity AND role.oid IN (SELECT grantee FROM aclexplode(class.relacl)
+                    UNION SELECT grantee FROM pg_catalog.pg_attribute, aclexplode(attacl) WHERE attrelid = class.oid))
+        ) AS roles
+    FROM pg_catalog.pg_class AS class
+    WHERE class.relnamespace = 'public'::regnamespace AND class.relkind IN ('r', 'p') AND class.relname IN (";
 
 /// How a database differs from SPEC 2.
 #[derive(Default)]
@@ -76,14 +61,19 @@ pub(super) struct Differences {
 /// Compares the tables of a database without the schema `townsquare`.
 ///
 /// # Errors
-/// `Config` if there are such tables and `adopt` is off, and if they do not fit. The message lists every difference.
-pub(super) async fn check(connection: &mut PgConnection, adopt: bool) -> Result<Differences> {
+/// `Config` if there are such tables and `adopt` is off, if they do not fit, and if policies or rights of other programs would
+/// change what callers see. The message lists every difference.
+pub(super) async fn check(connection: &mut PgConnection, roles: &Roles, adopt: bool) -> Result<Differences> {
     let mut differences = Differences::read(connection).await?;
     if differences.found.is_empty() {
         return Ok(differences);
     }
     if differences.obstacles.is_empty() {
         differences.compare_rows(connection).await?;
+    }
+    if differences.obstacles.is_empty() {
+        foreign_policies::check(connection, roles).await?;
+        differences.note_row_security(connection).await?;
     }
     let tables = differences.found.join(", ");
     let list = |lines: &[String]| lines.iter().map(|line| format!("\n- {line}")).collect::<String>();
@@ -114,11 +104,15 @@ impl Differences {
         let query = sqlx::query(FOUND).bind(names).persistent(false);
         let rows = query.fetch_all(connection).await.map_err(translate)?;
         let mut differences = Differences::default();
+        let mut missing = Vec::new();
         for table in tables() {
             let name = table.name();
             let of_table = |row: &&sqlx::postgres::PgRow| row.try_get::<String, _>(0).is_ok_and(|found| found == name);
             let rows: Vec<_> = rows.iter().filter(of_table).collect();
-            let Some(first) = rows.first() else { continue };
+            let Some(first) = rows.first() else {
+                missing.push(name);
+                continue;
+            };
             differences.found.push(name.to_owned());
             let text = |row: &sqlx::postgres::PgRow, index: usize| -> Result<String> {
                 Ok(row.try_get::<Option<String>, _>(index).map_err(translate)?.unwrap_or_default())
@@ -146,11 +140,42 @@ impl Differences {
             differences.obstacles.extend(obstacles);
             differences.remarks.extend(remarks);
         }
+        if !missing.is_empty() {
+            differences.remarks.push(format!("these tables are missing and are created: {}", missing.join(", ")));
+        }
         Ok(differences)
     }
 
-    /// Finds rows that the library could not tell apart, and rights that operators should know of.
+    /// Says where row-level security is switched on, and who keeps their rows.
+    async fn note_row_security(&mut self, connection: &mut PgConnection) -> Result<()> {
+        let rows = connection.fetch_all(AssertSqlSafe(losing_roles())).await.map_err(translate)?;
+        for row in rows {
+            let (table, has_row_security, roles): (String, bool, Option<String>) = (
+                row.try_get("plain_name").map_err(translate)?,
+                row.try_get("relrowsecurity").map_err(translate)?,
+                row.try_get("roles").map_err(translate)?,
+            );
+            let kept =
+                roles.map(|roles| format!("the policy kept_by_adoption keeps what {roles} could see and change"));
+            match (has_row_security, kept) {
+                (false, kept) => {
+                    let kept = kept.unwrap_or_else(|| "no other role had rights".to_owned());
+                    self.remarks.push(format!("row-level security is switched on for {table}; {kept}"));
+                }
+                (true, Some(kept)) => {
+                    self.remarks
+                        .push(format!("row-level security of {table} binds the owner of the table, too; {kept}"));
+                }
+                (true, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds rows that the library could not tell apart, rows that break a check, and rights that operators should know of.
     async fn compare_rows(&mut self, connection: &mut PgConnection) -> Result<()> {
+        self.obstacles.extend(repeated_keys(connection, &self.found).await?);
+        self.remarks.extend(broken_rows(connection, &self.found).await?);
         if !self.found.iter().any(|table| table == "users") {
             return Ok(());
         }
@@ -188,6 +213,11 @@ impl Differences {
             tracing::warn!("adopting the database: {remark}");
         }
         let mut sql = keep_rights();
+        // Indexes of an earlier adoption, which a later migration creates.
+        sql.push_str(
+            "DROP INDEX IF EXISTS public.townsquare_users_lower_email, public.townsquare_public_spaces_owner,
+                public.townsquare_public_spaces_order;\n",
+        );
         // First, because the tables that are created refer to them.
         for (table, columns, name) in KEYS {
             write_key(&mut sql, table, columns, name);
@@ -210,30 +240,35 @@ impl Differences {
             );
         }
         for (table, name, condition) in CHECKS {
-            let _ = writeln!(sql, "ALTER TABLE public.{table} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID;");
+            // An earlier adoption may have added it.
+            let _ = writeln!(
+                sql,
+                "ALTER TABLE public.{table} DROP CONSTRAINT IF EXISTS {name},
+                    ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID;"
+            );
         }
         connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.map(drop).map_err(cannot_set_up)
     }
 }
 
-/// A table without row-level security gets it. The roles that had rights keep what they saw by a policy.
-fn keep_rights() -> String {
+fn losing_roles() -> String {
     let names: Vec<String> = tables().map(|table| format!("'{}'", table.name())).collect();
+    format!("{LOSING_ROLES}{}) ORDER BY class.relname", names.join(", "))
+}
+
+/// The library switches row-level security on and forces it. The roles that had rights keep what they saw by a policy.
+fn keep_rights() -> String {
     format!(
         "DO $$ DECLARE found RECORD; BEGIN
-            FOR found IN SELECT class.oid::regclass AS name,
-                    string_agg(DISTINCT quote_ident(role.rolname), ', ') AS roles
-                FROM pg_catalog.pg_class AS class, aclexplode(class.relacl) AS rights
-                JOIN pg_catalog.pg_roles AS role ON role.oid = rights.grantee
-                WHERE class.relnamespace = 'public'::regnamespace AND class.relname IN ({})
-                    AND NOT class.relrowsecurity AND role.oid <> class.relowner AND role.rolname <> session_user
-                GROUP BY class.oid
-            LOOP
-                EXECUTE format('CREATE POLICY kept_by_adoption ON %s TO %s USING (true) WITH CHECK (true)',
-                    found.name, found.roles);
+            FOR found IN {} LOOP
+                IF found.roles IS NOT NULL THEN
+                    EXECUTE format('DROP POLICY IF EXISTS kept_by_adoption ON %1$s;
+                        CREATE POLICY kept_by_adoption ON %1$s TO %2$s USING (true) WITH CHECK (true)',
+                        found.name, found.roles);
+                END IF;
             END LOOP;
          END $$;\n",
-        names.join(", ")
+        losing_roles()
     )
 }
 

@@ -22,7 +22,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
 }
 
 /// The columns that do not allow NULL.
-fn required(table: Table) -> &'static [&'static str] {
+pub(super) fn required(table: Table) -> &'static [&'static str] {
     match table {
         Table::CommunityConfigs => {
             &["id", "community_id", "brand_config", "assets_config", "community_config", "fidgets_config"]
@@ -50,7 +50,7 @@ pub(super) fn fits(table: Table, found: &[FoundColumn]) -> (Vec<String>, Vec<Str
             obstacles.push(format!("{table}.{name} is {}, not {}", column.type_name, type_name(*wanted)));
         }
         match (required.contains(&name), column.is_required) {
-            (true, false) => remarks.push(format!("{table}.{name} allows NULL; such rows are left out of lists")),
+            (true, false) => remarks.push(format!("{table}.{name} allows NULL; rows with NULL are left out of lists")),
             // The library never stores a time or a flag that is NULL.
             (false, true) if matches!(wanted.column_type, ColumnType::Timestamp | ColumnType::Boolean) => {}
             (false, true) => obstacles.push(format!("{table}.{name} does not allow NULL")),

@@ -58,10 +58,8 @@ impl Retries {
             return true;
         }
         let is_harmless = match effect {
-            Effect::Reads | Effect::IdempotentWrites => failure.was_begun && is_lost(&failure.error),
-            Effect::Writes | Effect::RecoverableWrites => {
-                failure.was_sent && failure.was_idle && was_disconnected(&failure.error)
-            }
+            Effect::Reads | Effect::ReadsLog | Effect::IdempotentWrites => failure.was_begun && is_lost(&failure.error),
+            Effect::Writes => failure.was_sent && failure.was_idle && was_disconnected(&failure.error),
         };
         let may_find_writer = has_alternatives && is_read_only(&failure.error);
         !std::mem::replace(&mut self.has_repeated, true) && (is_harmless || may_find_writer)

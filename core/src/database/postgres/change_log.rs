@@ -2,20 +2,26 @@
 //!
 //! Invariant: an entry is read only when every transaction that may write an entry before it has ended. The functions of the
 //! migration `0006_realtime` decide that from the advisory locks of the transactions that write the log, so a transaction
-//! that does not write it, also one in another database, holds up nobody.
+//! that does not write it, also one in another database, holds up nobody. Each read proves that the server has the entry that
+//! the reader stands on: the next statement may reach another server.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, future::poll_fn, sync::Arc};
 
+use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row as _, postgres::PgRow};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Effect, Postgres, attempt::Retries, commit_watch, end, errors::translate, query::execute_batch};
+use super::{
+    Effect, PooledConnection, Postgres, attempt::Retries, commit_watch, end, errors::translate, query::execute_batch,
+};
 use crate::{
+    change_filter::{Equality, Scalar},
     database::{
         change_log::{
-            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, PAGE,
-            Position, RetentionLimits, SessionEntries, Snapshot, pruned, read_context, read_entry, read_image,
+            CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage, LogPoint,
+            LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries, Snapshot,
+            TableSet, other_history, read_entry,
         },
         principal::Principal,
         row::{Read, Row},
@@ -24,29 +30,25 @@ use crate::{
     },
     error::{Error, Result},
     model::ColumnType,
-    policy::{Table, quoted},
+    policy::{RowImage, RowKey, Table, quoted},
 };
 
 /// The most entries that one call of `prune_changes` deletes.
 const PRUNE_STEP: i64 = 500;
 
 static CAPTURE_STATE: Statement = Statement::new(
-    "SELECT feed.is_on, database.incarnation FROM townsquare.feed AS feed, townsquare.database AS database",
+    "SELECT feed.is_on, database.cursor_key, database.incarnation
+     FROM townsquare.feed AS feed, townsquare.database AS database",
 );
-static HEAD: Statement = Statement::new("SELECT settled, snapshot, last FROM townsquare.feed_head()");
-static SETTLED: Statement = Statement::new("SELECT townsquare.settled_id()");
+static HEAD: Statement = Statement::new("SELECT settled, proof, snapshot, last, seen FROM townsquare.feed_position()");
+static CHECK_POINT: Statement = Statement::new("SELECT 1 FROM townsquare.check_point($1, $2)");
+static SEEN_ENTRIES: Statement = Statement::new("SELECT townsquare.seen_entries($1, $2, $3)");
+// `found` counts the entries up to the limit, also those beyond the bytes of the page.
 static READ_PAGE: Statement = Statement::new(
-    "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at
-     FROM townsquare.changes_after($1, $2)",
+    "SELECT id, transaction, table_name, kind, old_row, new_row, old_context, new_context, at, found
+     FROM townsquare.changes_page($1, $2, $3, $4, $5)",
 );
-// One snapshot sees a deletion of entries together with the position up to which entries were deleted. The limit is a
-// constant, because a bound one lets PostgreSQL read the whole range and sort it.
-static READ_SETTLED_PAGE: Statement = Statement::new(
-    "SELECT id, transaction::text, table_name, kind, old_row::text, new_row::text, old_context::text, new_context::text, at,
-        (SELECT pruned_to FROM townsquare.feed)
-     FROM townsquare.changes WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 256",
-);
-const _: () = assert!(PAGE == 256, "the limit of READ_SETTLED_PAGE");
+const _: () = assert!(PAGE == 256, "the limit of townsquare.changes_page");
 static SESSION_ENTRIES: Statement = Statement::new(
     "SELECT started.id, started.transaction::text, ended.id, ended.transaction::text,
         EXISTS (SELECT FROM townsquare.sessions WHERE sessions.id = $2)
@@ -56,10 +58,10 @@ static SESSION_ENTRIES: Statement = Statement::new(
      LEFT JOIN townsquare.changes AS ended ON ended.id > $1 AND ended.kind = 'session_ended'
         AND ended.old_row ->> 'session_id' = CAST($2 AS TEXT)",
 );
-static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2, $3, $4)");
-static BOUNDS: Statement = Statement::new(
-    "SELECT pruned_to, COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0) FROM townsquare.feed",
-);
+/// Reduces the rows of the deleted user `$1` in the log to their outlines.
+pub(in crate::database) static ERASE_USER: Statement = Statement::new("SELECT townsquare.erase_user($1)");
+static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2, $3, $4, $5)");
+static RECOUNT: Statement = Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0");
 // The entries above the settled one are committed, but a transaction that may write one before them runs.
 static STATS: Statement = Statement::new(
     "SELECT (SELECT max(id) FROM townsquare.changes), first.id, first.at,
@@ -70,7 +72,9 @@ static STATS: Statement = Statement::new(
 );
 
 /// Ends when another transaction writes to the captured tables for as long.
-const START_CAPTURE: &str = "BEGIN; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
+const START_CAPTURE: &str = "BEGIN ISOLATION LEVEL read committed; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.set_capture(true); COMMIT";
+const STOP_CAPTURE: &str =
+    "BEGIN ISOLATION LEVEL read committed; SET LOCAL lock_timeout = '300ms'; SELECT townsquare.stop_capture(); COMMIT";
 
 fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
     let key = |id: usize| -> Result<Option<EntryKey>> {
@@ -86,12 +90,16 @@ fn transaction_id(text: &str) -> Result<u64> {
     text.parse().map_err(|_| unreadable("transaction id"))
 }
 
-fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
-    Ok((row.get(0)?, row.get(1)?))
+fn capture_state(row: &Row<'_>) -> Result<(bool, CursorKey)> {
+    Ok((row.get(0)?, CursorKey::new(&row.get::<String>(1)?, &row.get::<String>(2)?)))
 }
 
-fn number(row: &Row<'_>) -> Result<i64> {
+fn text(row: &Row<'_>) -> Result<String> {
     row.get(0)
+}
+
+fn nothing(_: &Row<'_>) -> Result<()> {
+    Ok(())
 }
 
 fn flag(row: &Row<'_>) -> Result<bool> {
@@ -99,11 +107,10 @@ fn flag(row: &Row<'_>) -> Result<bool> {
 }
 
 fn position(row: &Row<'_>) -> Result<Position> {
-    position_of(row.get(0)?, &row.get::<String>(1)?, row.get(2)?)
-}
-
-fn bounds(row: &Row<'_>) -> Result<LogBounds> {
-    Ok(LogBounds { pruned: EntryKey { id: row.get(0)?, transaction: 0 }, end: up_to(row.get(1)?) })
+    let settled: i64 = row.get(0)?;
+    let stands_on = proof(&row.get::<String>(1)?)?;
+    let (snapshot, last): (String, i64) = (row.get(2)?, row.get(3)?);
+    position_of(LogPoint { after: EntryKey::up_to(settled), stands_on }, &snapshot, last, &row.get::<String>(4)?)
 }
 
 fn stats(row: &Row<'_>) -> Result<LogStats> {
@@ -116,16 +123,30 @@ fn stats(row: &Row<'_>) -> Result<LogStats> {
     })
 }
 
-/// A key that is not before any entry with this id.
-const fn up_to(id: i64) -> EntryKey {
-    EntryKey { id, transaction: u64::MAX }
+/// Reads a proof: `id:transaction:mark`.
+fn proof(text: &str) -> Result<EntryProof> {
+    let mut fields = text.split(':');
+    let mut read = || {
+        Some(EntryProof {
+            id: fields.next()?.parse().ok()?,
+            transaction: fields.next()?.parse().ok()?,
+            mark: fields.next()?.parse().ok()?,
+        })
+    };
+    read().ok_or_else(|| unreadable("proof of an entry"))
 }
 
-/// The position of a snapshot; `settled` was read before it, `last` after it.
-fn position_of(settled: i64, snapshot: &str, last: i64) -> Result<Position> {
-    let snapshot: Snapshot = format!("{snapshot}@{last}").parse().map_err(|()| unreadable("snapshot"))?;
-    let mut position = Position { after: up_to(settled), seen: Some(Arc::new(snapshot)) };
-    position.advance_to(up_to(settled));
+/// The text of a proof, as `townsquare.proof_at` gives it.
+fn proof_text(EntryProof { id, transaction, mark }: EntryProof) -> String {
+    format!("{id}:{transaction}:{mark}")
+}
+
+/// The position of a snapshot; `settled` was read before it, `last` and `seen` after it.
+fn position_of(settled: LogPoint, snapshot: &str, last: i64, seen: &str) -> Result<Position> {
+    let snapshot = format!("{snapshot}@{last}@{}@{seen}", settled.after.id);
+    let snapshot: Snapshot = snapshot.parse().map_err(|()| unreadable("snapshot"))?;
+    let mut position = Position { seen: Some(Arc::new(snapshot)), ..settled.into() };
+    position.advance_to(settled);
     Ok(position)
 }
 
@@ -133,58 +154,85 @@ fn unreadable(what: &str) -> Error {
     super::errors::internal(format_args!("the server sent a {what} of another form"))
 }
 
-/// Reads an entry; `None` in place of one that another program wrote in another form.
-fn entry(row: &Row<'_>) -> Result<(EntryKey, Option<LogEntry>)> {
+/// A row of [`READ_PAGE`].
+struct PageRow {
+    point: LogPoint,
+    names: [String; 2],
+    texts: EntryTexts<'static>,
+    at: Timestamp,
+    found: i64,
+}
+
+fn page_row(row: &Row<'_>) -> Result<PageRow> {
     let transaction: String = row.get(1)?;
     let key = EntryKey { id: row.get(0)?, transaction: transaction_id(&transaction)? };
-    let (table, kind): (Option<String>, Option<String>) = (row.get_optional(2)?, row.get_optional(3)?);
+    let at: Timestamp = row.get(8)?;
+    let proof = EntryProof { id: key.id, transaction: key.transaction, mark: at.as_microsecond() };
     let mut texts = EntryTexts::default();
     for (text, column) in texts.iter_mut().zip(4..) {
         *text = row.get_optional::<String>(column)?.map(Cow::Owned);
     }
-    let names = (table.as_deref().unwrap_or_default(), kind.as_deref().unwrap_or_default());
-    Ok((key, read_entry(key, names, &texts, row.get(8)?)))
+    let name = |column| Ok(row.get_optional::<String>(column)?.unwrap_or_default());
+    Ok(PageRow {
+        point: LogPoint { after: key, stands_on: proof },
+        names: [name(2)?, name(3)?],
+        texts,
+        at,
+        found: row.get(9)?,
+    })
 }
 
-/// Reads a row of [`READ_SETTLED_PAGE`]: the position up to which entries were deleted, and an entry.
-fn settled_entry(row: &Row<'_>) -> Result<(i64, (EntryKey, Option<LogEntry>))> {
-    Ok((row.get(9)?, entry(row)?))
-}
-
-/// The page of at most `limit` entries after `after` that was read.
-fn page(read: Vec<(EntryKey, Option<LogEntry>)>, after: EntryKey, limit: usize) -> LogPage {
-    let is_last = read.len() < limit;
-    let end = read.last().map_or(after, |(key, _)| *key);
-    let mut entries = Vec::with_capacity(read.len());
-    for (key, entry) in read {
-        match entry {
-            Some(entry) => entries.push(entry),
-            None => tracing::warn!(id = key.id, "an entry of the change log cannot be read"),
+/// The page after `after` that was read from a server that proved `after`. The server ends a page with the entry that has more
+/// bytes than a page; if it is not the only one, it is left to the next page.
+fn page(read: Vec<PageRow>, after: LogPoint, tables: TableSet) -> LogPage {
+    let found = read.first().map_or(0, |first| usize::try_from(first.found).unwrap_or(PAGE));
+    let mut page = LogPage {
+        entries: Vec::with_capacity(read.len()),
+        end: after,
+        count: 0,
+        first_at: read.first().map(|first| first.at),
+        is_last: false,
+    };
+    let mut bytes = 0;
+    for PageRow { point, names: [table, kind], texts, at, .. } in read {
+        if tables.wants(&table, &kind) {
+            bytes += texts.iter().flatten().map(|text| text.len()).sum::<usize>();
+            if bytes > PAGE_BYTES && !page.entries.is_empty() {
+                return page;
+            }
+            match read_entry((point.after, point.stands_on), (&table, &kind), texts, at) {
+                Some(entry) => page.entries.push(entry),
+                None => tracing::warn!(id = point.after.id, "an entry of the change log cannot be read"),
+            }
         }
+        page.end = point;
+        page.count += 1;
     }
-    LogPage { entries, end, is_last }
+    page.is_last = page.count == found && found < PAGE;
+    page
 }
 
 impl Postgres {
-    pub(in crate::database) async fn start_capture(&self) -> Result<Arc<str>> {
+    pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
+        self.one(&CAPTURE_STATE, &[], capture_state).await
+    }
+
+    pub(in crate::database) async fn switch_capture(&self, is_on: bool) -> Result<()> {
         let began = Instant::now();
-        loop {
-            let (is_on, incarnation) = self.one(&CAPTURE_STATE, &[], capture_state).await?;
-            if is_on {
-                return Ok(incarnation.into());
-            }
-            match self.in_runtime(self.switch_capture_on()).await {
+        while self.capture_state().await?.0 != is_on {
+            match self.in_runtime(self.try_switch_capture(if is_on { START_CAPTURE } else { STOP_CAPTURE })).await {
                 // Others wait behind the lock, so it is waited for in short turns.
                 Err(error)
                     if is_lock_timeout(&error) && began.elapsed() < self.pool.shared().options.operation_timeout => {}
                 switched => switched?,
             }
         }
+        Ok(())
     }
 
-    async fn switch_capture_on(&self) -> Result<()> {
+    async fn try_switch_capture(&self, script: &str) -> Result<()> {
         let mut connection = self.pool.acquire(&Principal::Service).await?;
-        let result = execute_batch(&mut connection, START_CAPTURE).await;
+        let result = execute_batch(&mut connection, script).await;
         if result.is_ok() || execute_batch(&mut connection, "ROLLBACK").await.is_ok() {
             connection.release();
         }
@@ -203,78 +251,151 @@ impl Postgres {
         self.one(&SESSION_ENTRIES, &[after.id.into(), session_id.into()], session_entries).await
     }
 
-    pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
-        let values = [after.id.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        let read = self.fetch(&Principal::Service, &READ_PAGE, &values, entry).await?;
-        Ok(page(read, after, limit))
+    pub(in crate::database) async fn check_position(&self, position: &Position) -> Result<()> {
+        let proof = proof_text(position.stands_on);
+        self.one(&CHECK_POINT, &[position.after.id.into(), proof.into()], nothing).await?;
+        let Some(seen) = &position.seen else { return Ok(()) };
+        let values = [seen.settled.into(), seen.last_id.into(), seen.transactions().into()];
+        if self.one(&SEEN_ENTRIES, &values, text).await? == seen.entries { Ok(()) } else { Err(other_history()) }
     }
 
-    pub(in crate::database) async fn read_changes_up_to(&self, after: EntryKey, end: EntryKey) -> Result<LogPage> {
-        let values = [after.id.into(), end.id.into()];
-        let read = self.fetch(&Principal::Service, &READ_SETTLED_PAGE, &values, settled_entry).await?;
-        match read.first() {
-            Some((pruned_to, _)) if after.id < *pruned_to => Err(pruned()),
-            Some(_) => Ok(page(read.into_iter().map(|(_, entry)| entry).collect(), after, PAGE)),
-            // Rare: the writers of the entries rolled back, the entries were deleted, or the ids are equal.
-            None => self.read_changes(after, PAGE).await,
-        }
+    pub(in crate::database) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
+        self.read_page(after, None, tables).await
     }
 
-    pub(in crate::database) async fn rows_and_position(
+    pub(in crate::database) async fn read_changes_up_to(
+        &self,
+        after: LogPoint,
+        end: EntryKey,
+        tables: TableSet,
+    ) -> Result<LogPage> {
+        self.read_page(after, Some(end.id), tables).await
+    }
+
+    /// Reads the page after `after`, up to the id `end` or up to the settled one.
+    async fn read_page(&self, after: LogPoint, end: Option<i64>, tables: TableSet) -> Result<LogPage> {
+        let (proof, bytes) = (proof_text(after.stands_on), i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
+        let values = [after.after.id.into(), proof.into(), end.into(), bytes.into(), tables.names().into()];
+        let read = self.read_log(&READ_PAGE, &values, page_row).await?;
+        Ok(page(read, after, tables))
+    }
+
+    pub(in crate::database) async fn rows_and_position<Shows>(
         &self,
         table: Table,
-        equality: Option<(&'static str, &str)>,
-    ) -> Result<(Vec<CurrentRow>, Position)> {
+        equality: Option<&Equality>,
+        rows: CurrentRows<Shows>,
+    ) -> Result<(Vec<RowImage>, Position)>
+    where
+        Shows: Fn(&CurrentRow) -> Option<bool> + Send + 'static,
+    {
         // Before the rows, so that they contain every entry up to it.
-        let settled = self.one(&SETTLED, &[], number).await?;
-        let rows = self.in_runtime(self.current_rows(table, equality)).await?;
-        let text = |row: &PgRow, column| row.try_get::<Option<String>, _>(column).map_err(translate);
-        let first = rows.first().ok_or_else(|| unreadable("result"))?;
-        let snapshot = text(first, 0)?.ok_or_else(|| unreadable("snapshot"))?;
-        // Any row's value was read after the snapshot was taken.
-        let position = position_of(settled, &snapshot, first.try_get(1).map_err(translate)?)?;
-        let mut current = Vec::with_capacity(rows.len());
-        for row in &rows {
-            // Without a row of the table there is one row, whose image is NULL.
-            let Some(image) = text(row, 2)? else { continue };
-            match read_image(table, &image) {
-                Some(image) => {
-                    let context = text(row, 3)?.and_then(|text| read_context(table, &text));
-                    current.push(CurrentRow { image, context });
-                }
-                None => tracing::warn!(table = table.name(), "a live query left out a row that cannot be read"),
-            }
-        }
-        Ok((current, position))
+        let settled = self.one(&HEAD, &[], position).await?.point();
+        let (rows, snapshot, last) = self.in_runtime(self.current_rows(table, equality, rows)).await?;
+        let values = [settled.after.id.into(), last.into(), snapshot.as_str().into()];
+        let seen = self.one(&SEEN_ENTRIES, &values, text).await?;
+        Ok((rows, position_of(settled, &snapshot, last, &seen)?))
     }
 
-    /// Reads the rows of a table in one snapshot: each with the snapshot and the last id of the log.
-    async fn current_rows(&self, table: Table, equality: Option<(&'static str, &str)>) -> Result<Vec<PgRow>> {
-        // Values of one form only compare as those of the image do.
-        let equality = equality.and_then(|(name, value)| match table.column(name)?.column_type {
-            ColumnType::Uuid => Some((name, Value::from(Uuid::try_parse(value).ok()?))),
-            ColumnType::Text => Some((name, Value::from(value))),
+    pub(in crate::database) async fn rows_with_keys(&self, table: Table, keys: &[RowKey]) -> Result<Vec<OutlinedRow>> {
+        let columns = |index: usize| -> Vec<String> { keys.iter().filter_map(|key| key.get(index).cloned()).collect() };
+        let condition = match table {
+            Table::Files => {
+                "(\"current\".bucket, \"current\".path) IN (SELECT * FROM unnest($1::text[], $2::text[]))".to_owned()
+            }
+            _ => format!("\"current\".{} = ANY ($1::text[]::uuid[])", quoted(table.key()[0])),
+        };
+        let outline = table.outline().iter().map(|name| format!("'{name}', \"current\".{}", quoted(name)));
+        let sql = format!(
+            "SELECT json_build_object({})::text, {} FROM {}.{} AS \"current\" WHERE {condition}",
+            outline.collect::<Vec<_>>().join(", "),
+            context(table),
+            table.schema(),
+            quoted(table.name()),
+        );
+        let values: Vec<Value<'_>> = (0..table.key().len()).map(|index| columns(index).into()).collect();
+        let rows = self.in_runtime(self.read_as_service(sql, &values)).await?;
+        let text = |row: &PgRow, column| row.try_get::<Option<String>, _>(column).map_err(translate);
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (image, context) = (text(row, 0)?, text(row, 1)?);
+            found.extend(image.and_then(|image| OutlinedRow::read(table, &image, context.as_deref())));
+        }
+        Ok(found)
+    }
+
+    /// Reads the rows of a table in one snapshot. Returns them with the snapshot and the last id of the log.
+    async fn current_rows<Shows>(
+        &self,
+        table: Table,
+        equality: Option<&Equality>,
+        mut rows: CurrentRows<Shows>,
+    ) -> Result<(Vec<RowImage>, String, i64)>
+    where
+        Shows: Fn(&CurrentRow) -> Option<bool> + Send + 'static,
+    {
+        // The image has a uuid and a text as they are stored. It may have another form of a number or a time.
+        let equality = equality.and_then(|Equality { column, value }| match (column.column_type, value) {
+            (ColumnType::Uuid, Scalar::Text(text)) => Some((column.name, Value::from(Uuid::try_parse(text).ok()?))),
+            (_, Scalar::Text(text)) => Some((column.name, Value::from(&**text))),
             _ => None,
         });
         let condition =
             equality.as_ref().map_or_else(String::new, |(name, _)| format!(" WHERE \"current\".{} = $1", quoted(name)));
         let sql = format!(
             "SELECT pg_current_snapshot()::text, COALESCE(pg_sequence_last_value('townsquare.changes_id'), 0), image, context
-             FROM (VALUES (1)) AS always LEFT JOIN (SELECT {} FROM {}.{} AS \"current\"{condition}) AS rows ON true",
-            image_and_context(table),
+             FROM (VALUES (1)) AS always LEFT JOIN (SELECT {} AS image, {} AS context FROM {}.{} AS \"current\"{condition}) AS rows ON true",
+            image(table),
+            context(table),
             table.schema(),
             quoted(table.name()),
         );
-        // In a transaction, because a pooler may give a statement that is prepared outside of one to another server process,
-        // which would run what another client has prepared there.
-        let mut connection = self.begin(&Principal::Service, &Retries::new()).await?;
         let mut arguments = sqlx::postgres::PgArguments::default();
         if let Some((_, value)) = &equality {
             super::types::bind(&mut arguments, value)?;
         }
+        let mut connection = self.begin_reading().await?;
+        let query = sqlx::query_with(AssertSqlSafe(sql), arguments).persistent(false);
+        let read = async {
+            let mut found = query.fetch(&mut *connection);
+            let text = |row: &PgRow, column| row.try_get::<Option<String>, _>(column).map_err(translate);
+            let mut first = None;
+            // One by one: the table may have many more rows than the caller sees.
+            while let Some(row) = poll_fn(|context| found.as_mut().poll_next(context)).await {
+                let row = row.map_err(translate)?;
+                if first.is_none() {
+                    let snapshot = text(&row, 0)?.ok_or_else(|| unreadable("snapshot"))?;
+                    // Any row's value was read after the snapshot was taken.
+                    first = Some((snapshot, row.try_get::<i64, _>(1).map_err(translate)?));
+                }
+                // Without a row of the table there is one row, whose image is NULL.
+                if let Some(image) = text(&row, 2)? {
+                    rows.add(Some(&image), text(&row, 3)?.as_deref())?;
+                }
+            }
+            first.ok_or_else(|| unreadable("result"))
+        };
+        let read = read.await;
+        let (snapshot, last) = end(connection, read, Effect::ReadsLog).await?;
+        Ok((rows.into_rows(), snapshot, last))
+    }
+
+    /// Runs SQL that is no statement of its own. It has no text from outside.
+    async fn read_as_service(&self, sql: String, values: &[Value<'_>]) -> Result<Vec<PgRow>> {
+        let mut arguments = sqlx::postgres::PgArguments::default();
+        for value in values {
+            super::types::bind(&mut arguments, value)?;
+        }
+        let mut connection = self.begin_reading().await?;
         let query = sqlx::query_with(AssertSqlSafe(sql), arguments).persistent(false);
         let rows = query.fetch_all(&mut *connection).await.map_err(translate);
-        end(connection, rows, Effect::Reads).await
+        end(connection, rows, Effect::ReadsLog).await
+    }
+
+    /// Begins a transaction, because a pooler may give a statement that is prepared outside of one to another server process,
+    /// which would run what another client has prepared there.
+    async fn begin_reading(&self) -> Result<PooledConnection> {
+        self.begin(&Principal::Service, Effect::ReadsLog, &Retries::new()).await
     }
 
     pub(in crate::database) async fn watch_commits(&self, on_commit: OnCommit) -> Result<CommitWatch> {
@@ -296,22 +417,31 @@ impl Postgres {
         let rows = i64::try_from(limits.rows).unwrap_or(i64::MAX).min(i64::MAX / 8);
         // PostgreSQL's dates reach further than ten thousand years.
         let age = i64::try_from(limits.age.as_micros()).unwrap_or(i64::MAX).min(1_000 * 366 * 86_400 * 1_000_000);
-        let values = [rows.into(), age.into(), keep_after.map(|key| key.id).into(), PRUNE_STEP.into()];
+        let bytes = i64::try_from(limits.bytes).unwrap_or(i64::MAX).min(i64::MAX / 8);
+        let values = [rows.into(), bytes.into(), age.into(), keep_after.map(|key| key.id).into(), PRUNE_STEP.into()];
         let pruned = self.execute(&Principal::Service, &PRUNE, &values, flag, Effect::Writes).await?;
         Ok(pruned == [true])
     }
 
-    pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {
-        Ok(self.fetch(&Principal::Service, &STATS, &[], stats).await?.pop().unwrap_or_default())
+    pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
+        self.execute(&Principal::Service, &RECOUNT, &[], nothing, Effect::Writes).await.map(drop)
     }
 
-    pub(in crate::database) async fn log_bounds(&self) -> Result<LogBounds> {
-        self.one(&BOUNDS, &[], bounds).await
+    pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {
+        Ok(self.read_log(&STATS, &[], stats).await?.pop().unwrap_or_default())
     }
 
     /// Runs a statement that returns one row, for the service.
     async fn one<T>(&self, statement: &'static Statement, values: &[Value<'_>], read: Read<T>) -> Result<T> {
-        self.fetch(&Principal::Service, statement, values, read).await?.pop().ok_or_else(Error::not_found)
+        self.read_log(statement, values, read).await?.pop().ok_or_else(Error::not_found)
+    }
+
+    /// Runs a statement that reads the change log, for the service.
+    ///
+    /// # Errors
+    /// `Unavailable` (25006) if the server is in recovery: a standby does not know the transactions that write the log.
+    async fn read_log<T>(&self, statement: &'static Statement, values: &[Value<'_>], read: Read<T>) -> Result<Vec<T>> {
+        self.execute(&Principal::Service, statement, values, read, Effect::ReadsLog).await
     }
 }
 
@@ -320,16 +450,22 @@ fn is_lock_timeout(error: &Error) -> bool {
     matches!(error.code(), Some("55P03" | "40P01"))
 }
 
-/// The SQL of a current row's image and of its context, as the triggers write them.
-const fn image_and_context(table: Table) -> &'static str {
+/// The SQL of a current row's image, as the triggers write it.
+const fn image(table: Table) -> &'static str {
+    match table {
+        Table::Files => "townsquare.file_image(\"current\")::text",
+        _ => "row_to_json(\"current\")::text",
+    }
+}
+
+/// The SQL of a current row's context, as the triggers write it.
+const fn context(table: Table) -> &'static str {
     match table {
         Table::Fidgets => {
-            "row_to_json(\"current\")::text AS image, (SELECT json_build_object('owner_id', spaces.owner_id,
-                 'is_public', spaces.is_public)::text FROM public.spaces WHERE spaces.id = \"current\".space_id) AS context"
+            "(SELECT json_build_object('owner_id', spaces.owner_id, 'is_public', spaces.is_public)::text
+                 FROM public.spaces WHERE spaces.id = \"current\".space_id)"
         }
-        Table::Files => {
-            "townsquare.file_image(\"current\")::text AS image, townsquare.file_context(\"current\")::text AS context"
-        }
-        _ => "row_to_json(\"current\")::text AS image, NULL::text AS context",
+        Table::Files => "townsquare.file_context(\"current\")::text",
+        _ => "NULL::text",
     }
 }

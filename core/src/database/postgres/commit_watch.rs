@@ -19,7 +19,12 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{connection_principal::Lifetime, errors::translate, pool_state::Shared};
+use super::{
+    connection_principal::Lifetime,
+    errors::{no_server_answered, translate},
+    pool_state::Shared,
+    servers::{in_recovery, is_in_recovery},
+};
 use crate::{
     database::change_log::{CommitWatch, OnCommit},
     error::{Error, Result},
@@ -42,6 +47,18 @@ const ANNOUNCE: Duration = Duration::from_secs(10);
 
 /// How long the watch waits for the server before it opens another connection.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// Sets a connection that listens, whatever the server, the database or the role sets.
+const SET_NEW: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+     SET search_path = pg_catalog, public; SET statement_timeout = 0; SET lock_timeout = 0";
+
+/// What the log looks like.
+const HEAD: &str = "SELECT last, settled, has_writer FROM townsquare.feed_head()";
+
+/// Does what [`HEAD`] does, in one message with its transaction: a pooler may give a statement that is prepared first to
+/// another server process, which would run what another client has prepared there.
+const HEAD_IN_TRANSACTION: &str = "BEGIN ISOLATION LEVEL read committed;
+     SELECT last, settled, has_writer FROM townsquare.feed_head(); COMMIT";
 
 /// The first and the longest pause between two attempts to connect.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
@@ -124,18 +141,22 @@ enum Inner {
 
 impl Connection {
     async fn open(server: &Server) -> Result<Connection> {
-        let announced = Instant::now();
+        let (announced, limit) = (Instant::now(), server.shared.options.operation_timeout);
         if server.lifetime == Lifetime::Transaction {
-            let connection = server.shared.servers.connect().await?;
+            let mut connection = answered_in(limit, server.shared.servers.connect()).await?;
+            if is_in_recovery(&mut connection).await? {
+                return Err(in_recovery());
+            }
             return Ok(Connection { inner: Inner::Polling(connection), announced });
         }
         // The name tells the operator which connection listens.
-        let options = server.shared.servers.find().await?.application_name("townsquare feed");
+        let options = answered_in(limit, server.shared.servers.find()).await?.application_name("townsquare feed");
         let open = async {
             let pool = PgPoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
             let mut listener = PgListener::connect_with(&pool.connect_lazy_with(options)).await?;
             listener.ignore_pool_close_event(true);
             listener.eager_reconnect(false);
+            listener.execute(sqlx::raw_sql(SET_NEW)).await?;
             listener.listen(CHANNEL).await?;
             Ok(listener)
         };
@@ -185,13 +206,10 @@ impl Connection {
         if self.announced.elapsed() >= ANNOUNCE {
             self.announce().await?;
         }
-        let sql = "SELECT last, settled, has_writer FROM townsquare.feed_head()";
         answered(async {
             let row = match &mut self.inner {
-                Inner::Listening(listener) => sqlx::query(sql).persistent(false).fetch_one(listener).await?,
-                // In one message: a pooler may give a statement that is prepared first to another server process, which would
-                // run what another client has prepared there.
-                Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(sql)).await?,
+                Inner::Listening(listener) => sqlx::query(HEAD).persistent(false).fetch_one(listener).await?,
+                Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(HEAD_IN_TRANSACTION)).await?,
             };
             Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)?, has_writer: row.try_get(2)? })
         })
@@ -206,6 +224,11 @@ impl Connection {
         self.announced = Instant::now();
         Ok(())
     }
+}
+
+/// The connection that `connecting` makes, unless no server answers in time.
+async fn answered_in<T>(limit: Duration, connecting: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(limit, connecting).await.unwrap_or_else(|_| Err(no_server_answered(limit)))
 }
 
 /// The result of `work`, unless the server does not answer in time.

@@ -6,11 +6,13 @@
 
 use std::time::Duration;
 
-use sqlx::{PgConnection, postgres::PgRow};
+use jiff::Timestamp;
+use sqlx::{PgConnection, Row as _};
 
 use super::{
     errors::translate,
-    role_mode::{RoleMode, Roles},
+    role_mode::{RoleMode, Roles, check_triggers},
+    types::Time,
 };
 use crate::{database::principal::Principal, error::Result};
 
@@ -36,25 +38,58 @@ pub(in crate::database) enum Lifetime {
     Transaction,
 }
 
-/// Sets role, caller, session, search path and time limit in one round trip, and returns the id of the server process. The hash of the session is a parameter, because the text
-/// of a statement stands in logs and in `pg_stat_activity`.
+/// A call of `set_config` in a list of columns.
+macro_rules! set {
+    ($is_local:literal, $name:literal = $value:literal) => {
+        concat!(", pg_catalog.set_config('", $name, "', ", $value, ", ", $is_local, ")")
+    };
+}
+
+/// Sets role, caller, session, search path and time limit in one round trip. Returns the id of the server process, whether
+/// the server is in recovery, the setting that [`check_triggers`] reads, and the server's time. The hash of the session is a parameter, because
+/// the text of a statement stands in logs and in `pg_stat_activity`.
 macro_rules! set_principal {
-    ($is_local:literal $(, $more:literal)*) => {
+    ($is_local:literal $(, $name:literal = $value:literal)*) => {
         concat!(
-            "SELECT pg_backend_pid(), set_config('role', $1, ",
-            $is_local,
-            "), set_config('townsquare.caller', $2, ",
-            $is_local,
-            "), set_config('townsquare.session', $3, ",
-            $is_local,
-            "), set_config('search_path', 'pg_catalog, public', ",
-            $is_local,
-            "), set_config('statement_timeout', $4, ",
-            $is_local,
-            ")"
-            $(, $more)*
+            "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), ",
+            "pg_catalog.current_setting('session_replication_role'), pg_catalog.clock_timestamp()",
+            set!($is_local, "role" = "$1"),
+            set!($is_local, "townsquare.caller" = "$2"),
+            set!($is_local, "townsquare.session" = "$3"),
+            set!($is_local, "search_path" = "'pg_catalog, public'"),
+            set!($is_local, "statement_timeout" = "$4")
+            $(, set!($is_local, $name = $value))*
         )
     };
+}
+
+/// Does what [`set_principal`] does, and pins the settings that decide what a statement means, whatever the server, the
+/// database or the role sets: policies hold, a backslash in a string is a character, bytes in JSON are hexadecimal, and a
+/// commit that was answered is on the disk. The time limits of the client are the only ones.
+macro_rules! set_all {
+    ($is_local:literal $(, $name:literal = $value:literal)*) => {
+        set_principal!(
+            $is_local,
+            "row_security" = "'on'",
+            "standard_conforming_strings" = "'on'",
+            "bytea_output" = "'hex'",
+            "lock_timeout" = "'0'",
+            "synchronous_commit" =
+                "pg_catalog.replace(pg_catalog.current_setting('synchronous_commit'), 'off', 'on')",
+            "idle_in_transaction_session_timeout" = "$4"
+            $(, $name = $value)*
+        )
+    };
+}
+
+/// What the server says about itself when a connection is set to a principal.
+pub(super) struct ServerState {
+    /// The id of the server process.
+    pub(super) process: i32,
+    /// The server is a standby.
+    pub(super) is_in_recovery: bool,
+    /// The server's time.
+    pub(super) time: Timestamp,
 }
 
 impl ConnectionPrincipal {
@@ -80,16 +115,22 @@ impl From<&Principal> for ConnectionPrincipal {
     }
 }
 
-/// Sets a new connection of a session as [`set_principal`] does, and makes the server probe the connection after a minute
-/// without traffic: so it ends processes whose client is gone, and routers keep the connection. The driver gives no access
-/// to its socket, so the client cannot probe by itself; the deadline of each operation ends calls to a server that is gone.
-const SET_NEW: &str = set_principal!(
+/// Sets a new connection of a session as [`set_all`] does. Pins the isolation level of statements outside of transaction
+/// blocks, and makes the server probe the connection after a minute without traffic: so it ends processes whose client is
+/// gone, and routers keep the connection. The driver gives no access to its socket, so the client cannot probe by itself;
+/// the deadline of each operation ends calls to a server that is gone.
+const SET_NEW: &str = set_all!(
     "false",
-    ", set_config('tcp_keepalives_idle', '60', false), set_config('tcp_keepalives_interval', '10', false)",
-    ", set_config('tcp_keepalives_count', '6', false)"
+    "default_transaction_isolation" = "'read committed'",
+    "tcp_keepalives_idle" = "'60'",
+    "tcp_keepalives_interval" = "'10'",
+    "tcp_keepalives_count" = "'6'"
 );
 
-/// Sets a connection to `principal`, in one round trip. Returns a row with the id of the server process.
+/// Sets a connection to `principal`, in one round trip.
+///
+/// # Errors
+/// `Config` if the triggers of the tables would not run.
 pub(super) async fn set(
     connection: &mut PgConnection,
     principal: &Principal,
@@ -97,7 +138,7 @@ pub(super) async fn set(
     lifetime: Lifetime,
     is_new: bool,
     timeout: Duration,
-) -> Result<PgRow> {
+) -> Result<ServerState> {
     let (caller, session) = match principal {
         Principal::Service => ("", ""),
         // No session proves a vouched user to the database. Each statement binds the user, and its policies hold for them.
@@ -109,10 +150,17 @@ pub(super) async fn set(
     let sql = match lifetime {
         Lifetime::Session if is_new => SET_NEW,
         Lifetime::Session => set_principal!("false"),
-        Lifetime::Transaction => set_principal!("true"),
+        Lifetime::Transaction => set_all!("true"),
     };
     let timeout = timeout.as_millis().max(1).to_string();
     let query = sqlx::query(sql).bind(role).bind(caller).bind(session).bind(timeout);
     // A new connection runs this statement once.
-    query.persistent(lifetime == Lifetime::Session && !is_new).fetch_one(connection).await.map_err(translate)
+    let query = query.persistent(lifetime == Lifetime::Session && !is_new);
+    let row = query.fetch_one(connection).await.map_err(translate)?;
+    check_triggers(row.try_get(2).map_err(translate)?)?;
+    let (process, is_in_recovery) = (row.try_get(0).map_err(translate)?, row.try_get(1).map_err(translate)?);
+    let time: Time = row.try_get(3).map_err(translate)?;
+    // A server does not run at a time that is out of range.
+    let time = time.into_timestamp().unwrap_or_else(|limit| limit);
+    Ok(ServerState { process, is_in_recovery, time })
 }

@@ -21,7 +21,7 @@ pub(super) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit
     if shared.timeout(PATIENCE, open.connection.ping()).await.is_err() {
         if let Some(process) = open.process {
             // A failure is ignored: the statement's own time limit ends it as well.
-            let _ = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, process)).await;
+            let _ = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, open.server, process)).await;
         }
         let _ = shared.with_timeout(open.connection.ping()).await;
     }
@@ -29,8 +29,9 @@ pub(super) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit
     drop(permit);
 }
 
-async fn cancel(shared: &Shared, process: i32) -> crate::error::Result<()> {
-    let mut connection = shared.servers.connect().await?;
+/// Cancels what the process runs. The number of a process means it on its own server only.
+async fn cancel(shared: &Shared, server: usize, process: i32) -> crate::error::Result<()> {
+    let mut connection = shared.servers.connect_to(server).await?;
     let cancel = sqlx::query("SELECT pg_catalog.pg_cancel_backend($1)").bind(process).persistent(false);
     let _ = cancel.execute(&mut connection).await;
     let _ = connection.close().await;

@@ -13,19 +13,33 @@ use std::{
 use sqlx::postgres::PgDatabaseError;
 
 use crate::{
-    database::{change_log::pruned, principal::session_ended},
+    database::{
+        change_log::{other_history, pruned},
+        principal::session_ended,
+    },
     error::{Error, ErrorKind},
 };
 
 /// The SQLSTATE that the function `townsquare.admitted` raises for a session that has ended.
 const SESSION_ENDED: &str = "TQ401";
 
-/// The SQLSTATE that the function `townsquare.changes_after` raises for a position after which entries are missing.
+/// The SQLSTATE that the functions of the change log raise for a position after which entries are missing.
 const PRUNED: &str = "TQ410";
+
+/// The SQLSTATE that the functions of the change log raise for a position of another history.
+const OTHER_HISTORY: &str = "TQ411";
 
 /// The SQLSTATE of a server process that ends because another one crashed. It ends at once, perhaps after its commit and
 /// before the answer to it, so this error does not say whether a write happened.
 const CRASH_SHUTDOWN: &str = "57P02";
+
+/// The SQLSTATE of all errors of pgbouncer itself.
+const POOLER_ERROR: &str = "08P01";
+
+/// True for an error of a pooler that only another URL or another set-up of the pooler ends.
+fn is_refused_by_pooler(message: &str) -> bool {
+    ["unsupported startup parameter", "statement pooling mode"].iter().any(|words| message.contains(words))
+}
 
 pub(super) fn translate(error: sqlx::Error) -> Error {
     let sqlx::Error::Database(failure) = &error else {
@@ -42,10 +56,14 @@ pub(super) fn translate(error: sqlx::Error) -> Error {
     match failure.code().as_deref() {
         Some(SESSION_ENDED) => return session_ended(),
         Some(PRUNED) => return pruned(),
+        Some(OTHER_HISTORY) => return other_history(),
         _ => {}
     }
     let code = failure.code().map(std::borrow::Cow::into_owned);
-    let kind = code.as_deref().map_or(ErrorKind::Internal, kind);
+    let kind = match code.as_deref() {
+        Some(POOLER_ERROR) if is_refused_by_pooler(failure.message()) => ErrorKind::Config,
+        code => code.map_or(ErrorKind::Internal, kind),
+    };
     let column = match failure.kind() {
         sqlx::error::ErrorKind::NotNullViolation => {
             failure.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::column)
@@ -76,7 +94,13 @@ pub(super) fn cannot_connect(error: Error) -> Error {
     if is_temporary(&error) {
         return error;
     }
-    let why = error.source().map_or_else(|| error.message().to_owned(), ToString::to_string);
+    let mut why = error.source().map_or_else(|| error.message().to_owned(), ToString::to_string);
+    if why.contains("CaUsedAsEndEntity") {
+        why.push_str(
+            ": the server's certificate is the certificate of an authority (CA:TRUE), which TLS does not accept of a server; \
+             make one with basicConstraints=CA:FALSE",
+        );
+    }
     Error::config(format!("Option database_url: cannot connect: {why}")).because_of(error)
 }
 
@@ -119,6 +143,12 @@ pub(super) fn is_conflict(error: &Error) -> bool {
 /// True if the server refuses writes for now.
 pub(super) fn is_read_only(error: &Error) -> bool {
     error.code() == Some("25006")
+}
+
+/// The error of an operation that got no connection: 08001, unable to establish a connection.
+pub(super) fn no_server_answered(limit: std::time::Duration) -> Error {
+    let message = format!("the server did not accept a connection within {limit:?}");
+    Error::database(Some("08001"), ErrorKind::Unavailable, message)
 }
 
 /// The error of an operation past its deadline.

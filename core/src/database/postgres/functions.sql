@@ -38,6 +38,63 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (SELECT FROM townsquare.identities WHERE user_id = p_user_id AND public_key = ANY (p_keys))
 $$;
 
+-- Counts what a user owns, for quotas: spaces, files and the bytes of files, with the files that are being written. A file that
+-- is being written counts with what it adds to the file that it replaces; a move adds nothing. Waits for the transactions that
+-- have counted for the same user, and keeps others out until this one ends: a transaction that writes, counts, and fails beyond
+-- a limit cannot exceed it together with another one. Callers count their own; the service, and whom it vouches for, any.
+CREATE OR REPLACE FUNCTION townsquare.owner_usage(p_owner UUID, OUT spaces BIGINT, OUT files BIGINT, OUT bytes BIGINT)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+BEGIN
+    IF p_owner IS DISTINCT FROM townsquare.caller_id()
+        AND NOT (current_setting('role') = 'none' AND pg_has_role(session_user, current_user, 'USAGE'))
+    THEN
+        RAISE EXCEPTION 'permission denied for function owner_usage' USING ERRCODE = '42501';
+    END IF;
+    PERFORM pg_advisory_xact_lock((29813::bigint << 48) | (hashtextextended(p_owner::pg_catalog.text, 0) & 281474976710655));
+    -- For the service: a file can lie where its owner may no longer read it.
+    PERFORM set_config('townsquare.caller', '', true);
+    SELECT count(*) INTO spaces FROM public.spaces WHERE owner_id = p_owner;
+    SELECT COALESCE(sum(of_file.files), 0), COALESCE(sum(of_file.bytes), 0) INTO files, bytes FROM (
+        SELECT 1 AS files, file.size AS bytes FROM townsquare.files AS file WHERE file.owner_id = p_owner
+        UNION ALL SELECT CASE WHEN old.size IS NULL THEN 1 ELSE 0 END, GREATEST(intent.size - COALESCE(old.size, 0), 0)
+        FROM townsquare.file_intents AS intent LEFT JOIN townsquare.files AS old
+            ON old.bucket = intent.bucket AND old.path = intent.path AND old.owner_id = intent.owner_id
+        WHERE intent.owner_id = p_owner AND intent.moved_from IS NULL) AS of_file;
+    PERFORM set_config('townsquare.caller', caller, true);
+END
+$$;
+
+-- Returns true if the id is that of a space, or one that a new space may have: it is not registered, no file is in its folder,
+-- and no deleted space had it. (With the id of a space that exists, the insert fails by the key.) It waits for a running
+-- deletion, and is volatile, so it sees what the deletion left. A transaction with an older snapshot does not see that:
+-- there, no id is claimable. It acts for the service (see townsquare.is_service). '0' is the character after '/'.
+CREATE OR REPLACE FUNCTION townsquare.is_claimable(p_id UUID) RETURNS BOOLEAN
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    caller TEXT := COALESCE(current_setting('townsquare.caller', true), '');
+    segment TEXT COLLATE "C" := p_id::text;
+    found BOOLEAN;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(townsquare.space_lock(p_id));
+    PERFORM set_config('townsquare.caller', '', true);
+    found := EXISTS (SELECT FROM public.spaces WHERE id = p_id) OR NOT (
+        EXISTS (SELECT FROM public."spaceRegistrations" WHERE "spaceId" = p_id)
+        OR EXISTS (SELECT FROM townsquare.former_spaces WHERE id = p_id)
+        OR EXISTS (SELECT FROM townsquare.files
+            WHERE bucket = 'spaces' AND path >= segment AND path < segment || '0' AND first_segment = segment)
+        OR EXISTS (SELECT FROM townsquare.file_intents
+            WHERE bucket = 'spaces' AND path >= segment AND path < segment || '0' AND first_segment = segment)
+    );
+    PERFORM set_config('townsquare.caller', caller, true);
+    RETURN found;
+END
+$$;
+
 -- Callers update only the navigation of a community, also where no grant limits the columns. The argument is the role of
 -- the callers.
 CREATE OR REPLACE FUNCTION townsquare.protect_columns() RETURNS TRIGGER

@@ -1,28 +1,25 @@
 //! The migrations of a PostgreSQL database.
 //!
 //! Invariant: all missing migrations are applied in one transaction, or none. A second process that opens the database
-//! meanwhile waits for the advisory lock and then finds the migrations applied. A database of a newer version is
-//! refused.
+//! meanwhile waits for the advisory lock and then finds the migrations applied. A database of a newer version, or of another
+//! build of this version, is refused.
 
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
+use sqlx::{
+    AssertSqlSafe, Executor as _, PgConnection, Row as _,
+    postgres::{PgArguments, PgRow},
+};
 
 use super::{
     adoption::{self, Differences},
     errors::{cannot_set_up, translate},
+    role_mode::Roles,
     types,
 };
 use crate::{
     clock::Clock,
+    database::migration::{self, AppliedMigration, Migration},
     error::{Error, Result},
 };
-
-/// A migration. Its version is its position in [`MIGRATIONS`], counted from 1.
-struct Migration {
-    name: &'static str,
-    sql: &'static str,
-    /// The oldest schema version whose library works with a database that has this migration.
-    minimum_version: usize,
-}
 
 macro_rules! migrations {
     ($($name:literal needs $minimum_version:expr;)*) => {
@@ -45,6 +42,16 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0008_discovery" needs 4;
     "0009_roles" needs ITSELF;
     "0010_credentials" needs 9;
+    "0011_feed_history" needs 9;
+    "0012_visibility" needs 9;
+    "0013_checksums" needs 9;
+    "0015_copies" needs 9;
+    "0017_refresh_nonce" needs 9;
+    "0018_space_ids" needs 9;
+    "0019_erasure" needs 9;
+    "0020_url_generations" needs 9;
+    "0021_definers" needs 9;
+    "0023_log_size" needs 9;
 };
 
 /// The minimum version of a migration that no older library works with.
@@ -74,7 +81,7 @@ const LOCK: i64 = 0x7477_7371_7477_7371;
 /// # Errors
 /// `Config` if the database needs a newer version of the library.
 pub(super) async fn state(connection: &mut PgConnection) -> Result<SchemaState> {
-    Ok(match applied(connection).await? {
+    Ok(match version(connection).await? {
         version if version < MIGRATIONS.len() => SchemaState::Outdated,
         version if version == MIGRATIONS.len() => SchemaState::Current,
         _ => SchemaState::NewerCompatible,
@@ -93,11 +100,16 @@ pub(super) async fn lock(connection: &mut PgConnection) -> Result<()> {
 ///
 /// # Errors
 /// `Config` if the login role lacks a right, or if the database needs a newer version of the library.
-pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock, adopt: bool) -> Result<SchemaState> {
-    let applied = applied(connection).await?;
+pub(super) async fn apply(
+    connection: &mut PgConnection,
+    roles: &Roles,
+    clock: &Clock,
+    adopt: bool,
+) -> Result<SchemaState> {
+    let applied = version(connection).await?;
     let mut differences = Differences::default();
     if applied == 0 {
-        differences = adoption::check(connection, adopt).await?;
+        differences = adoption::check(connection, roles, adopt).await?;
         let create = "CREATE SCHEMA townsquare; CREATE TABLE townsquare.migrations (
              version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMPTZ NOT NULL
          )";
@@ -123,14 +135,33 @@ pub(super) async fn apply(connection: &mut PgConnection, clock: &Clock, adopt: b
             update.persistent(false).execute(&mut *connection).await.map_err(translate)?;
         }
     }
+    if applied < MIGRATIONS.len() {
+        record_checksums(connection).await?;
+    }
     Ok(if applied > MIGRATIONS.len() { SchemaState::NewerCompatible } else { SchemaState::Current })
 }
 
-/// The number of applied migrations; 0 for a database without the schema `townsquare`.
+/// Records the checksums of the migrations, also of those from before the column existed.
+async fn record_checksums(connection: &mut PgConnection) -> Result<()> {
+    let names: Vec<&str> = MIGRATIONS.iter().map(|migration| migration.name).collect();
+    let checksums: Vec<String> = MIGRATIONS.iter().map(Migration::checksum).collect();
+    let update = "UPDATE townsquare.migrations AS applied SET checksum = known.checksum
+        FROM unnest($1::text[], $2::text[]) AS known (name, checksum)
+        WHERE applied.name = known.name AND applied.checksum IS NULL";
+    let update = sqlx::query(update).bind(names).bind(checksums).persistent(false);
+    update.execute(connection).await.map(drop).map_err(translate)
+}
+
+/// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
+pub(super) fn must_not_migrate(version: usize) -> Option<Error> {
+    (version < MIGRATIONS.len()).then(|| migration::must_not_migrate(MIGRATIONS, version))
+}
+
+/// Returns the version of a database; 0 for a database without the schema `townsquare`.
 ///
 /// # Errors
-/// `Config` if the database needs a newer version of the library.
-async fn applied(connection: &mut PgConnection) -> Result<usize> {
+/// `Config` if the database needs a newer version of the library, or if another build of this version made it.
+pub(super) async fn version(connection: &mut PgConnection) -> Result<usize> {
     // The query reads the system catalogs: a failed lookup by name before the lock was taken may be cached.
     let exists = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
         JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
@@ -139,23 +170,19 @@ async fn applied(connection: &mut PgConnection) -> Result<usize> {
     if !exists {
         return Ok(0);
     }
-    let version = newest(connection, "SELECT max(version) FROM townsquare.migrations").await?;
-    if version > MIGRATIONS.len() {
-        // A version above this library's has the column.
-        let minimum_version = newest(connection, "SELECT max(minimum_version) FROM townsquare.migrations").await?;
-        if minimum_version > MIGRATIONS.len() {
-            return Err(Error::config(format!(
-                "The database is at version {version}, written by a newer townsquare; it needs a library that knows \
-                 version {minimum_version}, and this one knows {}",
-                MIGRATIONS.len()
-            )));
-        }
-    }
-    Ok(version)
-}
-
-/// The number that `query` returns; 0 for NULL.
-async fn newest(connection: &mut PgConnection, query: &'static str) -> Result<usize> {
-    let newest: Option<i64> = connection.fetch_one(query).await.map_err(translate)?.try_get(0).map_err(translate)?;
-    Ok(newest.map_or(0, |version| usize::try_from(version).unwrap_or(usize::MAX)))
+    // As JSON, because two columns are younger than the table.
+    let applied = "SELECT version, name, (to_jsonb(migrations) ->> 'minimum_version')::bigint,
+            to_jsonb(migrations) ->> 'checksum'
+        FROM townsquare.migrations AS migrations ORDER BY version";
+    let rows = connection.fetch_all(applied).await.map_err(translate)?;
+    let read = |row: &PgRow| {
+        Ok(AppliedMigration {
+            version: row.try_get(0)?,
+            name: row.try_get(1)?,
+            minimum_version: row.try_get(2)?,
+            checksum: row.try_get(3)?,
+        })
+    };
+    let applied = rows.iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>().map_err(translate)?;
+    migration::compare(MIGRATIONS, &applied)
 }

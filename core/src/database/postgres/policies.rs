@@ -35,10 +35,10 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
     FROM pg_catalog.pg_class AS class JOIN pg_catalog.pg_namespace AS schema ON schema.oid = class.relnamespace
     WHERE schema.nspname IN ('public', 'townsquare') AND class.relkind IN ('r', 'p', 'v', 'm', 'f')
   UNION ALL
-    SELECT CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'protect_columns',
+    SELECT CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable', 'protect_columns',
             'get_active_community_config') THEN 'functions' ELSE 'functions of migrations' END,
         string_agg(concat_ws(',', procedure.oid::regprocedure, proowner = nspowner, prosecdef, provolatile, proconfig,
-            prosrc, CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key') THEN
+            prosrc, CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable') THEN
                 (SELECT string_agg(concat_ws(',', grantee, privilege_type), ';' ORDER BY grantee)
                 FROM aclexplode(proacl) WHERE grantee IN (SELECT role FROM grantees)) END), ';'
             ORDER BY procedure.oid::regprocedure::text)
@@ -54,7 +54,11 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
                 ORDER BY relname, grantee, privilege_type)
             FROM pg_catalog.pg_class, aclexplode(relacl)
             WHERE relnamespace = schema.oid AND grantee IN (SELECT role FROM grantees)
-            AND relname NOT IN ('files', 'file_contents', 'file_intents')))
+            AND relname NOT IN ('files', 'file_contents', 'file_intents')),
+        (SELECT string_agg(concat_ws(',', routine.oid::regprocedure, grantee), ';'
+                ORDER BY routine.oid::regprocedure::text, grantee)
+            FROM pg_catalog.pg_proc AS routine, aclexplode(COALESCE(proacl, acldefault('f', proowner)))
+            WHERE pronamespace = schema.oid AND grantee IN (SELECT role FROM grantees)))
     FROM pg_catalog.pg_namespace AS schema WHERE nspname = 'townsquare'
  ),
  current (name, script) AS (

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use super::{dialect::Postgresql, role_mode::Roles};
 use crate::{
     database::statement::Dialect as _,
-    policy::{Action, Predicate, SqlContext, Table, quoted, rule, updatable},
+    policy::{Action, Predicate, Readers, SqlContext, Table, quoted, rule, updatable, updated},
 };
 
 /// A part of the access rules.
@@ -28,7 +28,7 @@ const FUNCTIONS: &str = include_str!("functions.sql");
 const CALLER: &str = "(SELECT townsquare.caller_id())";
 
 const CONTEXT: SqlContext<'static> =
-    SqlContext { caller: CALLER, holds_key: Postgresql::holds_key, linked: Postgresql::linked };
+    SqlContext { caller: CALLER, holds_key, linked: Postgresql::linked, claimable: Postgresql::claimable };
 
 /// The condition that a connection of the service role works for the service.
 const IS_SERVICE: &str = "(SELECT townsquare.is_service())";
@@ -43,9 +43,11 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
     for table in Table::ALL {
         let name = table_name(table);
         let conditions = Action::ALL.map(|action| (action, condition(table, action)));
-        let mut script = TableScript::new(roles, &name, &conditions, tables_with_others);
+        let updated = updated(table).map(|predicate| predicate.sql(table, CONTEXT));
+        let mut script = TableScript::new(roles, &name, &conditions, updated.as_deref(), tables_with_others);
         script.write_grants(|action| match (action, updatable(table)) {
             (Action::Update, Some(columns)) => format!(" ({})", columns.join(", ")),
+            (Action::Select, _) if table.is_public() => format!(" ({})", readable(table).join(", ")),
             _ => String::new(),
         });
         if table == Table::CommunityConfigs {
@@ -61,15 +63,37 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
             rule(Table::Files, action).sql(Table::Files, CONTEXT)
         )
     };
-    let of_intent = |action| rule(Table::Files, action).sql_of_row("file_intents", CONTEXT);
+    // The end of a move deletes the source.
+    let of_intent = |action| {
+        format!(
+            "{} AND (file_intents.moved_from IS NULL OR EXISTS (SELECT 1 FROM townsquare.files AS files
+                WHERE files.bucket = file_intents.bucket AND files.path = file_intents.moved_from AND {}))",
+            rule(Table::Files, action).sql_of_row("file_intents", CONTEXT),
+            rule(Table::Files, Action::Delete).sql(Table::Files, CONTEXT)
+        )
+    };
     let contents = Action::ALL.map(|action| (action, Some(of_content(action))));
     let intents = Action::ALL.map(|action| (action, Some(of_intent(action))));
-    for (name, conditions) in [("townsquare.file_contents", contents), ("townsquare.file_intents", intents)] {
-        let mut script = TableScript::new(roles, name, &conditions, tables_with_others);
+    let updated_intent = of_intent(Action::Insert);
+    for (name, conditions, updated) in
+        [("townsquare.file_contents", contents, None), ("townsquare.file_intents", intents, Some(&*updated_intent))]
+    {
+        let mut script = TableScript::new(roles, name, &conditions, updated, tables_with_others);
         script.write_grants(|_| String::new());
         parts.push(Part { name: name.to_owned(), script: script.sql });
     }
     parts
+}
+
+/// The columns that every caller may read. A column that another program added is none of them.
+fn readable(table: Table) -> Vec<String> {
+    let columns = table.columns().iter().map(|column| column.name);
+    columns.filter(|name| table.readers(name) == Readers::Everyone).map(quoted).collect()
+}
+
+/// The condition that a user has linked one of the identity keys in a column.
+fn holds_key(user: &str, column: &str) -> String {
+    format!("townsquare.holds_key({user}, {column})")
 }
 
 /// The qualified name of a table with policies.
@@ -99,9 +123,16 @@ fn schema_script(roles: &Roles) -> String {
 }
 
 fn functions_script(roles: &Roles) -> String {
+    // The functions that policies and statements of callers call. PostgreSQL grants every new function to PUBLIC.
     let names = "FUNCTION townsquare.caller_id(), townsquare.is_service(), townsquare.admitted(UUID),
-        townsquare.holds_key(UUID, TEXT[])";
-    format!("{FUNCTIONS}REVOKE ALL ON {names} FROM PUBLIC; GRANT EXECUTE ON {names} TO {};", roles.of_policies())
+        townsquare.holds_key(UUID, TEXT[]), townsquare.owner_usage(UUID), townsquare.is_claimable(UUID),
+        townsquare.space_lock(UUID), townsquare.path_lock(TEXT, TEXT)";
+    let callers = if roles.has_callers { format!(", {}", roles.callers) } else { String::new() };
+    format!(
+        "{FUNCTIONS}REVOKE ALL ON ALL ROUTINES IN SCHEMA townsquare FROM PUBLIC{callers};
+         GRANT EXECUTE ON {names} TO {};",
+        roles.of_policies()
+    )
 }
 
 /// The script of one table.
@@ -113,11 +144,13 @@ struct TableScript<'a> {
 }
 
 impl<'a> TableScript<'a> {
-    /// Turns row-level security on and replaces the policies.
+    /// Turns row-level security on and replaces the policies. `updated` is the condition on the rows that an update leaves, if
+    /// it is another than that on the rows it changes.
     fn new(
         roles: &'a Roles,
         name: &'a str,
         conditions: &'a [(Action, Option<String>); 4],
+        updated: Option<&str>,
         tables_with_others: &[String],
     ) -> TableScript<'a> {
         let service = &roles.service;
@@ -133,25 +166,31 @@ impl<'a> TableScript<'a> {
         let has_others = tables_with_others.iter().any(|table| table == name);
         for (action, condition) in conditions {
             let to = roles.of_policies();
-            script.write_policy("", *action, condition.as_deref().map(|condition| (condition, "PERMISSIVE", &*to)));
-            let condition = condition.as_deref().unwrap_or("FALSE");
+            let updated = updated.filter(|_| *action == Action::Update);
+            let clauses = |condition: &str, twin: &str| match (action, updated) {
+                (Action::Insert, _) => format!("WITH CHECK ({twin}{condition})"),
+                (_, None) => format!("USING ({twin}{condition})"),
+                (_, Some(updated)) => format!("USING ({twin}{condition}) WITH CHECK ({twin}{updated})"),
+            };
+            let own = condition.as_deref().map(|condition| clauses(condition, ""));
+            script.write_policy("", *action, own.as_deref().map(|clauses| (clauses, "PERMISSIVE", &*to)));
             // The service may be a member of the callers' role, and then is bound by policies for that role.
             let callers = &roles.callers;
-            let twin = format!("(SELECT current_user <> '{callers}' AND townsquare.is_service()) OR {condition}");
+            let is_service = format!("(SELECT current_user <> '{callers}' AND townsquare.is_service()) OR ");
+            let twin = clauses(condition.as_deref().unwrap_or("FALSE"), &is_service);
             script.write_policy("only_", *action, has_others.then_some((&*twin, "RESTRICTIVE", &*to)));
         }
         script
     }
 
-    /// Replaces a policy of this condition, kind and roles; `None` removes it.
+    /// Replaces a policy of these clauses, kind and roles; `None` removes it.
     fn write_policy(&mut self, prefix: &str, action: Action, policy: Option<(&str, &str, &str)>) {
         let name = self.name;
         let _ = writeln!(self.sql, "DROP POLICY IF EXISTS townsquare_{prefix}{action} ON {name};");
-        if let Some((condition, kind, roles)) = policy {
-            let clause = if action == Action::Insert { "WITH CHECK" } else { "USING" };
+        if let Some((clauses, kind, roles)) = policy {
             let _ = writeln!(
                 self.sql,
-                "CREATE POLICY townsquare_{prefix}{action} ON {name} AS {kind} FOR {action} TO {roles} {clause} ({condition});"
+                "CREATE POLICY townsquare_{prefix}{action} ON {name} AS {kind} FOR {action} TO {roles} {clauses};"
             );
         }
     }
@@ -194,8 +233,12 @@ mod tests {
         let sql = all(&roles, &[]);
         for needed in [
             "CREATE POLICY townsquare_select ON public.spaces AS PERMISSIVE FOR select TO app, callers_7 USING \
-             ((spaces.owner_id = (SELECT townsquare.caller_id()) OR spaces.is_public IS TRUE));",
+             ((spaces.owner_id = (SELECT townsquare.caller_id()) OR NULLIF(spaces.is_public, FALSE) IS NOT NULL));",
             "GRANT update (navigation_config, updated_at) ON public.community_configs TO callers_7;",
+            "GRANT select (id, community_id, updated_at, brand_config, assets_config, community_config, fidgets_config, \
+             navigation_config, ui_config, is_published) ON public.community_configs TO callers_7;",
+            "GRANT select (id, email) ON public.users TO callers_7;",
+            "townsquare.holds_key((SELECT townsquare.caller_id()), community_configs.admin_identity_public_keys)",
             "ALTER TABLE public.\"spaceRegistrations\" FORCE ROW LEVEL SECURITY;",
         ] {
             assert!(sql.contains(needed), "{needed}\n{sql}");

@@ -14,7 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sqlx::{PgConnection, Row as _};
+use sqlx::{Connection as _, PgConnection};
 use tokio::{
     runtime::{Handle, Id},
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
@@ -22,14 +22,15 @@ use tokio::{
 };
 
 use super::{
-    connection_principal::{self, ConnectionPrincipal, Lifetime},
+    connection_principal::{self, ConnectionPrincipal, Lifetime, ServerState},
     drain::drain,
-    errors::translate,
+    errors::no_server_answered,
     pool_state::{OpenConnection, Shared},
     role_mode::Roles,
-    servers::Servers,
+    servers::{Servers, in_recovery, is_in_recovery},
 };
 use crate::{
+    clock::Clock,
     database::{options::PostgresOptions, principal::Principal},
     error::{Error, ErrorKind, Result},
 };
@@ -37,6 +38,9 @@ use crate::{
 /// How many connections the pool opens on a runtime before it sets an idle one to another principal, which costs a round
 /// trip.
 const CONNECTIONS_BEFORE_SWITCH: usize = 4;
+
+/// How long after its last use a connection is taken for open. A ping costs a round trip.
+const RECENT: Duration = Duration::from_millis(1);
 
 /// How long to wait before the next attempt to connect to a server that is full or starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
@@ -61,10 +65,10 @@ pub(super) struct PooledConnection {
 }
 
 impl Pool {
-    pub(super) fn new(servers: Servers, options: PostgresOptions, timer_runtime: Handle) -> Pool {
+    pub(super) fn new(servers: Servers, options: PostgresOptions, clock: Clock, timer_runtime: Handle) -> Pool {
         let permits = Arc::new(Semaphore::new(options.max_connections as usize));
         let idle = Mutex::new(Some(Vec::new()));
-        let shared = Shared { servers, options, timer_runtime, permits, idle, freed: Notify::new() };
+        let shared = Shared { servers, options, clock, timer_runtime, permits, idle, freed: Notify::new() };
         let pool = Pool { roles: Roles::unknown(), lifetime: Lifetime::Session, shared: Arc::new(shared) };
         pool.start_closing_old_connections();
         pool
@@ -73,6 +77,10 @@ impl Pool {
     /// Sets the roles of the connections. A new pool assumes [`Roles::unknown`].
     pub(super) fn set_roles(&mut self, roles: Roles) {
         self.roles = roles;
+    }
+
+    pub(super) fn roles(&self) -> &Roles {
+        &self.roles
     }
 
     /// Sets how long a connection belongs to the client: a pooler may hand it to another one after each transaction.
@@ -173,12 +181,13 @@ impl Pool {
     async fn set_principal(&self, connection: &mut PooledConnection, principal: &Principal) -> Result<()> {
         let open = connection.open.as_mut().expect(NOT_RELEASED);
         if self.lifetime == Lifetime::Session && !open.principal.is(principal) {
-            let timeout = self.shared.options.operation_timeout;
             let is_new = open.principal == ConnectionPrincipal::Unset;
-            let (connection, lifetime) = (&mut open.connection, self.lifetime);
-            let row = connection_principal::set(connection, principal, &self.roles, lifetime, is_new, timeout).await?;
-            open.process = Some(row.try_get(0).map_err(translate)?);
+            let state = self.set(&mut open.connection, principal, is_new).await?;
+            open.process = Some(state.process);
+            open.is_in_recovery = state.is_in_recovery;
             open.principal = principal.into();
+            // The server has just answered.
+            open.released = Instant::now();
         }
         Ok(())
     }
@@ -188,10 +197,18 @@ impl Pool {
         &self,
         connection: &mut PooledConnection,
         principal: &Principal,
-    ) -> Result<()> {
-        let timeout = self.shared.options.operation_timeout;
-        let lifetime = Lifetime::Transaction;
-        connection_principal::set(connection, principal, &self.roles, lifetime, false, timeout).await.map(drop)
+    ) -> Result<ServerState> {
+        self.set(connection, principal, false).await
+    }
+
+    /// Sets a connection to `principal`, and the clock to the server's time.
+    async fn set(&self, connection: &mut PgConnection, principal: &Principal, is_new: bool) -> Result<ServerState> {
+        let (timeout, clock) = (self.shared.options.operation_timeout, &self.shared.clock);
+        let asked = clock.moment();
+        let state =
+            connection_principal::set(connection, principal, &self.roles, self.lifetime, is_new, timeout).await?;
+        clock.synchronize(asked, state.time);
+        Ok(state)
     }
 
     /// Waits for the right to use a connection.
@@ -221,8 +238,8 @@ impl Pool {
         let connecting = async {
             let mut tries_after_close = 0;
             loop {
-                let error = match self.shared.servers.connect().await {
-                    Ok(connection) => return Ok(connection),
+                let error = match self.shared.servers.connect_to_one().await {
+                    Ok(connected) => return Ok(connected),
                     Err(error) => error,
                 };
                 let is_worth_waiting = match error.code() {
@@ -248,18 +265,26 @@ impl Pool {
         };
         let connected = self.shared.with_timeout(connecting).await;
         match connected {
-            Ok(connection) => {
-                let (connection, runtime, now) = (connection?, Handle::current().id(), Instant::now());
+            Ok(connected) => {
+                let ((connection, server), runtime, now) = (connected?, Handle::current().id(), Instant::now());
                 let principal = ConnectionPrincipal::Unset;
-                let open = OpenConnection { connection, runtime, principal, process: None, opened: now, released: now };
-                Ok(self.pooled(open, false, permit))
+                Ok(self.pooled(
+                    OpenConnection {
+                        connection,
+                        server,
+                        runtime,
+                        principal,
+                        process: None,
+                        is_in_recovery: false,
+                        opened: now,
+                        released: now,
+                    },
+                    false,
+                    permit,
+                ))
             }
-            // What the server said, or 08001 (unable to establish a connection) if it said nothing.
-            Err(_) => Err(last_error.unwrap_or_else(|| {
-                let limit = self.shared.options.operation_timeout;
-                let message = format!("the server did not accept a connection within {limit:?}");
-                Error::database(Some("08001"), ErrorKind::Unavailable, message)
-            })),
+            // What the server said, if it said something.
+            Err(_) => Err(last_error.unwrap_or_else(|| no_server_answered(self.shared.options.operation_timeout))),
         }
     }
 
@@ -313,6 +338,34 @@ impl PooledConnection {
     /// True if the connection was idle before, so the server may have closed it.
     pub(super) fn was_idle(&self) -> bool {
         self.was_idle
+    }
+
+    /// The position of the server in the URL.
+    pub(super) fn server(&self) -> usize {
+        self.open.as_ref().expect(NOT_RELEASED).server
+    }
+
+    /// Checks that the server is not in recovery. Costs a round trip only if it was.
+    ///
+    /// # Errors
+    /// `Unavailable` (25006).
+    pub(super) async fn check_primary(&mut self) -> Result<()> {
+        let open = self.open.as_mut().expect(NOT_RELEASED);
+        if open.is_in_recovery {
+            open.is_in_recovery = is_in_recovery(&mut open.connection).await?;
+        }
+        if open.is_in_recovery { Err(in_recovery()) } else { Ok(()) }
+    }
+
+    /// Whether the server closed the connection while it was idle, or is gone. Asks the server, unless the connection has
+    /// been idle for so short that it was in use just now.
+    pub(super) async fn is_lost(&mut self) -> bool {
+        let open = self.open.as_mut().expect(NOT_RELEASED);
+        if !self.was_idle || open.released.elapsed() < RECENT {
+            return false;
+        }
+        let ping = self.shared.timeout(self.shared.servers.connect_timeout(), open.connection.ping());
+        !matches!(ping.await, Ok(Ok(())))
     }
 
     /// Returns the connection to the pool. It must be in a known state, outside of a transaction.

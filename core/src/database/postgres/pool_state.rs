@@ -11,12 +11,14 @@ use tokio::{
 };
 
 use super::{connection_principal::ConnectionPrincipal, servers::Servers};
-use crate::database::options::PostgresOptions;
+use crate::{clock::Clock, database::options::PostgresOptions};
 
 /// What connections in use share with the pool.
 pub(super) struct Shared {
     pub(super) servers: Servers,
     pub(super) options: PostgresOptions,
+    /// The server's time.
+    pub(super) clock: Clock,
     /// Runs the timers: the caller's runtime may have none.
     pub(super) timer_runtime: Handle,
     pub(super) permits: Arc<Semaphore>,
@@ -29,11 +31,15 @@ pub(super) struct Shared {
 /// An open connection, in use or idle.
 pub(super) struct OpenConnection {
     pub(super) connection: PgConnection,
+    /// The position of its server in the URL.
+    pub(super) server: usize,
     /// The runtime that polls the socket.
     pub(super) runtime: Id,
     pub(super) principal: ConnectionPrincipal,
     /// The process id of the server process; `None` behind a pooler in transaction mode.
     pub(super) process: Option<i32>,
+    /// The server was a standby when the connection was set to its principal. It may accept writes by now.
+    pub(super) is_in_recovery: bool,
     pub(super) opened: Instant,
     pub(super) released: Instant,
 }

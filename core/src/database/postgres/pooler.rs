@@ -12,7 +12,7 @@ use super::{
     connection_principal::Lifetime,
     errors::translate,
     pool::{Pool, PooledConnection},
-    query::execute_batch,
+    query::{BEGIN, execute_batch},
 };
 use crate::{
     config::DatabasePooler,
@@ -28,7 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Returns how long a connection of the pool belongs to it. `connection` is one of them, set to no principal.
 ///
 /// # Errors
-/// `Config` if the second connection that this needs gets no answer; it names the option `database_pooler`.
+/// `Config`, naming the option `database_pooler`, if the option is `session` and a pooler shares connections, or if it is
+/// `auto` and the second connection that the answer needs gets no answer.
 pub(super) async fn detect(pool: &Pool, connection: &mut PooledConnection) -> Result<Lifetime> {
     let shared = pool.shared();
     match shared.options.pooler {
@@ -37,22 +38,32 @@ pub(super) async fn detect(pool: &Pool, connection: &mut PooledConnection) -> Re
                 "Option database_pooler is session, but the parameters of database_url ask for transaction mode",
             ));
         }
-        DatabasePooler::Session => return Ok(Lifetime::Session),
+        DatabasePooler::Session => {}
         DatabasePooler::Transaction => return Ok(Lifetime::Transaction),
         DatabasePooler::Auto if shared.servers.is_without_names => return Ok(Lifetime::Transaction),
         DatabasePooler::Auto => {}
     }
+    let server = connection.server();
     let probing = async {
-        let mut second = shared.servers.connect().await?;
+        let mut second = shared.servers.connect_to(server).await?;
         let is_shared = take_turns(connection, &mut second).await;
         // A failure is ignored: the server notices a closed socket as well.
         let _ = second.close().await;
         is_shared
     };
+    let is_session = shared.options.pooler == DatabasePooler::Session;
     match shared.timeout(PATIENCE, probing).await {
+        Ok(Ok(true)) if is_session => Err(Error::config(
+            "Option database_pooler is session, but the server gives its processes to other clients after each transaction, \
+             as a pooler in transaction mode does; set the option to auto or transaction",
+        )),
         Ok(Ok(true)) => Ok(Lifetime::Transaction),
         Ok(Ok(false)) => Ok(Lifetime::Session),
-        Ok(Err(error)) if error.kind() == ErrorKind::Unavailable => Err(error),
+        // The server allows this role no second connection.
+        Ok(Err(error)) if is_session && error.code() == Some("53300") => Ok(Lifetime::Session),
+        Ok(Err(error)) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Config) => Err(error),
+        // A pooler in transaction mode would have given the second connection the process of the first.
+        Ok(Err(_)) | Err(_) if is_session => Ok(Lifetime::Session),
         Ok(Err(_)) | Err(_) => Err(Error::config(
             "Option database_pooler: cannot find out how the server shares connections, because a second connection got no \
              answer; set the option to session or transaction",
@@ -92,7 +103,7 @@ async fn process(connection: &mut PgConnection) -> Result<String> {
 }
 
 async fn process_in_transaction(connection: &mut PgConnection) -> Result<String> {
-    execute_batch(connection, "BEGIN").await?;
+    execute_batch(connection, BEGIN).await?;
     let process = process(connection).await;
     execute_batch(connection, "ROLLBACK").await?;
     process

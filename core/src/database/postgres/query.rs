@@ -1,7 +1,9 @@
 //! Runs statements on a PostgreSQL connection.
 
+use std::future::poll_fn;
+
 use sqlx::{
-    AssertSqlSafe, Executor as _, PgConnection,
+    AssertSqlSafe, Executor as _, PgConnection, Row as _,
     postgres::{PgArguments, PgRow},
 };
 use uuid::Uuid;
@@ -9,13 +11,18 @@ use uuid::Uuid;
 use super::{connection_principal::Lifetime, dialect::Postgresql, errors::translate, types};
 use crate::{
     database::{
-        row::{Columns, MalformedValues, Read, Row},
-        statement::Statement,
+        row::{Columns, Read, Rows, too_large},
+        statement::{Bound, RESULT_MEMORY, Statement},
         value::Value,
     },
     error::Result,
     policy::Caller,
 };
+
+/// Begins a transaction. It states its isolation level, because the server, the database or the role may set another
+/// default: then a transaction would see an older snapshot, or fail because of others. The level is in lower case, so that a
+/// search for COMMIT in a log finds commits.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL read committed";
 
 /// Runs a statement for `caller` and returns its rows.
 pub(in crate::database) async fn fetch(
@@ -26,17 +33,47 @@ pub(in crate::database) async fn fetch(
     values: &[Value<'_>],
 ) -> Result<Vec<PgRow>> {
     let (sql, arguments) = render(caller, statement, values)?;
-    sqlx::query_with(sql, arguments)
-        .persistent(lifetime == Lifetime::Session)
-        .fetch_all(connection)
-        .await
-        .map_err(translate)
+    let query = sqlx::query_with(sql, arguments).persistent(lifetime == Lifetime::Session);
+    if statement.bound == Bound::None {
+        return query.fetch_all(connection).await.map_err(translate);
+    }
+    // `read_rows` counts the memory of the values. Their bytes alone can be too many.
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let mut found = query.fetch(connection);
+    while let Some(row) = poll_fn(|context| found.as_mut().poll_next(context)).await {
+        let row = row.map_err(translate)?;
+        let lengths =
+            (0..row.len()).filter_map(|column| row.try_get_raw(column).ok()?.as_bytes().ok().map(<[u8]>::len));
+        bytes += lengths.sum::<usize>();
+        rows.push(row);
+        if bytes > RESULT_MEMORY {
+            match statement.bound {
+                Bound::Whole => return Err(too_large()),
+                Bound::None | Bound::Page => {
+                    if rows.len() > 1 {
+                        rows.pop();
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// Reads a record from each row.
-pub(in crate::database) fn read_rows<T>(rows: &[PgRow], read: Read<T>) -> Result<Vec<T>> {
-    let malformed = MalformedValues::default();
-    rows.iter().map(|row| read(&Row::new(Columns::Postgres(row), &malformed))).collect()
+pub(in crate::database) fn read_rows<T>(
+    rows: &[PgRow],
+    statement: &'static Statement,
+    read: Read<T>,
+) -> Result<Vec<T>> {
+    let mut all = Rows::new(statement.bound);
+    for row in rows {
+        if !all.add(Columns::Postgres(row), read)? {
+            break;
+        }
+    }
+    Ok(all.into_rows())
 }
 
 /// Runs a statement for `caller` and returns the number of rows that it changed.

@@ -41,6 +41,7 @@ pub(super) enum RoleMode {
 const FACTS: &str = "SELECT 'townsquare_caller_' || database.oid AS callers,
         quote_ident(COALESCE(owner.rolname, login.rolname)) AS service,
         login.rolname::text AS login,
+        pg_catalog.current_setting('session_replication_role') AS replication_role,
         COALESCE(owner.rolname <> login.rolname, false) AS is_member_of_service,
         COALESCE(pg_has_role(login.oid, owner.oid, 'USAGE'), true) AS is_service,
         login.rolsuper OR login.rolbypassrls AS login_bypasses,
@@ -77,11 +78,12 @@ impl Roles {
     ///
     /// # Errors
     /// `Config` if the login role is not the service of the database, if the role of the callers has rights of its own,
-    /// or if row-level security could hold in neither mode.
+    /// if row-level security could hold in neither mode, or if triggers would not run.
     pub(super) async fn read(connection: &mut PgConnection) -> Result<Roles> {
         let row = connection.fetch_one(FACTS).await.map_err(translate)?;
         let text = |column| row.try_get::<String, _>(column).map_err(translate);
         let is = |column| row.try_get::<bool, _>(column).map_err(translate);
+        check_triggers(&text("replication_role")?)?;
         let (login, service, callers) = (text("login")?, text("service")?, text("callers")?);
         if !is("is_service")? {
             return Err(Error::config(format!(
@@ -154,4 +156,18 @@ fn cannot_restrict(callers: &str) -> Error {
         "Option database_url: row-level security would not hold: the login role bypasses it and cannot SET ROLE to a role \
          {callers} that does not (CREATE ROLE {callers} NOLOGIN; GRANT {callers} TO the login role)"
     ))
+}
+
+/// Checks the setting `session_replication_role`. Only an administrator may change it, also for the role of the library.
+///
+/// # Errors
+/// `Config` if it switches triggers off: changes would be missing in the change log.
+pub(super) fn check_triggers(replication_role: &str) -> Result<()> {
+    if replication_role == "origin" {
+        return Ok(());
+    }
+    Err(Error::config(format!(
+        "Option database_url: session_replication_role is {replication_role} for this role or database, so triggers do not \
+         run (ALTER ROLE … RESET session_replication_role, or ALTER DATABASE)"
+    )))
 }

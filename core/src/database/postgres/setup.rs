@@ -1,23 +1,30 @@
 //! Prepares a database when it is opened: the roles, migrations, policies.
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
+use jiff::{SignedDuration, Timestamp};
+use sqlx::{Executor as _, Row as _};
 use tokio::time::Instant;
 
 use super::{
+    adoption,
     connection_principal::Lifetime,
-    errors::cannot_connect,
+    errors::{cannot_connect, internal, translate},
     migrate::{self, SchemaState},
     policies,
     pool::{Pool, PooledConnection},
     pooler,
-    query::execute_batch,
+    query::{BEGIN, execute_batch},
     role_mode::Roles,
     servers::is_read_only,
+    stored_files,
 };
 use crate::{
     clock::Clock,
-    database::options::PostgresOptions,
+    database::{
+        options::{OpenOptions, PostgresOptions},
+        stored_files::StoredFiles,
+    },
     error::{Error, ErrorKind, Result},
 };
 
@@ -27,26 +34,56 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long to wait before the next attempt after [`LOCK_TIMEOUT`].
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
+/// How far the clock of this machine may be from the clock of the server without a warning.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
+
 /// The SQLSTATE of a lock that was not free in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Brings the database up to date. Returns its roles, and how long connections belong to the pool. Waits for locks for
-/// the operation timeout at most.
+/// Connects to the server, and finds out how long connections belong to the pool.
 ///
 /// # Errors
-/// `Unavailable` if the server does not accept connections now, or if it is read-only and outdated. `Config` if the URL or
-/// the server's set-up has to change: unknown roles, missing rights, a newer version of the library. A refused database is
-/// left unchanged.
-pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<(Roles, Lifetime)> {
-    let patience = pool.shared().options.operation_timeout;
-    let deadline = Instant::now() + patience;
+/// `Unavailable` if the server does not accept connections now; `Config` if the URL or the server's set-up has to change.
+pub(super) async fn connect(pool: &Pool, own_clock: &Clock) -> Result<(PooledConnection, Lifetime)> {
     let mut connection = pool.acquire_unset().await.map_err(cannot_connect)?;
     let lifetime = pooler::detect(pool, &mut connection).await?;
+    set_clock(pool, &mut connection, own_clock).await?;
+    Ok((connection, lifetime))
+}
+
+/// Checks whether the database may be opened, and reads what it knows of its object store. Changes nothing.
+///
+/// # Errors
+/// `Config`, as [`run`].
+pub(super) async fn check(connection: &mut PooledConnection, options: PostgresOptions) -> Result<StoredFiles> {
+    let checked = async {
+        begin(connection, options).await?;
+        let roles = Roles::read(connection).await?;
+        match migrate::version(connection).await? {
+            0 => adoption::check(connection, &roles, options.adopt).await.map(|_| StoredFiles::default()),
+            version => stored_files::read(connection, version).await,
+        }
+    };
+    let checked = checked.await;
+    match (checked, execute_batch(connection, "ROLLBACK").await) {
+        (Ok(_), Err(error)) => Err(error),
+        (checked, _) => checked,
+    }
+}
+
+/// Brings the database up to date and returns its roles. Waits for locks for the operation timeout at most.
+///
+/// # Errors
+/// `Unavailable` if the server is read-only and outdated. `Config` if the URL or the server's set-up has to change: unknown
+/// roles, missing rights, a newer version of the library, a migration that the options do not allow. A refused database is left
+/// unchanged.
+pub(super) async fn run(pool: &Pool, mut connection: PooledConnection, options: &OpenOptions) -> Result<Roles> {
+    let deadline = Instant::now() + options.postgres.operation_timeout;
     loop {
-        match prepare(&mut connection, clock, pool.shared().options).await {
+        match prepare(&mut connection, options).await {
             Ok(roles) => {
                 connection.release();
-                return Ok((roles, lifetime));
+                return Ok(roles);
             }
             Err(error) => {
                 // Here and not by closing the connection: nothing of the attempt is left when `open` fails.
@@ -54,19 +91,37 @@ pub(super) async fn run(pool: &Pool, clock: &Clock) -> Result<(Roles, Lifetime)>
                 if error.code() != Some(LOCK_NOT_AVAILABLE) || Instant::now() >= deadline {
                     return Err(error);
                 }
-                tokio::time::sleep(RETRY_PAUSE).await;
+                // Ends at the time limit. The caller's runtime may have no timers.
+                let _ = pool.shared().timeout(RETRY_PAUSE, pending::<()>()).await;
             }
         }
     }
 }
 
+/// Sets the clock of the pool to the server's time. Warns if the clock of this machine shows another one.
+async fn set_clock(pool: &Pool, connection: &mut PooledConnection, own_clock: &Clock) -> Result<()> {
+    let clock = &pool.shared().clock;
+    let asked = clock.moment();
+    // The simple protocol, because a prepared statement would stay on a server process that a pooler shares.
+    let sql = "SELECT CAST(EXTRACT(EPOCH FROM pg_catalog.clock_timestamp()) * 1000000 AS BIGINT)::text";
+    let row = connection.fetch_one(sqlx::raw_sql(sql)).await.map_err(translate)?;
+    let micros: String = row.try_get(0).map_err(translate)?;
+    let time = micros.parse().ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    clock.synchronize(asked, time.ok_or_else(|| internal("the server sent a time of another form"))?);
+    let ahead = own_clock.now().duration_since(clock.now());
+    if ahead.abs() > CLOCK_TOLERANCE {
+        tracing::warn!(
+            seconds = ahead.as_secs(),
+            "the clock of this machine is ahead of the clock of the PostgreSQL server (or, if negative, behind it); sessions \
+             and rows have the times of the server"
+        );
+    }
+    Ok(())
+}
+
 /// Does everything in one transaction, because a pooler may give the next one to another server process.
-async fn prepare(connection: &mut PooledConnection, clock: &Clock, options: PostgresOptions) -> Result<Roles> {
-    let begin = format!(
-        "BEGIN; SET LOCAL search_path = pg_catalog, public; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = {}",
-        options.operation_timeout.as_millis()
-    );
-    execute_batch(connection, &begin).await?;
+async fn prepare(connection: &mut PooledConnection, options: &OpenOptions) -> Result<Roles> {
+    begin(connection, options.postgres).await?;
     let roles = Roles::read(connection).await?;
     let is_current = match migrate::state(connection).await? {
         SchemaState::NewerCompatible => true,
@@ -81,14 +136,38 @@ async fn prepare(connection: &mut PooledConnection, clock: &Clock, options: Post
         }
         (true, true) => roles,
         (true, false) if !roles.can_be_restricted() => roles,
-        (_, false) => change(connection, clock, options.adopt).await?,
+        (_, false) if !options.migrate => return Err(must_not_change(connection).await),
+        (_, false) => change(connection, options).await?,
     };
     execute_batch(connection, "COMMIT").await?;
     Ok(roles)
 }
 
+async fn begin(connection: &mut PooledConnection, options: PostgresOptions) -> Result<()> {
+    // What the migrations say must not depend on the settings of the server, the database or the role.
+    let begin = format!(
+        "{BEGIN}; SET LOCAL search_path = pg_catalog, public; SET LOCAL row_security = on;
+         SET LOCAL standard_conforming_strings = on; SET LOCAL statement_timeout = 0;
+         SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = {}",
+        options.operation_timeout.as_millis()
+    );
+    execute_batch(connection, &begin).await
+}
+
+/// The error of an `open` that may not change the database, for a database that it would have to change.
+async fn must_not_change(connection: &mut PooledConnection) -> Error {
+    match migrate::version(connection).await {
+        Ok(version) => migrate::must_not_migrate(version).unwrap_or_else(|| {
+            Error::config(
+                "Option migrate is false, and the roles or policies of the database are not those of this library",
+            )
+        }),
+        Err(error) => error,
+    }
+}
+
 /// Creates what is missing, in the transaction of the caller.
-async fn change(connection: &mut PooledConnection, clock: &Clock, adopt: bool) -> Result<Roles> {
+async fn change(connection: &mut PooledConnection, options: &OpenOptions) -> Result<Roles> {
     migrate::lock(connection).await?;
     // Another process may have changed the database while this one waited for the lock.
     let roles = Roles::read(connection).await?.restrict(connection).await?;
@@ -99,7 +178,7 @@ async fn change(connection: &mut PooledConnection, clock: &Clock, adopt: bool) -
     }
     execute_batch(connection, &settings).await?;
     policies::check_functions(connection, &roles).await?;
-    if migrate::apply(connection, clock, adopt).await? == SchemaState::Current {
+    if migrate::apply(connection, &roles, &options.clock, options.postgres.adopt).await? == SchemaState::Current {
         policies::apply(connection, &roles).await?;
     }
     Ok(roles)

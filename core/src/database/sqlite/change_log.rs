@@ -13,67 +13,158 @@ use super::{
     errors::translate,
 };
 use crate::{
+    change_filter::{Equality, Scalar},
     clock::earlier,
     database::{
         change_log::{
-            CommitWatch, CurrentRow, EntryKey, EntryTexts, LogBounds, LogEntry, LogPage, LogStats, OnCommit, Position,
-            RetentionLimits, SessionEntries, pruned, read_context, read_entry, read_image,
+            CommitWatch, CurrentRow, CurrentRows, CursorKey, EntryKey, EntryProof, EntryTexts, LogPage, LogPoint,
+            LogStats, OnCommit, OutlinedRow, PAGE, PAGE_BYTES, Position, RetentionLimits, SessionEntries, TableSet,
+            other_history, pruned, read_entry,
         },
         principal::Principal,
         row::Row,
         statement::Statement,
-        transaction::Effect,
     },
     error::Result,
     model::ColumnType,
-    policy::{Caller, Table, quoted},
+    policy::{Caller, Column, RowImage, RowKey, Table, quoted},
 };
 
-/// The bytes of images after which a page ends, so that large rows do not fill the memory.
-const MAX_PAGE_BYTES: usize = 4 << 20;
+/// About the bytes of an entry as it is stored. SQLite finds the length of a value without reading it.
+macro_rules! bytes {
+    () => {
+        "100 + coalesce(octet_length(old), 0) + coalesce(octet_length(new), 0) + coalesce(octet_length(old_context), 0)
+            + coalesce(octet_length(new_context), 0)"
+    };
+}
+
+/// The most entries that are counted at once.
+const COUNT_STEP: i64 = 10_000;
 
 /// The most entries that one write deletes. It takes well under a millisecond.
 const PRUNE_STEP: i64 = 200;
 
 static CAPTURE_STATE: Statement = Statement::new(
-    "SELECT feed.is_on, database.incarnation FROM townsquare.feed AS feed, townsquare.database AS database",
+    "SELECT feed.is_on, database.cursor_key, database.incarnation
+     FROM townsquare.feed AS feed, townsquare.database AS database",
 );
 static START_CAPTURE: Statement = Statement::new("UPDATE townsquare.feed SET is_on = TRUE");
-static BOUNDS: Statement = Statement::new(
-    "SELECT pruned_id, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'townsquare_changes'), 0),
-        (SELECT min(id) FROM townsquare.changes), (SELECT max(id) FROM townsquare.changes)
+// The log ends after an entry that no reader has, so that every position in it expires and each reader notices.
+static ADD_END: Statement = Statement::new("INSERT INTO townsquare.changes (table_name, kind) VALUES ('', 'end')");
+static STOP_CAPTURE: Statement = Statement::new(
+    "UPDATE townsquare.feed SET is_on = FALSE, counted_bytes = 0,
+        (pruned_id, counted_id, pruned_tag) = (SELECT id, id, tag FROM townsquare.changes ORDER BY id DESC LIMIT 1)",
+);
+static EMPTY_LOG: Statement = Statement::new("DELETE FROM townsquare.changes");
+static BOUNDS: Statement =
+    Statement::new("SELECT (SELECT min(id) FROM townsquare.changes), (SELECT max(id) FROM townsquare.changes)");
+// The last entry, which may have been pruned.
+static END: Statement = Statement::new(
+    "SELECT coalesce((SELECT max(id) FROM townsquare.changes), pruned_id),
+        coalesce((SELECT tag FROM townsquare.changes ORDER BY id DESC LIMIT 1), pruned_tag)
      FROM townsquare.feed",
 );
-static PRUNED: Statement = Statement::new("SELECT pruned_id FROM townsquare.feed");
+static PRUNED: Statement = Statement::new("SELECT pruned_id, pruned_tag FROM townsquare.feed");
 static TIME_OF_ENTRY: Statement = Statement::new("SELECT at FROM townsquare.changes WHERE id = $1");
-// Of the $1 oldest entries, the last one before the first that is not older than $2.
+// Of the $1 oldest entries, the last one before the first that is not older than $2. A clock that was wrong for a while gave
+// wrong times: an old time among fresh ones must not delete what is before it.
 static AGED_PREFIX: Statement = Statement::new(
-    "SELECT max(id) FROM (SELECT id, at FROM townsquare.changes ORDER BY id LIMIT $1) AS oldest
-     WHERE at < $2",
+    "SELECT coalesce(min(CASE WHEN at >= $2 THEN id - 1 END), max(id))
+     FROM (SELECT id, at FROM townsquare.changes ORDER BY id LIMIT $1) AS oldest",
 );
 static DELETE_ENTRIES: Statement = Statement::new("DELETE FROM townsquare.changes WHERE id <= $1");
+static COUNTED: Statement = Statement::new("SELECT counted_id, counted_bytes FROM townsquare.feed");
+static RECOUNT: Statement = Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0");
+// The last id of the next $2 entries after $1, and their bytes.
+static UNCOUNTED: Statement = Statement::new(concat!(
+    "SELECT max(id), coalesce(sum(bytes), 0) FROM (SELECT id, ",
+    bytes!(),
+    " AS bytes FROM townsquare.changes WHERE id > $1 ORDER BY id LIMIT $2) AS uncounted"
+));
+// Adds the bytes $3 of the entries after $1, up to $2.
+static COUNT: Statement = Statement::new(
+    "UPDATE townsquare.feed SET counted_id = $2, counted_bytes = counted_bytes + $3 WHERE counted_id = $1",
+);
+// Subtracts the bytes of the entries up to $1, which are about to be deleted.
+static UNCOUNT: Statement = Statement::new(concat!(
+    "UPDATE townsquare.feed SET counted_id = max(counted_id, $1), counted_bytes = max(0, counted_bytes - (
+        SELECT coalesce(sum(",
+    bytes!(),
+    "), 0) FROM townsquare.changes WHERE id <= $1 AND id <= counted_id))"
+));
+// Of the $1 oldest entries, the first one with which they have at least $2 bytes, or the last one.
+static LARGE_PREFIX: Statement = Statement::new(concat!(
+    "SELECT coalesce(min(CASE WHEN total >= $2 THEN id END), max(id))
+     FROM (SELECT id, sum(bytes) OVER (ORDER BY id) AS total FROM (SELECT id, ",
+    bytes!(),
+    " AS bytes FROM townsquare.changes ORDER BY id LIMIT $1) AS oldest) AS summed"
+));
 // The images of sessions have the id first: {"session_id":"…","user_id":"…"}.
 static SESSION_ENTRIES: Statement = Statement::new(
     "SELECT (SELECT id FROM townsquare.changes WHERE id > $1 AND kind = 'session_started' AND instr(new, $2) > 0),
         (SELECT id FROM townsquare.changes WHERE id > $1 AND kind = 'session_ended' AND instr(old, $2) > 0),
         EXISTS (SELECT 1 FROM townsquare.sessions WHERE id = $2)",
 );
-static SET_PRUNED: Statement = Statement::new("UPDATE townsquare.feed SET pruned_id = max(pruned_id, $1)");
+static SET_PRUNED: Statement = Statement::new(
+    "UPDATE townsquare.feed SET pruned_id = $1,
+        pruned_tag = coalesce((SELECT tag FROM townsquare.changes WHERE id = $1), pruned_tag)
+     WHERE pruned_id < $1",
+);
 
-const READ_PAGE: &str = "SELECT id, table_name, kind, old, new, old_context, new_context, at FROM townsquare_changes
-    WHERE id > ?1 ORDER BY id LIMIT ?2";
+/// Reduces the rows of the deleted user `$1` to their outlines: the user's own row, and the rows that the user owned and that are
+/// gone. The contexts stay, so that the feed still tells their end. Nothing of the user is before the entry of the user's own row,
+/// if the log has it: so the deletion of a young account reads little.
+pub(in crate::database) static ERASE_USER: Statement = Statement::new(
+    "UPDATE townsquare.changes AS entry SET
+        old = CASE WHEN old IS NOT NULL THEN CASE table_name
+            WHEN 'users' THEN json_object('id', old ->> 'id', '(erased)', 1)
+            WHEN 'spaces' THEN json_object('id', old ->> 'id', 'owner_id', old ->> 'owner_id',
+                'is_public', old ->> 'is_public', '(erased)', 1)
+            WHEN 'fidgets' THEN json_object('id', old ->> 'id', 'space_id', old ->> 'space_id', '(erased)', 1)
+            ELSE json_object('bucket', old ->> 'bucket', 'path', old ->> 'path', '(erased)', 1) END END,
+        new = CASE WHEN new IS NOT NULL THEN CASE table_name
+            WHEN 'users' THEN json_object('id', new ->> 'id', '(erased)', 1)
+            WHEN 'spaces' THEN json_object('id', new ->> 'id', 'owner_id', new ->> 'owner_id',
+                'is_public', new ->> 'is_public', '(erased)', 1)
+            WHEN 'fidgets' THEN json_object('id', new ->> 'id', 'space_id', new ->> 'space_id', '(erased)', 1)
+            ELSE json_object('bucket', new ->> 'bucket', 'path', new ->> 'path', '(erased)', 1) END END
+     WHERE id >= coalesce((SELECT began.id FROM townsquare.changes AS began
+            WHERE began.table_name = 'users' AND began.kind = 'insert' AND began.new ->> 'id' = $1
+            ORDER BY began.id DESC LIMIT 1), 0)
+        AND kind IN ('insert', 'update', 'delete', 'visibility')
+        AND (instr(old, $1) OR instr(new, $1) OR instr(old_context, $1) OR instr(new_context, $1))
+        AND CASE table_name
+            WHEN 'users' THEN $1 IN (old ->> 'id', new ->> 'id')
+            WHEN 'spaces' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id')
+                AND coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM spaces)
+            WHEN 'fidgets' THEN $1 IN (old_context ->> 'owner_id', new_context ->> 'owner_id')
+                AND coalesce(new ->> 'id', old ->> 'id') NOT IN (SELECT id FROM fidgets)
+            WHEN 'files' THEN $1 IN (old ->> 'owner_id', new ->> 'owner_id', old_context ->> 'first_segment',
+                    new_context ->> 'first_segment', old_context ->> 'holder', new_context ->> 'holder')
+                AND NOT EXISTS (SELECT 1 FROM townsquare.files AS file
+                    WHERE file.bucket = coalesce(new ->> 'bucket', old ->> 'bucket')
+                        AND file.path = coalesce(new ->> 'path', old ->> 'path'))
+        END",
+);
 
-/// The ids that bound the log.
-struct Bounds {
-    pruned: i64,
-    end: i64,
-    /// The first and the last entry.
-    entries: Option<(i64, i64)>,
+// The first row is the entry that the reader stands on, unless it has been pruned.
+const READ_PAGE: &str =
+    "SELECT id, table_name, kind, old, new, old_context, new_context, at, tag FROM townsquare_changes
+    WHERE id >= ?1 ORDER BY id LIMIT ?2";
+
+/// Reads the ids of the first and the last entry.
+fn bounds(row: &Row<'_>) -> Result<Option<(i64, i64)>> {
+    let (first, last): (Option<i64>, Option<i64>) = (row.get_optional(0)?, row.get_optional(1)?);
+    Ok(first.zip(last))
 }
 
-fn bounds(row: &Row<'_>) -> Result<Bounds> {
-    let (first, last): (Option<i64>, Option<i64>) = (row.get_optional(2)?, row.get_optional(3)?);
-    Ok(Bounds { pruned: row.get(0)?, end: row.get(1)?, entries: first.zip(last) })
+/// Reads the id and the tag of an entry: the point after it.
+fn point(row: &Row<'_>) -> Result<LogPoint> {
+    Ok(point_after(row.get(0)?, row.get(1)?))
+}
+
+const fn point_after(id: i64, tag: i64) -> LogPoint {
+    LogPoint { after: key(id), stands_on: EntryProof { id, transaction: 0, mark: tag } }
 }
 
 fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
@@ -81,8 +172,8 @@ fn session_entries(row: &Row<'_>) -> Result<SessionEntries> {
     Ok(SessionEntries { started, ended, exists: row.get(2)? })
 }
 
-fn capture_state(row: &Row<'_>) -> Result<(bool, String)> {
-    Ok((row.get(0)?, row.get(1)?))
+fn capture_state(row: &Row<'_>) -> Result<(bool, CursorKey)> {
+    Ok((row.get(0)?, CursorKey::new(&row.get::<String>(1)?, &row.get::<String>(2)?)))
 }
 
 fn time(row: &Row<'_>) -> Result<Timestamp> {
@@ -100,25 +191,34 @@ const fn key(id: i64) -> EntryKey {
 // The methods are async, because those of PostgreSQL are.
 #[allow(clippy::unused_async, reason = "the methods of PostgreSQL, which are called in the same way, wait")]
 impl Sqlite {
-    pub(in crate::database) async fn start_capture(&self) -> Result<Arc<str>> {
+    pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {
         self.refuse_inherited()?;
-        let (is_on, incarnation) = self.one(&CAPTURE_STATE, capture_state)?;
-        if !is_on {
-            let start = self.write(Arc::new(Principal::Service), Effect::Writes, |transaction| {
-                Box::pin(async move { transaction.execute(&START_CAPTURE, &[]).await })
-            });
-            start.await.map_err(|failed| failed.error)?;
+        self.one(&CAPTURE_STATE, capture_state)
+    }
+
+    pub(in crate::database) async fn switch_capture(&self, is_on: bool) -> Result<()> {
+        if self.capture_state().await?.0 == is_on {
+            return Ok(());
         }
-        Ok(incarnation.into())
+        let switch = self.write(Arc::new(Principal::Service), move |transaction| {
+            Box::pin(async move {
+                if is_on {
+                    return transaction.execute(&START_CAPTURE, &[]).await;
+                }
+                transaction.execute(&ADD_END, &[]).await?;
+                transaction.execute(&STOP_CAPTURE, &[]).await?;
+                transaction.execute(&EMPTY_LOG, &[]).await
+            })
+        });
+        switch.await.map(drop).map_err(|failed| failed.error)
     }
 
     pub(in crate::database) async fn head(&self) -> Result<Position> {
-        Ok(Position::after(key(self.one(&BOUNDS, bounds)?.end)))
+        Ok(self.one(&END, point)?.into())
     }
 
-    pub(in crate::database) async fn log_bounds(&self) -> Result<LogBounds> {
-        let bounds = self.one(&BOUNDS, bounds)?;
-        Ok(LogBounds { pruned: key(bounds.pruned), end: key(bounds.end) })
+    pub(in crate::database) async fn check_position(&self, position: &Position) -> Result<()> {
+        self.read_changes(position.point(), TableSet::default()).await.map(drop)
     }
 
     pub(in crate::database) async fn session_entries(
@@ -132,58 +232,80 @@ impl Sqlite {
         self.readers.with_connection(find)?.pop().ok_or_else(crate::error::Error::not_found)
     }
 
-    pub(in crate::database) async fn read_changes(&self, after: EntryKey, limit: usize) -> Result<LogPage> {
+    pub(in crate::database) async fn read_changes(&self, after: LogPoint, tables: TableSet) -> Result<LogPage> {
         self.refuse_inherited()?;
         self.readers.with_connection(|connection| {
-            let page = read_page(connection, after, limit)?;
-            // The log has no gaps but at its beginning. So only a page that does not begin with the next entry can have missed
-            // some, and the bound is read after the page, so that pruning in between is noticed.
-            if page.entries.first().is_none_or(|first| Some(first.key.id) != after.id.checked_add(1)) {
-                let pruned_id = connection.fetch(Caller::Service, &PRUNED, &[], |row| row.get::<i64>(0))?;
-                if pruned_id.first().is_some_and(|pruned_id| after.id < *pruned_id) {
-                    return Err(pruned());
-                }
+            let (page, begins_with) = read_page(connection, after, tables)?;
+            if begins_with == Some(after.stands_on) {
+                return Ok(page);
             }
-            Ok(page)
+            // The entry that the reader stands on is the last one that was pruned, or the page misses entries. Read after the
+            // page, so that pruning in between is noticed.
+            let last_pruned = connection.fetch(Caller::Service, &PRUNED, &[], point)?.pop();
+            match last_pruned.ok_or_else(crate::error::Error::not_found)? {
+                last_pruned if last_pruned.stands_on == after.stands_on => Ok(page),
+                last_pruned if after.stands_on.id < last_pruned.after.id => Err(pruned()),
+                _ => Err(other_history()),
+            }
         })
     }
 
-    pub(in crate::database) async fn rows_and_position(
+    pub(in crate::database) async fn rows_and_position<Shows>(
         self: &Arc<Self>,
         table: Table,
-        equality: Option<(&'static str, &str)>,
-    ) -> Result<(Vec<CurrentRow>, Position)> {
+        equality: Option<&Equality>,
+        rows: CurrentRows<Shows>,
+    ) -> Result<(Vec<RowImage>, Position)>
+    where
+        Shows: Fn(&CurrentRow) -> Option<bool> + Send + 'static,
+    {
         self.refuse_inherited()?;
-        let (this, equality) = (Arc::clone(self), equality.map(|(column, value)| (column, value.to_owned())));
-        self.pool.run(move || this.read_rows(table, equality)).await?
+        // The image has a text as it is stored. It may have another form of a number or a time.
+        let equality = match equality {
+            Some(Equality { column, value: Scalar::Text(text) }) => Some((column.name, text.to_string())),
+            _ => None,
+        };
+        let this = Arc::clone(self);
+        self.pool.run(move || this.read_rows(table, equality.as_ref(), rows)).await?
     }
 
-    fn read_rows(&self, table: Table, equality: Option<(&'static str, String)>) -> Result<(Vec<CurrentRow>, Position)> {
-        // Texts of one form only compare as the image does.
-        let equality = equality.filter(|(column, _)| {
-            let column_type = table.column(column).map(|column| column.column_type);
-            matches!(column_type, Some(ColumnType::Uuid | ColumnType::Text))
-        });
-        let condition = equality.as_ref().map_or_else(String::new, |(name, _)| format!(" WHERE {} = ?1", quoted(name)));
+    pub(in crate::database) async fn rows_with_keys(&self, table: Table, keys: &[RowKey]) -> Result<Vec<OutlinedRow>> {
+        let sql = rows_with_keys_sql(table);
+        let keys = serde_json::Value::from(keys.to_vec()).to_string();
+        self.readers.with_connection(|connection| {
+            let mut statement = connection.0.prepare_cached(&sql).map_err(translate)?;
+            let mut found = statement.query([keys]).map_err(translate)?;
+            let mut rows = Vec::new();
+            while let Some(row) = found.next().map_err(translate)? {
+                let (image, context) = (optional_text(row, 0), optional_text(row, 1));
+                rows.extend(image.and_then(|image| OutlinedRow::read(table, &image, context.as_deref())));
+            }
+            Ok(rows)
+        })
+    }
+
+    /// Reads the rows of a table, or those with a text in a column.
+    fn read_rows<Shows: Fn(&CurrentRow) -> Option<bool>>(
+        &self,
+        table: Table,
+        equality: Option<&(&'static str, String)>,
+        mut rows: CurrentRows<Shows>,
+    ) -> Result<(Vec<RowImage>, Position)> {
+        // The image has the text of a BLOB, too.
+        let condition = |name| format!(" WHERE {} IN (?1, CAST(?1 AS BLOB))", quoted(name));
+        let condition = equality.map_or_else(String::new, |(name, _)| condition(*name));
         let sql = format!("{}{condition}", rows_sql(table));
         self.readers.with_connection(|connection| {
             let snapshot = connection.0.unchecked_transaction().map_err(translate)?;
-            let position = connection.fetch(Caller::Service, &BOUNDS, &[], bounds)?;
-            let position = Position::after(key(position.first().map_or(0, |bounds| bounds.end)));
+            let end = connection.fetch(Caller::Service, &END, &[], point)?.pop();
+            let position = end.ok_or_else(crate::error::Error::not_found)?.into();
             let mut statement = snapshot.prepare_cached(&sql).map_err(translate)?;
             let parameters = equality.iter().map(|(_, value)| value);
             let mut found = statement.query(rusqlite::params_from_iter(parameters)).map_err(translate)?;
-            let mut rows = Vec::new();
             while let Some(row) = found.next().map_err(translate)? {
-                match optional_text(row, 0).and_then(|text| read_image(table, &text)) {
-                    Some(image) => {
-                        let context = optional_text(row, 1).and_then(|text| read_context(table, &text));
-                        rows.push(CurrentRow { image, context });
-                    }
-                    None => tracing::warn!(table = table.name(), "a live query left out a row that cannot be read"),
-                }
+                rows.add(optional_text(row, 0).as_deref(), optional_text(row, 1).as_deref())?;
             }
-            Ok((rows, position))
+            Ok((rows.into_rows(), position))
         })
     }
 
@@ -198,8 +320,8 @@ impl Sqlite {
         keep_after: Option<EntryKey>,
     ) -> Result<bool> {
         self.refuse_inherited()?;
-        let bounds = self.one(&BOUNDS, bounds)?;
-        let Some((first, last)) = bounds.entries else { return Ok(false) };
+        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(false) };
+        let (counted_id, counted_bytes) = self.count_changes().await?;
         let step_end = first.saturating_add(PRUNE_STEP - 1);
         let too_old = |times: u32| -> Result<i64> {
             let oldest_kept = earlier(self.clock.now(), limits.age.saturating_mul(times));
@@ -213,27 +335,62 @@ impl Sqlite {
             let kept = i64::try_from(limits.rows).unwrap_or(i64::MAX).saturating_mul(times);
             last.saturating_sub(kept)
         };
-        let mut limit = too_many(1).max(too_old(1)?);
+        let too_large = |times: i64| -> Result<i64> {
+            let kept = i64::try_from(limits.bytes).unwrap_or(i64::MAX).saturating_mul(times);
+            if counted_bytes <= kept {
+                return Ok(0);
+            }
+            let values = [PRUNE_STEP.into(), (counted_bytes - kept).into()];
+            let prefix = self
+                .readers
+                .with_connection(|connection| connection.fetch(Caller::Service, &LARGE_PREFIX, &values, optional_id))?;
+            Ok(prefix.into_iter().flatten().next().unwrap_or(0))
+        };
+        let mut limit = too_many(1).max(too_old(1)?).max(too_large(1)?);
         if let Some(keep) = keep_after {
-            limit = limit.min(keep.id.max(too_many(4)).max(too_old(4)?));
+            limit = limit.min(keep.id.max(too_many(4)).max(too_old(4)?).max(too_large(4)?));
         }
+        let is_uncounted = counted_id < last;
         let end = limit.min(step_end);
         if end < first {
-            return Ok(false);
+            return Ok(is_uncounted);
         }
-        let delete = self.write(Arc::new(Principal::Service), Effect::Writes, move |transaction| {
+        let delete = self.write(Arc::new(Principal::Service), move |transaction| {
             Box::pin(async move {
                 transaction.execute(&SET_PRUNED, &[end.into()]).await?;
+                transaction.execute(&UNCOUNT, &[end.into()]).await?;
                 transaction.execute(&DELETE_ENTRIES, &[end.into()]).await
             })
         });
         delete.await.map_err(|failed| failed.error)?;
-        Ok(limit > end || end == step_end)
+        Ok(is_uncounted || limit > end || end == step_end)
+    }
+
+    /// Adds the bytes of the entries that were written since to the count, in steps. Returns the last entry that is counted,
+    /// and the bytes.
+    async fn count_changes(&self) -> Result<(i64, i64)> {
+        let (counted_id, counted_bytes) = self.one(&COUNTED, |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+        let values = [counted_id.into(), COUNT_STEP.into()];
+        let read = |row: &Row<'_>| Ok((row.get_optional::<i64>(0)?, row.get::<i64>(1)?));
+        let uncounted =
+            self.readers.with_connection(|connection| connection.fetch(Caller::Service, &UNCOUNTED, &values, read))?;
+        let Some((Some(last), bytes)) = uncounted.first().copied() else { return Ok((counted_id, counted_bytes)) };
+        let count = self.write(Arc::new(Principal::Service), move |transaction| {
+            Box::pin(async move { transaction.execute(&COUNT, &[counted_id.into(), last.into(), bytes.into()]).await })
+        });
+        count.await.map_err(|failed| failed.error)?;
+        Ok((last, counted_bytes + bytes))
+    }
+
+    pub(in crate::database) async fn recount_changes(&self) -> Result<()> {
+        let recount = self.write(Arc::new(Principal::Service), |transaction| {
+            Box::pin(async move { transaction.execute(&RECOUNT, &[]).await })
+        });
+        recount.await.map(drop).map_err(|failed| failed.error)
     }
 
     pub(in crate::database) async fn log_stats(&self) -> Result<LogStats> {
-        let bounds = self.one(&BOUNDS, bounds)?;
-        let Some((first, last)) = bounds.entries else { return Ok(LogStats::default()) };
+        let Some((first, last)) = self.one(&BOUNDS, bounds)? else { return Ok(LogStats::default()) };
         let oldest = self
             .readers
             .with_connection(|connection| connection.fetch(Caller::Service, &TIME_OF_ENTRY, &[first.into()], time))?;
@@ -249,38 +406,44 @@ impl Sqlite {
     }
 }
 
-/// Reads a page of the log in one statement.
-fn read_page(connection: &Connection, after: EntryKey, limit: usize) -> Result<LogPage> {
+/// Reads a page of the log in one statement. Returns it with the proof of the entry that it begins after; `None` if the log
+/// does not have an entry with that id.
+fn read_page(connection: &Connection, after: LogPoint, tables: TableSet) -> Result<(LogPage, Option<EntryProof>)> {
     let mut statement = connection.0.prepare_cached(READ_PAGE).map_err(translate)?;
-    let mut rows = statement.query((after.id, i64::try_from(limit).unwrap_or(i64::MAX))).map_err(translate)?;
-    let mut page = LogPage { entries: Vec::new(), end: after, is_last: true };
-    let (mut count, mut bytes) = (0, 0);
+    let rows_wanted = i64::try_from(PAGE).unwrap_or(i64::MAX).saturating_add(1);
+    let mut rows = statement.query((after.after.id, rows_wanted)).map_err(translate)?;
+    let mut page = LogPage { entries: Vec::new(), end: after, count: 0, first_at: None, is_last: true };
+    let (mut begins_with, mut bytes) = (None, 0);
     while let Some(row) = rows.next().map_err(translate)? {
-        page.end = key(row.get(0).map_err(translate)?);
-        let (entry, size) = entry_of(row);
-        match entry {
-            Some(entry) => page.entries.push(entry),
-            None => tracing::warn!(id = page.end.id, "an entry of the change log cannot be read"),
+        let read = point_after(row.get(0).map_err(translate)?, row.get(8).map_err(translate)?);
+        if read.after.id == after.after.id {
+            begins_with = Some(read.stands_on);
+            continue;
         }
-        (count, bytes) = (count + 1, bytes + size);
-        if count == limit || bytes > MAX_PAGE_BYTES {
+        let at = optional_text(row, 7).and_then(|at| at.parse().ok()).unwrap_or_default();
+        let names = [1, 2].map(|column| optional_text(row, column).unwrap_or_default());
+        if tables.wants(&names[0], &names[1]) {
+            // SQLite reads a large text when it is asked for.
+            let texts: EntryTexts<'_> = std::array::from_fn(|index| optional_text(row, index + 3));
+            bytes += texts.iter().flatten().map(|text| text.len()).sum::<usize>();
+            if bytes > PAGE_BYTES && !page.entries.is_empty() {
+                page.is_last = false;
+                break;
+            }
+            match read_entry((read.after, read.stands_on), (&names[0], &names[1]), texts, at) {
+                Some(entry) => page.entries.push(entry),
+                None => tracing::warn!(id = read.after.id, "an entry of the change log cannot be read"),
+            }
+        }
+        page.end = read;
+        page.first_at.get_or_insert(at);
+        page.count += 1;
+        if page.count == PAGE || bytes > PAGE_BYTES {
             page.is_last = false;
             break;
         }
     }
-    Ok(page)
-}
-
-/// Reads an entry, and the size of its images. `None` for an entry that another program wrote in another form.
-fn entry_of(row: &rusqlite::Row<'_>) -> (Option<LogEntry>, usize) {
-    let texts: EntryTexts<'_> = std::array::from_fn(|index| optional_text(row, index + 3));
-    let size = texts.iter().flatten().map(|text| text.len()).sum();
-    let read = || {
-        let (table, kind) = (optional_text(row, 1)?, optional_text(row, 2)?);
-        let at = optional_text(row, 7)?.parse().unwrap_or_default();
-        read_entry(key(row.get(0).ok()?), (&table, &kind), &texts, at)
-    };
-    (read(), size)
+    Ok((page, begins_with))
 }
 
 /// The text of a column; `None` for NULL.
@@ -291,6 +454,25 @@ fn optional_text<'row>(row: &'row rusqlite::Row<'_>, column: usize) -> Option<Co
 
 /// The SQL that reads the image and the context of every row of a table.
 fn rows_sql(table: Table) -> String {
+    let (from, context) = rows_and_context(table);
+    format!("SELECT {}, {context} FROM {from}", image_sql(table, "row"))
+}
+
+/// The SQL that reads the outline and the context of the rows with keys: a JSON array of arrays.
+fn rows_with_keys_sql(table: Table) -> String {
+    let (from, context) = rows_and_context(table);
+    let outline = table.outline().iter().filter_map(|name| table.column(name));
+    let is_key =
+        |(index, name): (usize, &&str)| format!("row.{} = json_extract(wanted.value, '$[{index}]')", quoted(name));
+    let condition = table.key().iter().enumerate().map(is_key).collect::<Vec<_>>().join(" AND ");
+    format!(
+        "SELECT {}, {context} FROM json_each(?1) AS wanted CROSS JOIN {from} ON {condition}",
+        object_sql(outline, "row")
+    )
+}
+
+/// What rows of a table are read from, as `row`, and the SQL of the context of a row.
+fn rows_and_context(table: Table) -> (String, &'static str) {
     let (from, context) = match table {
         Table::Fidgets => (
             "fidgets AS row",
@@ -299,19 +481,26 @@ fn rows_sql(table: Table) -> String {
         ),
         Table::Files => (
             "townsquare_files AS row",
-            "json_object('access', row.access, 'first_segment', row.first_segment, 'holder', \
-             (SELECT user_id FROM townsquare_identities WHERE public_key = row.first_segment))",
+            "json_object('access', row.access, 'first_segment', row.first_segment, \
+             'holder', (SELECT user_id FROM townsquare_identities WHERE public_key = row.first_segment), \
+             'space_id', CAST(row.space_id AS TEXT), \
+             'owner_id', (SELECT CAST(space.owner_id AS TEXT) FROM spaces AS space WHERE space.id = row.space_id), \
+             'is_public', (SELECT space.is_public FROM spaces AS space WHERE space.id = row.space_id))",
         ),
         _ => ("", "NULL"),
     };
     let from = if from.is_empty() { format!("{} AS row", quoted(table.name())) } else { from.to_owned() };
-    format!("SELECT {}, {context} FROM {from}", image_sql(table, "row"))
+    (from, context)
 }
 
 /// The SQL of the image of a row, as the triggers write it.
 fn image_sql(table: Table, row: &str) -> String {
+    object_sql(table.columns().iter().copied(), row)
+}
+
+fn object_sql(columns: impl Iterator<Item = Column>, row: &str) -> String {
     let mut sql = String::from("json_object(");
-    for (index, column) in table.columns().iter().enumerate() {
+    for (index, column) in columns.enumerate() {
         let value = format!("{row}.\"{}\"", column.name);
         let value = match column.column_type {
             ColumnType::Uuid | ColumnType::Text | ColumnType::Timestamp => format!("CAST({value} AS TEXT)"),
@@ -337,13 +526,53 @@ mod tests {
     #[test]
     fn the_triggers_write_every_column_of_every_table() {
         let migration = compact(include_str!("../../../migrations/sqlite/0006_realtime.sql"));
+        let updates = compact(include_str!("../../../migrations/sqlite/0023_log_size.sql"));
+        let of_files = compact(include_str!("../../../migrations/sqlite/0018_space_ids.sql"));
         for table in Table::ALL {
-            for (kind, row) in [("insert", "NEW"), ("update", "OLD"), ("delete", "OLD")] {
+            let migration = if table == Table::Files { &of_files } else { &migration };
+            for (kind, row) in [("insert", "NEW"), ("delete", "OLD")] {
                 let image = compact(&format!("'{}', '{kind}', {}", table.name(), image_sql(table, row)));
                 assert!(migration.contains(&image), "{}, {kind}: {image}", table.name());
             }
+            let large = large_columns(table);
+            let update = if large.is_empty() { &migration } else { &updates };
+            let image = compact(&format!("'{}', 'update', {}", table.name(), old_image_sql(table, large)));
+            assert!(update.contains(&image), "{}: {image}", table.name());
             let new = compact(&format!(", {}", image_sql(table, "NEW")));
-            assert!(migration.contains(&new), "{}: {new}", table.name());
+            assert!(update.contains(&new), "{}: {new}", table.name());
         }
+    }
+
+    /// The columns that the old image of an update leaves out if they are large and did not change.
+    fn large_columns(table: Table) -> &'static [&'static str] {
+        match table {
+            Table::CommunityConfigs => &[
+                "brand_config",
+                "assets_config",
+                "community_config",
+                "fidgets_config",
+                "navigation_config",
+                "ui_config",
+            ],
+            Table::Spaces => &["description"],
+            Table::Fidgets => &["config", "position"],
+            _ => &[],
+        }
+    }
+
+    /// The SQL of the old image of an update.
+    fn old_image_sql(table: Table, large: &[&str]) -> String {
+        let mut sql = image_sql(table, "OLD");
+        let mut marks = Vec::new();
+        for name in large {
+            let is_unchanged = format!("length(OLD.{name}) > 1000 AND OLD.{name} IS NEW.{name}");
+            let value = format!("CAST(OLD.\"{name}\" AS TEXT)");
+            sql = sql.replace(&value, &format!("CASE WHEN {is_unchanged} THEN NULL ELSE {value} END"));
+            marks.push(format!("CASE WHEN {is_unchanged} THEN '{name}' END"));
+        }
+        if !large.is_empty() {
+            sql = sql.replacen('(', &format!("('=', json_array({}), ", marks.join(", ")), 1);
+        }
+        sql
     }
 }

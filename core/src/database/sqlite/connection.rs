@@ -10,7 +10,7 @@ use super::{dialect::SqliteDialect, errors::translate};
 use crate::{
     database::{
         principal::{Principal, SESSION, session_ended},
-        row::{Columns, MalformedValues, Read, Row},
+        row::{Columns, Read, Rows},
         statement::Statement,
         value::Value,
     },
@@ -61,13 +61,15 @@ impl Connection {
         values: &[Value<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.prepare(caller, statement, values)?;
-        let mut rows = statement.raw_query();
-        let (mut all, malformed) = (Vec::new(), MalformedValues::default());
+        let mut prepared = self.prepare(caller, statement, values)?;
+        let mut rows = prepared.raw_query();
+        let mut all = Rows::new(statement.bound);
         while let Some(row) = rows.next().map_err(translate)? {
-            all.push(read(&Row::new(Columns::Sqlite(row), &malformed))?);
+            if !all.add(Columns::Sqlite(row), read)? {
+                break;
+            }
         }
-        Ok(all)
+        Ok(all.into_rows())
     }
 
     /// Prepares a statement for `caller` and binds its values.

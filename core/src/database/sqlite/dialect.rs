@@ -45,6 +45,23 @@ impl Dialect for SqliteDialect {
         )
     }
 
+    fn claimable(id: &str) -> String {
+        // '0' is the character after '/'.
+        let file = |table: &str| {
+            format!(
+                "EXISTS (SELECT 1 FROM {table} AS claim WHERE claim.bucket = 'spaces' AND claim.path >= {id} \
+                 AND claim.path < {id} || '0' AND claim.first_segment = {id})"
+            )
+        };
+        format!(
+            "(EXISTS (SELECT 1 FROM spaces AS taken WHERE taken.id = {id}) OR NOT (\
+             EXISTS (SELECT 1 FROM \"spaceRegistrations\" AS claim WHERE claim.\"spaceId\" = {id}) \
+             OR EXISTS (SELECT 1 FROM townsquare_former_spaces AS claim WHERE claim.id = {id}) OR {} OR {}))",
+            file("townsquare_files"),
+            file("townsquare_file_intents")
+        )
+    }
+
     fn has_address(column: &str, address: &str) -> String {
         // Other programs may have stored addresses in mixed case. A functional index finds them.
         format!("lower({column}) = {address}")
@@ -59,6 +76,19 @@ impl Dialect for SqliteDialect {
         format!(
             "EXISTS (SELECT 1 FROM json_each({paths}) AS one CROSS JOIN {table} AS found \
              WHERE found.bucket = {bucket} AND found.path = one.value)"
+        )
+    }
+
+    // As the function townsquare.owner_usage of PostgreSQL.
+    fn owner_usage(user: &str) -> String {
+        format!(
+            "(SELECT (SELECT count(*) FROM spaces WHERE owner_id = {user}) AS spaces, \
+             coalesce(sum(of_file.files), 0) AS files, coalesce(sum(of_file.bytes), 0) AS bytes FROM ( \
+             SELECT 1 AS files, files.size AS bytes FROM townsquare_files AS files WHERE files.owner_id = {user} \
+             UNION ALL SELECT old.size IS NULL, max(intent.size - coalesce(old.size, 0), 0) \
+             FROM townsquare_file_intents AS intent LEFT JOIN townsquare_files AS old \
+             ON old.bucket = intent.bucket AND old.path = intent.path AND old.owner_id = intent.owner_id \
+             WHERE intent.owner_id = {user} AND intent.moved_from IS NULL) AS of_file)"
         )
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::{Error as SqliteError, ffi};
 use crate::error::{Error, ErrorKind};
 
 /// SQLite's extended or primary result code, the SQLSTATE of the same meaning, and the error kind.
-const CODES: [(i32, &str, ErrorKind); 22] = [
+const CODES: [(i32, &str, ErrorKind); 23] = [
     (ffi::SQLITE_CONSTRAINT_UNIQUE, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "23505", ErrorKind::AlreadyExists),
     (ffi::SQLITE_CONSTRAINT_ROWID, "23505", ErrorKind::AlreadyExists),
@@ -17,6 +17,8 @@ const CODES: [(i32, &str, ErrorKind); 22] = [
     (ffi::SQLITE_BUSY, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_LOCKED, "55P03", ErrorKind::Unavailable),
     (ffi::SQLITE_FULL, "53100", ErrorKind::Unavailable),
+    // The file of shared memory of the WAL has no room.
+    (ffi::SQLITE_IOERR_SHMSIZE, "53100", ErrorKind::Unavailable),
     (ffi::SQLITE_NOMEM, OUT_OF_MEMORY, ErrorKind::Unavailable),
     (ffi::SQLITE_IOERR_NOMEM, OUT_OF_MEMORY, ErrorKind::Unavailable),
     // The shared memory of the WAL could not be mapped.

@@ -11,6 +11,7 @@ use std::{path::Path, sync::Arc};
 
 use arc_swap::ArcSwapOption;
 
+use super::open_files::{FileId, file_id};
 use crate::error::{Error, Result};
 
 static OPEN_FILES: ArcSwapOption<Vec<OpenFile>> = ArcSwapOption::const_empty();
@@ -21,11 +22,6 @@ struct OpenFile {
     file: FileId,
     process: u32,
 }
-
-#[cfg(unix)]
-type FileId = (u64, u64);
-#[cfg(not(unix))]
-type FileId = std::path::PathBuf;
 
 /// Keeps a database file in the list of open files until it is dropped.
 #[derive(Debug)]
@@ -46,6 +42,12 @@ impl ForkGuard {
         }
         change(|open_files| open_files.push(entry.clone()));
         Ok(ForkGuard(entry))
+    }
+
+    /// The identity of the database file.
+    pub(super) fn file_id(&self) -> FileId {
+        #[allow(clippy::clone_on_copy, reason = "on Unix it is a pair of numbers, elsewhere a path")]
+        self.0.file.clone()
     }
 }
 
@@ -86,18 +88,6 @@ fn change(change: impl Fn(&mut Vec<OpenFile>)) {
         change(&mut open_files);
         Some(Arc::new(open_files))
     });
-}
-
-#[cfg(unix)]
-fn file_id(file: &Path) -> std::io::Result<FileId> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = std::fs::metadata(file)?;
-    Ok((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn file_id(file: &Path) -> std::io::Result<FileId> {
-    file.canonicalize()
 }
 
 fn forked(file: &Path) -> Error {

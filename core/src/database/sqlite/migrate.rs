@@ -1,23 +1,17 @@
 //! The migrations of a SQLite database.
 //!
 //! Invariant: all missing migrations are applied in one transaction, or none. A second process that opens the database
-//! meanwhile waits for the lock and then finds the migrations applied. A database of a newer version is refused.
+//! meanwhile waits for the lock and then finds the migrations applied. A database of a newer version, or of another build of
+//! this version, is refused.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{connection::timestamp_text, errors::translate};
 use crate::{
     clock::Clock,
+    database::migration::{self, AppliedMigration, Migration},
     error::{Error, Result},
 };
-
-/// A migration. Its version is its position in [`MIGRATIONS`], counted from 1.
-struct Migration {
-    name: &'static str,
-    sql: &'static str,
-    /// The oldest schema version whose library works with a database that has this migration.
-    minimum_version: usize,
-}
 
 macro_rules! migrations {
     ($($name:literal needs $minimum_version:literal;)*) => {
@@ -39,49 +33,45 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0007_file_store" needs 4;
     "0008_discovery" needs 4;
     "0010_credentials" needs 4;
+    "0011_feed_history" needs 4;
+    "0013_checksums" needs 4;
+    "0015_copies" needs 4;
+    "0017_refresh_nonce" needs 4;
+    "0018_space_ids" needs 4;
+    "0020_url_generations" needs 4;
+    "0021_known_clients" needs 4;
+    "0023_log_size" needs 4;
 };
 
 /// The version that added the column `minimum_version`. Older databases work with a library of their version only.
 const FIRST_WITH_MINIMUM: usize = 4;
 
-/// The version of a database and the oldest version whose library works with it.
-#[derive(Debug, Clone, Copy)]
-struct SchemaVersion {
-    version: usize,
-    minimum_version: usize,
+/// Returns the version of a database; 0 for a new one.
+///
+/// # Errors
+/// `Config` if the database needs a newer version of the library, or if another build of this version made it.
+pub(super) fn version(connection: &Connection) -> Result<usize> {
+    migration::compare(MIGRATIONS, &applied(connection).map_err(translate)?)
 }
 
-impl SchemaVersion {
-    /// # Errors
-    /// `Config` if the database needs a newer library than this one.
-    fn require_compatible(self) -> Result<()> {
-        if self.minimum_version <= MIGRATIONS.len() {
-            return Ok(());
-        }
-        Err(Error::config(format!(
-            "The database is at version {}, written by a newer townsquare; it needs a library that knows version {}, and \
-             this one knows {}",
-            self.version,
-            self.minimum_version,
-            MIGRATIONS.len()
-        )))
-    }
+/// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
+pub(super) fn must_not_migrate(version: usize) -> Option<Error> {
+    (version < MIGRATIONS.len()).then(|| migration::must_not_migrate(MIGRATIONS, version))
 }
 
 /// Applies the missing migrations. A new file becomes a database with this `application_id`.
 ///
 /// # Errors
-/// `Config` if the database needs a newer version of the library.
+/// Those of [`version`].
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {
-    if is_up_to_date(schema_version(connection).map_err(translate)?)? {
+    if version(connection)? >= MIGRATIONS.len() {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(translate)?;
-    let found = schema_version(&transaction).map_err(translate)?;
-    if is_up_to_date(found)? {
+    let applied = version(&transaction)?;
+    if applied >= MIGRATIONS.len() {
         return Ok(());
     }
-    let applied = found.map_or(0, |found| found.version);
     let apply = || -> rusqlite::Result<()> {
         transaction.execute_batch(&format!(
             "PRAGMA application_id = {application_id};
@@ -102,40 +92,46 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
                 )?;
             }
         }
+        // Also of the migrations from before the column existed.
+        for (version, migration) in (1_i64..).zip(MIGRATIONS) {
+            transaction.execute(
+                "UPDATE townsquare_migrations SET checksum = ?2 WHERE version = ?1 AND checksum IS NULL",
+                (version, migration.checksum()),
+            )?;
+        }
         Ok(())
     };
     apply().map_err(translate)?;
     transaction.commit().map_err(translate)
 }
 
-/// Whether no migration is missing.
-fn is_up_to_date(found: Option<SchemaVersion>) -> Result<bool> {
-    let Some(found) = found else { return Ok(false) };
-    found.require_compatible()?;
-    Ok(found.version >= MIGRATIONS.len())
-}
-
-/// Returns `Config` if the database needs a newer version of the library.
-pub(super) fn refuse_newer(connection: &Connection) -> Result<()> {
-    schema_version(connection).map_err(translate)?.map_or(Ok(()), SchemaVersion::require_compatible)
-}
-
 /// The columns that make a copy a database of its own, each with its new value.
-const IDENTITY: [(&str, &str); 3] = [
+const IDENTITY: [(&str, &str); 4] = [
     ("incarnation", "lower(hex(randomblob(16)))"),
     // The signed URLs of the original are not valid on the copy.
     ("url_key", "lower(hex(randomblob(32)))"),
-    // The copy's files are in another object store, whose id the first client records.
-    ("store_id", "''"),
+    ("place", "''"),
+    ("cursor_key", "lower(hex(randomblob(32)))"),
 ];
 
-/// The SQL that makes a copy a database of its own. A migration adds what an older copy lacks.
-pub(super) fn change_identity(connection: &Connection) -> Result<String> {
+/// The same of a copy whose objects are in another store, whose id the first client records.
+const OTHER_STORE: (&str, &str) = ("store_id", "''");
+
+/// The same of a copy whose objects are in the store of the original.
+const SAME_STORE: (&str, &str) = ("owns_store", "0");
+
+/// The SQL that makes a copy a database of its own. A migration adds what an older copy lacks. `shares_store` says whether its
+/// objects are in the store of the original.
+pub(super) fn change_identity(connection: &Connection, shares_store: bool) -> Result<String> {
     let columns = "SELECT count(*) FROM pragma_table_info('townsquare_database') WHERE name = ?1";
+    let has = |column: &str| -> Result<bool> {
+        Ok(connection.query_row(columns, [column], |row| row.get::<_, i64>(0)).map_err(translate)? == 1)
+    };
+    // An older copy cannot say that the store is not its own, so it forgets the store.
+    let store = if shares_store && has(SAME_STORE.0)? { SAME_STORE } else { OTHER_STORE };
     let mut changes = Vec::new();
-    for (column, value) in IDENTITY {
-        let count = connection.query_row(columns, [column], |row| row.get::<_, i64>(0)).map_err(translate)?;
-        if count == 1 {
+    for (column, value) in IDENTITY.into_iter().chain([store]) {
+        if has(column)? {
             changes.push(format!("{column} = {value}"));
         }
     }
@@ -146,18 +142,26 @@ pub(super) fn change_identity(connection: &Connection) -> Result<String> {
     })
 }
 
-/// The version of a database; `None` for a new file.
-fn schema_version(connection: &Connection) -> rusqlite::Result<Option<SchemaVersion>> {
-    let exists = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'townsquare_migrations'";
-    if connection.query_row(exists, [], |row| row.get::<_, i64>(0))? == 0 {
-        return Ok(None);
+/// The migrations of a database, in order; none for a new file.
+fn applied(connection: &Connection) -> rusqlite::Result<Vec<AppliedMigration>> {
+    let mut columns = connection.prepare("SELECT name FROM pragma_table_info('townsquare_migrations')")?;
+    let columns = columns.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    if columns.is_empty() {
+        return Ok(Vec::new());
     }
-    let read = |column: &str| -> rusqlite::Result<Option<usize>> {
-        let newest = format!("SELECT max({column}) FROM townsquare_migrations");
-        let newest = connection.query_row(&newest, [], |row| row.get::<_, Option<i64>>(0))?;
-        Ok(newest.map(|version| usize::try_from(version).unwrap_or(usize::MAX)))
+    let or_null = |column: &'static str| if columns.iter().any(|found| found == column) { column } else { "NULL" };
+    let (minimum_version, checksum) = (or_null("minimum_version"), or_null("checksum"));
+    let select =
+        format!("SELECT version, name, {minimum_version}, {checksum} FROM townsquare_migrations ORDER BY version");
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(AppliedMigration {
+            version: row.get(0)?,
+            name: row.get(1)?,
+            minimum_version: row.get(2)?,
+            checksum: row.get(3)?,
+        })
     };
-    let Some(version) = read("version")? else { return Ok(None) };
-    let minimum_version = if version < FIRST_WITH_MINIMUM { Some(version) } else { read("minimum_version")? };
-    Ok(Some(SchemaVersion { version, minimum_version: minimum_version.unwrap_or(version) }))
+    let mut migrations = connection.prepare(&select)?;
+    let migrations = migrations.query_map([], read)?;
+    migrations.collect()
 }

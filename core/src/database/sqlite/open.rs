@@ -1,24 +1,27 @@
 //! Opens a SQLite file: checks that it is a townsquare database, configures the connection, migrates.
 //!
-//! Invariant: a file that is not a SQLite database, belongs to another program, or is newer than this library is
-//! refused before anything is written to it. The file is read through SQLite only: closing any other descriptor of the
+//! Invariant: a file that is not a SQLite database, belongs to another program or another build, or is newer than this library
+//! is refused before anything is written to it. The file is read through SQLite only: closing any other descriptor of the
 //! file would drop the locks of another client of this process.
 
-use std::{io, path::Path, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::{ErrorCode, OpenFlags, config::DbConfig, ffi};
 
 use super::{
     connection::Connection,
+    copy_stage,
     errors::{is_out_of_memory, translate},
     fork_guard::ForkGuard,
-    migrate, private_file,
+    migrate,
+    open_files::OpenFiles,
+    private_file, stored_files,
     write_connection::WriteConnection,
 };
 use crate::{
     clock::Clock,
     config::Durability,
-    database::options::OpenOptions,
+    database::{options::OpenOptions, stored_files::StoredFiles},
     error::{Error, ErrorKind, Result},
 };
 
@@ -34,30 +37,85 @@ const WAL_SIZE_LIMIT: u64 = 64 << 20;
 /// The oldest SQLite that resets a WAL without a risk of losing it.
 const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// Opens the connection that writes, and enters the file in the list of open files. Creates `folder` and the database if they are missing, and migrates the database.
-pub(super) fn open_writer(
-    file: &Path,
-    folder: Option<&Path>,
-    options: &OpenOptions,
-) -> Result<(WriteConnection, ForkGuard)> {
+/// A database file that may be opened. Nothing was written yet.
+pub(super) struct CheckedFile {
+    /// `None` if there is no file.
+    connection: Option<(rusqlite::Connection, ForkGuard)>,
+    pub(super) stored_files: StoredFiles,
+}
+
+/// Checks a database file, and that it may be created or migrated if it has to be. Writes nothing.
+///
+/// # Errors
+/// `Config`.
+pub(super) fn check(file: &Path, options: &OpenOptions) -> Result<CheckedFile> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         let found = rusqlite::version();
         return Err(Error::config(format!("SQLite {found} is linked; townsquare needs 3.51.3 or newer")));
     }
+    if !file.exists() {
+        return match options.migrate {
+            true => Ok(CheckedFile { connection: None, stored_files: StoredFiles::default() }),
+            false => {
+                Err(Error::config(format!("Option migrate is false, and there is no database {}", file.display())))
+            }
+        };
+    }
+    let (connection, fork_guard, version) = connect_checked(file, options)?;
+    let stored_files = stored_files::read(&connection, version)?;
+    Ok(CheckedFile { connection: Some((connection, fork_guard)), stored_files })
+}
+
+/// Connects to a file that exists, and enters it in the list of open files. Returns the version of the database, too.
+///
+/// # Errors
+/// `Config` if the file is no database for this library.
+fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(rusqlite::Connection, ForkGuard, usize)> {
+    let fork_guard = ForkGuard::enter(file)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
+    check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
+    let version = migrate::version(&connection)?;
+    match migrate::must_not_migrate(version).filter(|_| !options.migrate) {
+        Some(error) => Err(error),
+        None => Ok((connection, fork_guard, version)),
+    }
+}
+
+/// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
+pub(super) fn open_writer(
+    checked: CheckedFile,
+    file: &Path,
+    folder: Option<&Path>,
+    options: &OpenOptions,
+) -> Result<(WriteConnection, Arc<OpenFiles>, ForkGuard)> {
     if let Some(folder) = folder {
         private_file::create_folder(folder).map_err(|error| {
             Error::config(format!("Option data_dir: cannot create {}: {error}", folder.display())).caused_by(error)
         })?;
     }
+    if copy_stage::is_half_installed(file) {
+        let name = file.display();
+        return Err(Error::config(format!("A restore to {name} was killed before its end: restore the backup again")));
+    }
+    if file.exists()
+        && let Err(error) = copy_stage::remove_stale(file, None)
+    {
+        tracing::warn!(%error, "what a killed restore left cannot be removed");
+    }
     private_file::create_file(file).map_err(|error| cannot_create(file, &error))?;
-    let fork_guard = ForkGuard::enter(file)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
-    check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
+    let (mut connection, fork_guard) = match checked.connection {
+        Some(opened) => opened,
+        None => {
+            let (connection, fork_guard, _) = connect_checked(file, options)?;
+            (connection, fork_guard)
+        }
+    };
     configure(&connection, options).map_err(|error| cannot_use(file, error))?;
     migrate::run(&mut connection, APPLICATION_ID, &options.clock)?;
     connection.set_prepared_statement_cache_capacity(Connection::MAX_STATEMENTS);
-    Ok((WriteConnection::new(Connection(connection)), fork_guard))
+    let files = Arc::new(OpenFiles::of(file, fork_guard.file_id())?);
+    Ok((WriteConnection::new(Connection(connection), Arc::clone(&files)), files, fork_guard))
 }
 
 /// Opens a read-only connection.
@@ -140,6 +198,7 @@ fn configure(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqli
             Some(format!("its file system does not support WAL (journal mode {mode})")),
         ));
     }
+    // Without secure_delete, deleted rows stay readable in free pages of the file and of its backups.
     // On macOS fsync alone does not reach the disk; elsewhere `fullfsync` changes nothing.
     let (synchronous, fullfsync) = match options.durability {
         Durability::Full => ("FULL", "ON"),
@@ -150,6 +209,7 @@ fn configure(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqli
          PRAGMA fullfsync = {fullfsync};
          PRAGMA checkpoint_fullfsync = {fullfsync};
          PRAGMA foreign_keys = ON;
+         PRAGMA secure_delete = ON;
          PRAGMA cache_size = -16384;
          PRAGMA wal_autocheckpoint = 8000;
          PRAGMA journal_size_limit = {WAL_SIZE_LIMIT};
@@ -181,8 +241,9 @@ fn cannot_create(file: &Path, error: &io::Error) -> Error {
 fn cannot_use(file: &Path, error: rusqlite::Error) -> Error {
     let error = translate(error);
     let message = format!("Cannot use {} as database: {}", file.display(), error.message());
-    // The file may be usable: only the process lacks memory.
-    let kind = if is_out_of_memory(&error) { ErrorKind::Unavailable } else { ErrorKind::Config };
+    // The file may be usable: only memory or room on the disk is missing.
+    let kind =
+        if is_out_of_memory(&error) || error.is_disk_full() { ErrorKind::Unavailable } else { ErrorKind::Config };
     Error::new(kind, message).because_of(error)
 }
 
@@ -234,9 +295,12 @@ mod tests {
             durability: Durability::Full,
             busy_timeout,
             postgres: crate::database::PostgresOptions::default(),
+            migrate: true,
             clock: Clock::default(),
         };
-        let (writer, _fork_guard) = open_writer(&file, Some(&folder), &options).expect("a new database");
+        let checked = check(&file, &options).expect("no file");
+        let (writer, _files, _fork_guard) =
+            open_writer(checked, &file, Some(&folder), &options).expect("a new database");
         writer.0.execute("INSERT INTO spaces (name, is_public) VALUES ('x', true)", []).expect("a row");
         let reader = open_reader(&file, busy_timeout).expect("a reader");
         assert_eq!(repeated_preparations(&reader), 0);

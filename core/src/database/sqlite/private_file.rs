@@ -9,34 +9,21 @@ use std::{
 };
 
 /// A file that is removed on drop.
-pub(super) struct TemporaryFile(pub(super) PathBuf);
+pub(super) struct TemporaryFile(PathBuf);
 
 impl TemporaryFile {
     /// Creates an empty file with a unique name in the folder of `target`. Only its owner may read it.
-    pub(super) fn beside(target: &Path) -> io::Result<TemporaryFile> {
+    pub(super) fn beside(target: &Path) -> io::Result<(TemporaryFile, fs::File)> {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", uuid::Uuid::new_v4().simple()));
         let path = target.with_file_name(name);
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path)?;
-        Ok(TemporaryFile(path))
+        let file = create_new_file(&path)?;
+        Ok((TemporaryFile(path), file))
     }
 
-    /// Gives the file the name `target`.
-    ///
-    /// # Errors
-    /// `AlreadyExists` if there is a file of that name; it stays as it is.
-    pub(super) fn install(&self, target: &Path) -> io::Result<()> {
-        match fs::hard_link(&self.0, target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // A file system without hard links: the check and the rename are two steps there.
-            Err(_) if !target.exists() => fs::rename(&self.0, target),
-            Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        }
+    /// Does what [`give_name`] does.
+    pub(super) fn give_name(&self, target: &Path) -> io::Result<()> {
+        give_name(&self.0, target)
     }
 }
 
@@ -44,6 +31,29 @@ impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // Fails if the file was renamed.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Creates an empty file that only its owner may read. Fails if there is one.
+pub(super) fn create_new_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Gives a file the name `target`. It may keep its old name.
+///
+/// # Errors
+/// `AlreadyExists` if there is a file of that name; it stays as it is.
+pub(super) fn give_name(file: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(file, target) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // A file system without hard links: the check and the rename are two steps there.
+        Err(_) if !target.exists() => fs::rename(file, target),
+        Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
     }
 }
 
@@ -55,7 +65,7 @@ pub(super) fn create_file(file: &Path) -> io::Result<()> {
         return Ok(());
     }
     // Created under another name: a file under its own name may be in use the moment it exists.
-    match TemporaryFile::beside(file)?.install(file) {
+    match TemporaryFile::beside(file)?.0.give_name(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         result => result,
     }
@@ -68,11 +78,33 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
         warn_if_shared(folder);
         return Ok(());
     }
+    if let Some(above) = folder.parent().filter(|above| !above.as_os_str().is_empty()) {
+        create_parent(above)?;
+    }
+    match create_new_folder(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        created => created,
+    }
+}
+
+fn create_parent(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() { Ok(()) } else { create_folder(folder) }
+}
+
+/// Creates a folder for its owner only, durably. Fails if there is one.
+pub(super) fn create_new_folder(folder: &Path) -> io::Result<()> {
+    #[allow(unused_mut, reason = "changed on Unix")]
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    sync_folder(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+/// Flushes a folder to disk, so that a new name in it survives a power loss.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Other systems write entries of folders by themselves.
+    if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 #[cfg(unix)]
@@ -97,12 +129,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("townsquare-install-{}", std::process::id()));
         create_folder(&folder).expect("a folder");
         let target = folder.join("target");
-        let temporary = TemporaryFile::beside(&target).expect("a new file");
+        let (temporary, _) = TemporaryFile::beside(&target).expect("a new file");
         fs::write(&target, "appeared meanwhile").expect("a file");
-        assert_eq!(temporary.install(&target).expect_err("the name is taken").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(temporary.give_name(&target).expect_err("the name is taken").kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).expect("a file"), b"appeared meanwhile");
         fs::remove_file(&target).expect("removed");
-        temporary.install(&target).expect("the name is free");
+        temporary.give_name(&target).expect("the name is free");
         drop(temporary);
         let names = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["target"], "the temporary name is gone");

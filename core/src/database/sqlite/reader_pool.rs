@@ -2,17 +2,26 @@
 //!
 //! Invariant: a connection serves one read at a time, and at most [`ReaderPool::MAX_OPEN`] connections are open. A read
 //! that finds no idle connection opens one; at the limit it waits for another read to end. After `close` no connection is
-//! left open, except those of reads that ran longer than `close` waits.
+//! left open, except those of reads that ran longer than `close` waits. Once the files of the database were removed or
+//! replaced, reads fail after [`CHECK_INTERVAL`] at the latest.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{connection::Connection, open};
-use crate::error::{Error, ErrorKind, Result};
+use super::{connection::Connection, open, open_files::OpenFiles};
+use crate::{
+    clock::{Clock, Moment},
+    error::{Error, ErrorKind, Result},
+};
+
+/// How often reads check that the files of the database are still in place. A check takes half as long as a point read.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) struct ReaderPool {
     file: PathBuf,
+    files: Arc<OpenFiles>,
+    clock: Clock,
     busy_timeout: Duration,
     state: Mutex<PoolState>,
     /// Signalled when a connection is released.
@@ -25,12 +34,14 @@ struct PoolState {
     /// Idle connections and those in use.
     open: usize,
     is_closed: bool,
+    /// When to check the files next.
+    next_check: Option<Moment>,
 }
 
 /// A connection in use; released on drop.
 struct PooledReader<'a> {
     pool: &'a ReaderPool,
-    /// `None` while it is being opened, or if that failed.
+    /// `None` once it is released.
     connection: Option<Connection>,
 }
 
@@ -44,26 +55,70 @@ impl ReaderPool {
     /// How long `close` waits for reads that run.
     const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-    pub(super) fn new(file: PathBuf, busy_timeout: Duration) -> ReaderPool {
-        ReaderPool { file, busy_timeout, state: Mutex::default(), released: Condvar::new() }
+    pub(super) fn new(file: PathBuf, files: Arc<OpenFiles>, busy_timeout: Duration) -> ReaderPool {
+        let (clock, state, released) = (Clock::default(), Mutex::default(), Condvar::new());
+        ReaderPool { file, files, clock, busy_timeout, state, released }
     }
 
     /// Runs `work` with a connection of the pool.
     ///
     /// # Errors
-    /// `Closed` after [`ReaderPool::close`]; `Unavailable` (53300) if all connections stay in use for the busy time-out;
-    /// else the errors of opening a connection and of `work`.
+    /// `Closed` after [`ReaderPool::close`]; `Unavailable` (53300) if all connections stay in use for the busy time-out, and
+    /// (58030) if the files of the database were removed or replaced; else the errors of opening a connection and of `work`.
     pub(super) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let mut reader = PooledReader { pool: self, connection: self.take_idle()? };
-        if reader.connection.is_none() {
-            reader.connection = Some(open::open_reader(&self.file, self.busy_timeout)?);
-        }
+        let reader = PooledReader { pool: self, connection: Some(self.take()?) };
         reader.connection.as_ref().map_or_else(|| Err(Error::closed()), work)
+    }
+
+    /// Takes a connection out of the pool. The caller gives it back by [`release`](ReaderPool::release).
+    ///
+    /// # Errors
+    /// Those of [`with_connection`](ReaderPool::with_connection).
+    pub(super) fn take(&self) -> Result<Connection> {
+        if let Some(connection) = self.take_idle()? {
+            return Ok(connection);
+        }
+        self.open_dedicated().inspect_err(|_| self.release(None))
+    }
+
+    /// Gives back a connection; `None` if the one that had a place could not be opened.
+    pub(super) fn release(&self, connection: Option<Connection>) {
+        let mut state = self.state.lock();
+        let keeps = !state.is_closed && state.idle.len() < ReaderPool::MAX_IDLE;
+        match connection {
+            Some(connection) if keeps => state.idle.push(connection),
+            // Closed before its place is free, so that `close` returns with the file closed.
+            connection => {
+                parking_lot::MutexGuard::unlocked(&mut state, || drop(connection));
+                state.open -= 1;
+            }
+        }
+        let is_closed = state.is_closed;
+        drop(state);
+        if is_closed {
+            // Several threads may wait in `close`.
+            self.released.notify_all();
+        } else {
+            self.released.notify_one();
+        }
     }
 
     /// Opens a connection that is not the pool's.
     pub(super) fn open_dedicated(&self) -> Result<Connection> {
-        open::open_reader(&self.file, self.busy_timeout)
+        let connection = open::open_reader(&self.file, self.busy_timeout)?;
+        // Otherwise the connection may be on another file than the connection that writes.
+        self.files.check()?;
+        Ok(connection)
+    }
+
+    /// Checks the files, unless that was done less than [`CHECK_INTERVAL`] ago.
+    fn check_files(&self, state: &mut PoolState) -> Result<()> {
+        let now = self.clock.moment();
+        if state.next_check.is_none_or(|next| next <= now) {
+            self.files.check()?;
+            state.next_check = Some(now.after(CHECK_INTERVAL));
+        }
+        Ok(())
     }
 
     /// Takes an idle connection. Returns `None` if the caller is to open one, for which it has a place.
@@ -73,6 +128,7 @@ impl ReaderPool {
             if state.is_closed {
                 return Err(Error::closed());
             }
+            self.check_files(&mut state)?;
             if let Some(connection) = state.idle.pop() {
                 return Ok(Some(connection));
             }
@@ -110,23 +166,6 @@ impl ReaderPool {
 
 impl Drop for PooledReader<'_> {
     fn drop(&mut self) {
-        let mut state = self.pool.state.lock();
-        let keeps = !state.is_closed && state.idle.len() < ReaderPool::MAX_IDLE;
-        match self.connection.take() {
-            Some(connection) if keeps => state.idle.push(connection),
-            // Closed before its place is free, so that `close` returns with the file closed.
-            connection => {
-                parking_lot::MutexGuard::unlocked(&mut state, || drop(connection));
-                state.open -= 1;
-            }
-        }
-        let is_closed = state.is_closed;
-        drop(state);
-        if is_closed {
-            // Several threads may wait in `close`.
-            self.pool.released.notify_all();
-        } else {
-            self.pool.released.notify_one();
-        }
+        self.pool.release(self.connection.take());
     }
 }

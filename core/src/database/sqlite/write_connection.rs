@@ -1,90 +1,42 @@
 //! The connection of the writer: a [`Connection`] that begins and ends transactions and savepoints.
 
-use std::{ops::Deref, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
-use super::{connection::Connection, errors::translate};
+use rusqlite::config::DbConfig;
+
+use super::{connection::Connection, errors::translate, open_files::OpenFiles};
 use crate::error::Result;
 
 /// How long a checkpoint waits for the readers and writers of other processes.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 
-/// The lowest value of `PRAGMA synchronous` with which each commit is flushed.
-const FULL: i64 = 2;
-
-/// When a commit is on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flush {
-    /// Before its jobs are answered.
-    BeforeAnswer,
-    /// With the next commit that is flushed before its answer, or when the operating system writes the file. A power loss
-    /// undoes it until then; the end of the process does not.
-    Later,
-}
-
 /// The one connection of a client that writes.
 pub(in crate::database) struct WriteConnection {
     connection: Connection,
-    /// Whether the options ask for commits that are flushed.
-    is_durable: bool,
-    /// How the connection commits now.
-    flush: Flush,
-    /// True once the change log was found to be on. It is never switched off.
-    captures_changes: bool,
+    files: Arc<OpenFiles>,
     /// True if a transaction called `forget_pages` since the page cache was last released.
     forgets_pages: bool,
 }
 
 impl WriteConnection {
-    pub(super) fn new(connection: Connection) -> WriteConnection {
-        let is_full = |level: i64| level >= FULL;
-        let level = connection.0.pragma_query_value(None, "synchronous", |row| row.get(0));
-        WriteConnection {
-            connection,
-            is_durable: level.is_ok_and(is_full),
-            flush: Flush::BeforeAnswer,
-            captures_changes: false,
-            forgets_pages: false,
-        }
+    pub(super) fn new(connection: Connection, files: Arc<OpenFiles>) -> WriteConnection {
+        WriteConnection { connection, files, forgets_pages: false }
     }
 
-    /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process. With [`Flush::Later`] its commit is
-    /// flushed later, unless changes are captured.
-    pub(super) fn begin(&mut self, busy_timeout: Duration, flush: Flush) -> Result<()> {
+    /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
+    pub(super) fn begin(&mut self, busy_timeout: Duration) -> Result<()> {
         // A leader that panicked may have left its transaction open.
         self.roll_back();
         self.connection.0.busy_timeout(busy_timeout).map_err(translate)?;
-        self.set_flush(if self.captures_changes { Flush::BeforeAnswer } else { flush })?;
-        self.execute_cached("BEGIN IMMEDIATE")?;
-        if self.flush == Flush::Later
-            && let is_on = self.is_capture_on()
-            && is_on != Some(false)
-        {
-            self.captures_changes = is_on == Some(true);
-            // SQLite does not change the level within a transaction.
-            self.roll_back();
-            self.set_flush(Flush::BeforeAnswer)?;
-            self.execute_cached("BEGIN IMMEDIATE")?;
-        }
-        Ok(())
+        self.execute_cached("BEGIN IMMEDIATE")
     }
 
-    fn set_flush(&mut self, flush: Flush) -> Result<()> {
-        if self.is_durable && self.flush != flush {
-            let level = if flush == Flush::BeforeAnswer { "FULL" } else { "NORMAL" };
-            // Not cached: SQLite sets the level when it prepares the statement.
-            self.connection.0.execute_batch(&format!("PRAGMA synchronous = {level}")).map_err(translate)?;
-            self.flush = flush;
-        }
-        Ok(())
-    }
-
-    /// `None` if it cannot be read.
-    fn is_capture_on(&self) -> Option<bool> {
-        let is_on = self.connection.0.prepare_cached("SELECT is_on FROM townsquare_feed");
-        is_on.and_then(|mut is_on| is_on.query_row([], |row| row.get(0))).ok()
-    }
-
+    /// Commits the transaction to the files that the paths of the database name.
+    ///
+    /// # Errors
+    /// `Unavailable` if one of the files was removed or replaced; else those of SQLite. The transaction is not committed then.
     pub(super) fn commit(&self) -> Result<()> {
+        self.files.check()?;
         self.execute_cached("COMMIT")
     }
 
@@ -120,7 +72,16 @@ impl WriteConnection {
 
     /// Moves the WAL into the database file and truncates it, so that the file alone holds everything. A reader of
     /// another process can prevent that; then the WAL stays, which SQLite reads at the next open.
+    ///
+    /// Does nothing if the paths name files of others by now: the pages of the WAL are older than theirs.
     pub(super) fn checkpoint(&self) {
+        if self.files.are_replaced() {
+            // SQLite would also do it by itself, when the last connection is closed.
+            if let Err(error) = self.connection.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+                tracing::error!(%error, "the checkpoint at the close of a replaced database cannot be prevented");
+            }
+            return;
+        }
         if let Err(error) = self.connection.0.busy_timeout(CHECKPOINT_WAIT) {
             tracing::debug!(%error, "the busy time-out could not be set");
         }

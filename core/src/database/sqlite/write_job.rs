@@ -7,14 +7,11 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{
-    write_connection::{Flush, WriteConnection},
-    writer::Job,
-};
+use super::{write_connection::WriteConnection, writer::Job};
 use crate::{
     database::{
         principal::Principal,
-        transaction::{Effect, FailedWrite, Transaction, Work},
+        transaction::{FailedWrite, Transaction, Work},
     },
     error::{Error, ErrorKind, Result},
     threads::panicked,
@@ -24,7 +21,6 @@ pub(super) struct TransactionJob<T, W> {
     principal: Arc<Principal>,
     /// The work of the transaction; `None` once it has run.
     work: Option<W>,
-    effect: Effect,
     /// What `work` returned, or why it was refused; `None` if the job has not run or `work` has panicked.
     result: Option<Result<T>>,
     sender: oneshot::Sender<Result<T, FailedWrite<W>>>,
@@ -37,11 +33,10 @@ where
     /// A job that runs `work` for `principal` and sends its result to `sender`.
     pub(super) fn new(
         principal: Arc<Principal>,
-        effect: Effect,
         work: W,
         sender: oneshot::Sender<Result<T, FailedWrite<W>>>,
     ) -> TransactionJob<T, W> {
-        TransactionJob { principal, work: Some(work), effect, result: None, sender }
+        TransactionJob { principal, work: Some(work), result: None, sender }
     }
 
     fn run_work(&self, work: W, connection: &mut WriteConnection) -> Result<T> {
@@ -66,10 +61,6 @@ where
         let Some(work) = self.work.take() else { return false };
         let result = self.run_work(work, connection);
         self.result.insert(result).is_ok()
-    }
-
-    fn flush(&self) -> Flush {
-        if self.effect == Effect::RecoverableWrites { Flush::Later } else { Flush::BeforeAnswer }
     }
 
     fn is_abandoned(&self) -> bool {

@@ -4,7 +4,7 @@
 //! while another job runs or commits share the next transaction, each in a savepoint of its own, so a job that fails or
 //! panics fails alone. A job whose submitter was cancelled before the job began does not run; a job that has begun runs
 //! to completion. The writer never waits for more jobs: the cost of a commit is its flush to disk, and waiting
-//! would only add to it. A group whose first job is flushed later ends before a job that is not.
+//! would only add to it.
 //!
 //! The write connection belongs to the thread that holds its lock, the *leader*. A blocking caller that finds the
 //! writer idle leads for its own job and commits on its own thread, together with the jobs that arrive meanwhile: that
@@ -27,11 +27,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 pub(super) use self::turns::Turns;
-use super::{
-    commit_watch::CommitListener,
-    errors::is_busy,
-    write_connection::{Flush, WriteConnection},
-};
+use super::{commit_watch::CommitListener, errors::is_busy, write_connection::WriteConnection};
 use crate::{
     clock::{Clock, Moment},
     error::{Error, ErrorKind, Result},
@@ -55,9 +51,6 @@ const LOCK_WAIT_IN_TURN: Duration = Duration::from_millis(2);
 pub(super) trait Job: Send {
     /// Runs the job's statements in the transaction of `connection`. Returns true if they are to be committed.
     fn run(&mut self, connection: &mut WriteConnection) -> bool;
-
-    /// When the job's commit must be on the disk.
-    fn flush(&self) -> Flush;
 
     /// True if nobody waits for the result: the submitter was cancelled.
     fn is_abandoned(&self) -> bool;
@@ -213,16 +206,6 @@ impl JobQueue {
         self.state.lock().jobs.pop_front()
     }
 
-    /// Takes the next job without waiting, if a commit with `flush` is enough for it.
-    fn try_pop_for(&self, flush: Flush) -> Option<Box<dyn Job>> {
-        let mut state = self.state.lock();
-        let next = state.jobs.front()?;
-        if flush == Flush::Later && next.job.flush() == Flush::BeforeAnswer {
-            return None;
-        }
-        state.jobs.pop_front().map(|queued| queued.job)
-    }
-
     /// Takes the next job if its deadline has passed.
     fn pop_expired(&self, now: Moment) -> Option<QueuedJob> {
         let mut state = self.state.lock();
@@ -308,7 +291,7 @@ impl WriterShared {
         }
         let Some(mut guard) = self.connection.try_lock() else { return Some(job) };
         let Some(connection) = guard.as_mut().filter(|_| self.queue.is_empty()) else { return Some(job) };
-        match connection.begin(Duration::ZERO, job.job.flush()) {
+        match connection.begin(Duration::ZERO) {
             Ok(()) => self.commit_group(connection, job.job),
             Err(error) if is_busy(&error) => return Some(job),
             Err(error) => answer(job.job, Err(error)),
@@ -324,7 +307,7 @@ impl WriterShared {
     /// Begins a transaction and commits a group that starts with `first`. If another process holds the lock, `first`
     /// and every job whose deadline passed fail at once; if the writer is closed meanwhile, all jobs do.
     fn commit_next_group(&self, connection: &mut WriteConnection, first: QueuedJob) {
-        match self.begin_before(connection, first.deadline, first.job.flush()) {
+        match self.begin_before(connection, first.deadline) {
             Ok(()) => {
                 self.commit_group(connection, first.job);
                 self.page_cache.note_write();
@@ -344,9 +327,9 @@ impl WriterShared {
     }
 
     /// Begins a transaction. Waits for another process's lock until `deadline`, or until the writer is closed.
-    fn begin_before(&self, connection: &mut WriteConnection, deadline: Moment, flush: Flush) -> Result<()> {
+    fn begin_before(&self, connection: &mut WriteConnection, deadline: Moment) -> Result<()> {
         if !self.turns.is_awaited() {
-            match connection.begin(Duration::ZERO, flush) {
+            match connection.begin(Duration::ZERO) {
                 Err(error) if is_busy(&error) => {}
                 result => return result,
             }
@@ -355,7 +338,7 @@ impl WriterShared {
         let wait = if turn.is_some() { LOCK_WAIT_IN_TURN } else { LOCK_WAIT };
         loop {
             let remaining = deadline.since(self.clock.moment());
-            match connection.begin(remaining.min(wait), flush) {
+            match connection.begin(remaining.min(wait)) {
                 Err(error) if is_busy(&error) && self.queue.is_closed() => return Err(Error::closed()),
                 Err(error) if is_busy(&error) && !remaining.is_zero() => {}
                 result => return result,
@@ -366,11 +349,11 @@ impl WriterShared {
     /// Runs `first` and every job that arrives until the last of them has run, then commits all of them together. The
     /// transaction has begun.
     fn commit_group(&self, connection: &mut WriteConnection, first: Box<dyn Job>) {
-        let (mut group, flush) = (Vec::new(), first.flush());
+        let mut group = Vec::new();
         let mut next = Some(first);
         let mut tried = 0;
         while tried < MAX_GROUP
-            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop_for(flush))
+            && let Some(mut job) = next.take().or_else(|| self.queue.try_pop().map(|queued| queued.job))
         {
             tried += 1;
             // A job that is alone needs no savepoint, because a full rollback undoes nothing else. Among others it has one

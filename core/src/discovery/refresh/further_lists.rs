@@ -53,7 +53,7 @@ impl Refresher {
             state.failures.retain(|key, failures| {
                 key.as_ref().is_none_or(|key| in_use.contains(key) || failures.backoff.is_active(now))
             });
-            due.retain(|key| request.is_forced() || state.refusal(&Some(key.clone()), now).is_none());
+            due.retain(|key| request.demand().is_forced || state.refusal(&Some(key.clone()), now).is_none());
         }
         if let Err(error) = self.add_lists(&due, request).await {
             tracing::warn!(%error, "the further lists of the catalog could not be refreshed");
@@ -101,7 +101,7 @@ impl Refresher {
                 release(lease).await;
                 return Ok(content);
             }
-            if !request.is_forced()
+            if !request.demand().is_forced
                 && let Some(failures) = self.shared_failures(Some(key)).await
             {
                 release(lease).await;
@@ -138,9 +138,10 @@ impl Refresher {
         request: &RefreshRequest,
         lease: Option<&HeldLease>,
     ) -> Result<ListContent> {
-        let fetched_at = self.store.now().await;
+        // After the main list, also if the clock was set back in between: an older list would be fetched again by each read.
+        let fetched_at = self.store.now().await.max(current.snapshot.data().header.fetched_at);
         let content = ListContent::new(self.fetch_list(key).await?, fetched_at);
-        if !request.is_forced() {
+        if !request.demand().is_forced {
             refuse_collapsed_list(key, &content, current.snapshot.data())?;
         }
         let (whole, catalog) = (content.clone(), Arc::clone(current));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     FetchFailure, Refresher,
     held_lease::HeldLease,
-    task::{RefreshOutcome, RefreshRequest},
+    task::{Demand, RefreshRequest},
 };
 use crate::{
     catalog::{CatalogData, CatalogSource, ListKey, Timeframe},
@@ -18,13 +18,21 @@ use crate::{
     error::Result,
 };
 
+/// Where a main list comes from.
+#[derive(PartialEq, Eq)]
+enum Obtained {
+    /// Another process fetched it.
+    Stored,
+    Fetched,
+}
+
 impl Refresher {
     /// Refreshes the main list. If that fails and there is no catalog yet, loads the last one from the database.
-    pub(super) async fn refresh_main(&self, request: &RefreshRequest) -> Result<RefreshOutcome> {
+    pub(super) async fn refresh_main(&self, request: &RefreshRequest) -> Result<()> {
         let failure = match self.obtain_main(request).await {
-            Ok(outcome) => {
-                self.record_success(None, outcome.is_fetched).await;
-                return Ok(outcome);
+            Ok(obtained) => {
+                self.record_success(None, obtained == Obtained::Fetched).await;
+                return Ok(());
             }
             Err(failure) => failure,
         };
@@ -35,8 +43,8 @@ impl Refresher {
                     let age = self.age_of(data.header.fetched_at).await;
                     self.install(data, Vec::new(), CatalogSource::Database, age).await?;
                     // Readers can be answered. Callers of `refresh` still get the error.
-                    if request.since().is_none() {
-                        return Ok(RefreshOutcome { is_fetched: false });
+                    if request.end_if(|demand| demand.since.is_none()) {
+                        return Ok(());
                     }
                 }
                 Ok(None) => {}
@@ -47,9 +55,10 @@ impl Refresher {
     }
 
     /// Takes the catalog that another process stored, or acquires the lease and fetches one.
-    async fn obtain_main(&self, request: &RefreshRequest) -> Result<RefreshOutcome, FetchFailure> {
+    async fn obtain_main(&self, request: &RefreshRequest) -> Result<Obtained, FetchFailure> {
         if !self.upstream.is_remote() {
-            return Ok(self.fetch_main(request, None).await?);
+            self.fetch_main(request, None).await?;
+            return Ok(Obtained::Fetched);
         }
         let mut lease: Option<HeldLease> = None;
         let mut polls = 0;
@@ -60,10 +69,11 @@ impl Refresher {
                 let age = self.age_of(data.header.fetched_at).await;
                 let kept = self.kept_lists(&data);
                 self.install(data, kept, CatalogSource::Database, age).await?;
-                return Ok(RefreshOutcome { is_fetched: request.since().is_some() });
+                return Ok(Obtained::Stored);
             }
-            if !request.ignores_backoff()
+            if !request.demand().ignores_backoff
                 && let Some(failures) = self.shared_failures(None).await
+                && request.end_if(|demand| !demand.ignores_backoff)
             {
                 release(lease).await;
                 return Err(FetchFailure::Shared(failures));
@@ -74,7 +84,7 @@ impl Refresher {
             match self.store.take_lease(None, self.lease).await {
                 Ok(Some(taken)) => lease = Some(HeldLease::start(taken, Arc::clone(&self.store))),
                 // Whoever called `refresh` does not wait for a process that hangs.
-                Ok(None) if request.since().is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
+                Ok(None) if request.demand().since.is_some() && Refresher::LEASE_POLL * polls > self.lease => break,
                 Ok(None) => tokio::time::sleep(Refresher::LEASE_POLL).await,
                 // If the database cannot be written, every process fetches for itself.
                 Err(_) => break,
@@ -83,18 +93,21 @@ impl Refresher {
         }
         let result = self.fetch_main(request, lease.as_ref().map(HeldLease::lease)).await;
         release(lease).await;
-        Ok(result?)
+        result?;
+        Ok(Obtained::Fetched)
     }
 
-    /// The stored catalog, if it is newer than the one in use and satisfies the request.
+    /// The stored catalog, if it is newer than the one in use and satisfies the request, which then ends.
     async fn stored_main(&self, request: &RefreshRequest) -> Option<CatalogData> {
         let stored = self.store.find().await.ok()??;
         let current = self.cache.current().map(|current| current.snapshot.data().header.fetched_at);
         let is_newer = current.is_none_or(|current| stored.fetched_at > current);
         let is_fresh = self.age_of(stored.fetched_at).await < self.options.interval;
-        let is_recent = request.since().is_none_or(|since| stored.fetched_at > since);
-        (is_newer && is_fresh && is_recent).then_some(())?;
-        self.store.load().await.ok()?
+        let is_recent = |demand: &Demand| demand.since.is_none_or(|since| stored.fetched_at > since);
+        (is_newer && is_fresh && is_recent(&request.demand())).then_some(())?;
+        let data = self.store.load().await.ok()??;
+        // A caller may have joined since.
+        request.end_if(is_recent).then_some(data)
     }
 
     /// The age of a list fetched at `fetched_at`.
@@ -103,12 +116,11 @@ impl Refresher {
     }
 
     /// Fetches the main list, puts it into use with the old further lists, and saves it.
-    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<RefreshOutcome> {
+    async fn fetch_main(&self, request: &RefreshRequest, lease: Option<&Lease>) -> Result<()> {
+        let demand = self.begin_fetch(request);
         let (started, fetched_at) = (self.clock.moment(), self.store.now().await);
-        let fetched = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await;
-        request.end_main_fetch();
-        let list = fetched?;
-        if !request.is_forced() {
+        let list = self.fetch_list(&ListKey::Timeframe(Timeframe::default())).await?;
+        if !demand.is_forced {
             let before = match self.cache.current() {
                 Some(current) => current.snapshot.data().header.ranked,
                 None => self.store.find().await.ok().flatten().as_ref().map_or(0, StoredCatalog::ranked),
@@ -124,7 +136,7 @@ impl Refresher {
         if let Err(error) = self.store.save(catalog.snapshot.data(), lease).await {
             tracing::warn!(%error, "the catalog could not be saved in the database");
         }
-        Ok(RefreshOutcome { is_fetched: true })
+        Ok(())
     }
 }
 

@@ -1,9 +1,6 @@
 //! One refresh: what it is for, and a handle for the callers that wait for it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -18,23 +15,40 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct RefreshTask {
     pub(super) request: Arc<RefreshRequest>,
-    pub(super) outcome: watch::Receiver<Option<Result<RefreshOutcome>>>,
+    pub(super) outcome: watch::Receiver<Option<Result<()>>>,
 }
 
-/// What a refresh is for. Callers that join a running refresh may set its flags.
+/// What a refresh is for. Callers that join a refresh change its demand, until its stage forbids that.
 #[derive(Default)]
 pub(super) struct RefreshRequest {
     /// Further lists to add to the catalog in use; empty for a refresh of the whole catalog.
     pub(super) lists: Vec<ListKey>,
+    demand: Mutex<Demand>,
+}
+
+/// What the callers of a refresh of the main list want.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Demand {
     /// The time of the last call that wants the main list fetched after it. Without one, a fresh catalog in the database
     /// will do.
-    since: Mutex<Option<Timestamp>>,
+    pub(super) since: Option<Timestamp>,
     /// Fetch although the source failed a moment ago.
-    ignores_backoff: AtomicBool,
+    pub(super) ignores_backoff: bool,
     /// Accept a collapsed catalog.
-    force: AtomicBool,
-    /// Set when the main list has been fetched: later calls do not join.
-    has_fetched: AtomicBool,
+    pub(super) is_forced: bool,
+    stage: Stage,
+}
+
+/// How far the refresh of the main list is.
+#[derive(Clone, Copy, Default)]
+enum Stage {
+    /// It has not begun to fetch the main list.
+    #[default]
+    Open,
+    /// It began the fetch of this number.
+    Fetching(u64),
+    /// It ended without a fetch, or its fetch has ended.
+    Decided,
 }
 
 /// Who asks for a fetch of the main list.
@@ -48,50 +62,63 @@ pub(in crate::discovery) enum FetchMode {
     Force,
 }
 
-#[derive(Clone)]
-pub(super) struct RefreshOutcome {
-    /// Whether the main list was fetched after the calls that asked for it, by this process or another.
-    pub(super) is_fetched: bool,
-}
-
 impl RefreshRequest {
     /// A request for further lists.
     pub(super) fn of_lists(lists: Vec<ListKey>) -> RefreshRequest {
         RefreshRequest { lists, ..RefreshRequest::default() }
     }
 
-    /// Asks for a fetch that begins after `now`.
-    pub(super) fn fetch_since(&self, now: Timestamp, mode: FetchMode) {
-        let mut since = self.since.lock();
-        *since = (*since).max(Some(now));
-        self.ignores_backoff.fetch_or(mode != FetchMode::Polite, Ordering::AcqRel);
-        self.force.fetch_or(mode == FetchMode::Force, Ordering::AcqRel);
+    /// Asks for a main list that is fetched after `since`. Returns false if the refresh will not do that for this caller:
+    /// it began its fetch before the call, which was made after the fetch `last_fetch`.
+    pub(super) fn join(&self, since: Timestamp, last_fetch: u64, mode: FetchMode) -> bool {
+        let mut demand = self.demand.lock();
+        let is_joined = match demand.stage {
+            Stage::Open => self.is_main(),
+            Stage::Fetching(number) => match mode {
+                // A caller over HTTP wants a young catalog and causes no second fetch.
+                FetchMode::Polite => true,
+                FetchMode::Now => number > last_fetch,
+                FetchMode::Force => number > last_fetch && demand.is_forced,
+            },
+            Stage::Decided => false,
+        };
+        if is_joined {
+            demand.since = demand.since.max(Some(since));
+            demand.ignores_backoff |= mode != FetchMode::Polite;
+            demand.is_forced |= mode == FetchMode::Force;
+        }
+        is_joined
     }
 
-    pub(super) fn since(&self) -> Option<Timestamp> {
-        *self.since.lock()
+    pub(super) fn demand(&self) -> Demand {
+        *self.demand.lock()
     }
 
-    pub(super) fn ignores_backoff(&self) -> bool {
-        self.ignores_backoff.load(Ordering::Acquire)
+    /// Begins the fetch of this number. Returns the demand, which a forced call does not change any more.
+    pub(super) fn begin_fetch(&self, number: u64) -> Demand {
+        let mut demand = self.demand.lock();
+        demand.stage = Stage::Fetching(number);
+        *demand
     }
 
-    pub(super) fn is_forced(&self) -> bool {
-        self.force.load(Ordering::Acquire)
+    /// Ends the refresh of the main list as it is, if that satisfies the callers who have joined. Returns whether it does.
+    pub(super) fn end_if(&self, satisfies: impl FnOnce(&Demand) -> bool) -> bool {
+        let mut demand = self.demand.lock();
+        let is_satisfied = satisfies(&demand);
+        if is_satisfied {
+            demand.stage = Stage::Decided;
+        }
+        is_satisfied
     }
 
-    pub(super) fn end_main_fetch(&self) {
-        self.has_fetched.store(true, Ordering::Release);
+    /// Ends the refresh of the main list: no later caller joins.
+    pub(super) fn end_main(&self) {
+        self.demand.lock().stage = Stage::Decided;
     }
 
     /// Whether the task refreshes the main list.
     pub(super) fn is_main(&self) -> bool {
         self.lists.is_empty()
-    }
-
-    /// Whether the task will fetch the main list, or is fetching it.
-    pub(super) fn can_be_joined(&self) -> bool {
-        self.is_main() && !self.has_fetched.load(Ordering::Acquire)
     }
 }
 
@@ -100,7 +127,7 @@ impl RefreshTask {
     ///
     /// # Errors
     /// The error of the refresh; `Closed` if the client is closed first.
-    pub(super) async fn wait(mut self) -> Result<RefreshOutcome> {
+    pub(super) async fn wait(mut self) -> Result<()> {
         match self.outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(Error::closed())),
             Err(_) => Err(Error::closed()),

@@ -23,10 +23,12 @@ pub(in crate::discovery) struct Lease {
     pub(in crate::discovery) length: Duration,
 }
 
+/// Takes the lease `$1` for the holder `$2` until `$3`, if it is free at `$4`. A lease that ends after `$3` is free too: it
+/// was taken before the clock was set back, and its holder may be dead.
 static TAKE: Statement = Statement::new(
     "INSERT INTO townsquare.leases AS leases (name, holder, held_until, token) VALUES ($1, $2, $3, 1)
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until, token = leases.token + 1
-    WHERE leases.held_until <= $4 OR leases.holder = excluded.holder
+    WHERE leases.held_until <= $4 OR leases.held_until > excluded.held_until OR leases.holder = excluded.holder
     RETURNING token",
 );
 /// Extends or ends the lease of one token. The row stays, so that tokens never repeat.

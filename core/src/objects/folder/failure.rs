@@ -15,9 +15,24 @@ pub(super) fn failed(error: io::Error) -> Error {
         io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty => (409, "The path is a folder".to_owned()),
         io::ErrorKind::AlreadyExists => (409, error.to_string()),
         io::ErrorKind::InvalidFilename => (400, "the file system refuses this name".to_owned()),
+        _ if is_out_of_descriptors(&error) => (503, "Too many open files".to_owned()),
         _ => (500, error.to_string()),
     };
     Error::file(status, reason).caused_by(error)
+}
+
+/// Whether the process or the system has no file descriptor left.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -30,5 +45,14 @@ mod tests {
         let error = failed(std::fs::write("/dev/full", b"1").expect_err("this device is always full"));
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, Some(507)));
         assert_eq!(error.message(), "Storage error: No space left on device");
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_is_unavailable() {
+        for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE] {
+            let error = failed(io::Error::from(errno));
+            assert_eq!((error.kind(), error.status()), (ErrorKind::Unavailable, Some(503)));
+            assert_eq!(error.message(), "Storage error: Too many open files");
+        }
     }
 }

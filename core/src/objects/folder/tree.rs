@@ -4,12 +4,17 @@
 //! Invariant: no step follows a symbolic link. A link in the place of a folder is an error, and a link in the place of a
 //! file is neither read nor written through. A folder that `create_parent` creates is durable when it returns.
 
-use std::io;
+use std::{io, path::Path};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, DirBuilder, File, OpenOptions};
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, DirBuilder, File, OpenOptions},
+};
 use unicode_normalization::UnicodeNormalization;
 
+#[cfg(target_os = "linux")]
+use crate::file_place::is_local as is_local_system;
 use crate::objects::ObjectKey;
 
 /// The open folders from the bucket to the parent of an object, with their names.
@@ -136,9 +141,7 @@ pub(super) fn has_room(file: &std::fs::File, room: u64) -> bool {
 pub(super) fn is_local(dir: &Dir) -> bool {
     #[cfg(target_os = "linux")]
     {
-        /// The numbers of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs and overlayfs: statfs(2).
-        const LOCAL: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
-        rustix::fs::fstatfs(dir).is_ok_and(|system| LOCAL.contains(&(system.f_type as u32)))
+        rustix::fs::fstatfs(dir).is_ok_and(|system| is_local_system(&system))
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -211,4 +214,17 @@ pub(super) fn refuse_other_spelling(dir: &Dir, name: &str) -> io::Result<()> {
 
 fn fold(name: &str) -> String {
     name.nfc().flat_map(char::to_lowercase).collect()
+}
+
+/// Creates the root and the folders above it that are missing.
+pub(super) fn create_root(path: &Path) -> io::Result<Dir> {
+    let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+    let dir = match Dir::open_ambient_dir(above, ambient_authority()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_root(above)?,
+        opened => opened?,
+    };
+    create_folder(&dir, name)
 }

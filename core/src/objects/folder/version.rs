@@ -11,7 +11,7 @@ const NAME: &str = "user.townsquare.version";
 /// The longest version that is read.
 const MAX_LENGTH: usize = 64;
 
-/// Gives a new file its version.
+/// Gives a file its version.
 pub(super) fn write(file: &File, version: &str) {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     if let Err(error) = rustix::fs::fsetxattr(file, NAME, version.as_bytes(), rustix::fs::XattrFlags::empty()) {

@@ -1,22 +1,35 @@
 //! Reading an object of a remote store.
 //!
-//! Invariant: all bytes are of one version. A request after the first one names the version or the etag of the first; if the
-//! object was replaced since, it fails with `Unavailable`.
+//! Invariant: all bytes are of one version. The request that opens the object asks for the whole range that the caller wants, and
+//! reads in the order of the bytes are served from its answer, which other writers do not affect. Any other request names the
+//! version or the etag of the first; if the object was replaced since, it fails with `Unavailable`.
 
 use std::{fmt, ops::Range, pin::Pin};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use object_store::{Attribute, GetOptions, GetRange, GetResult, path::Path};
 use parking_lot::Mutex;
 
 use super::{CallError, Remote, VERSION, next};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    objects::ObjectStat,
+};
 
-/// How much the first request asks for.
-const HEAD: u64 = 1 << 20;
+/// An answer up to this size is read when the object is opened.
+const SMALL: u64 = 1 << 20;
 
-type Body = Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send>>;
+type Chunks = Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send>>;
+
+/// An answer that is being read.
+struct Body {
+    /// The position of the next byte.
+    at: u64,
+    /// The part of a chunk that was not asked for yet.
+    rest: Bytes,
+    chunks: Chunks,
+}
 
 pub(in crate::objects) struct RemoteReader {
     remote: Remote,
@@ -26,48 +39,60 @@ pub(in crate::objects) struct RemoteReader {
     /// The store's own names of the version.
     etag: Option<String>,
     store_version: Option<String>,
-    /// The first bytes.
-    head: Bytes,
+    /// The bytes of a small answer, and the position of the first.
+    loaded: (u64, Bytes),
     /// The position of the next chunk.
     position: u64,
-    /// In a mutex, because a stream is not `Sync`.
-    body: Option<Mutex<Body>>,
+    /// In a mutex, because a stream is not `Sync`. `None` while it is read.
+    body: Mutex<Option<Body>>,
 }
 
 impl RemoteReader {
-    /// Reads the attributes and the first bytes. `None` if there is no object.
-    pub(super) async fn open(remote: &Remote, path: Path) -> Result<Option<RemoteReader>> {
+    /// Opens an object for reading `range`, or all of it. `None` if there is no object.
+    pub(super) async fn open(remote: &Remote, path: Path, range: Option<Range<u64>>) -> Result<Option<RemoteReader>> {
         use object_store::Error::NotFound;
-        let first = GetOptions { range: Some(GetRange::Bounded(0..HEAD)), ..GetOptions::default() };
-        let found = match get(remote, &path, first).await {
-            Err(CallError::Store(NotFound { .. })) => return Ok(None),
-            // An empty object has no range: the stores answer 416, or the whole object.
-            Err(CallError::Store(_)) => {
-                match get(remote, &path, GetOptions { head: true, ..GetOptions::default() }).await {
-                    Err(CallError::Store(NotFound { .. })) => return Ok(None),
-                    found => found.map_err(CallError::into_error)?,
-                }
+        let head = || GetOptions { head: true, ..GetOptions::default() };
+        let options = match range {
+            None => GetOptions::default(),
+            Some(range) if range.is_empty() => head(),
+            Some(range) => GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() },
+        };
+        let (mut is_head, has_range) = (options.head, options.range.is_some());
+        let found = match get(remote, &path, options).await {
+            // The object is shorter than the caller thinks.
+            Err(CallError::Store(error)) if has_range && !matches!(error, NotFound { .. }) => {
+                is_head = true;
+                get(remote, &path, head()).await
             }
+            found => found,
+        };
+        let found = match found {
+            Err(CallError::Store(NotFound { .. })) => return Ok(None),
             found => found.map_err(CallError::into_error)?,
         };
-        let version = found.attributes.get(&Attribute::Metadata(VERSION.into())).map(|value| value.to_string());
+        let version = version_of(&found);
         let (meta, range) = (found.meta.clone(), found.range.clone());
-        let head = if range.is_empty() || meta.size == 0 {
-            Bytes::new()
-        } else {
-            remote.run(async move { found.bytes().await }).await.map_err(CallError::into_error)?
-        };
-        Ok(Some(RemoteReader {
+        let mut reader = RemoteReader {
             remote: remote.clone(),
             path,
             size: meta.size,
             version,
             etag: meta.e_tag,
             store_version: meta.version,
-            head,
+            loaded: (range.start, Bytes::new()),
             position: 0,
-            body: None,
-        }))
+            body: Mutex::default(),
+        };
+        if is_head || range.is_empty() {
+            return Ok(Some(reader));
+        }
+        let body = Body { at: range.start, rest: Bytes::new(), chunks: found.into_stream() };
+        if range.end - range.start <= SMALL {
+            reader.loaded.1 = body.read(remote, range.end).await?.1;
+        } else {
+            reader.body = Mutex::new(Some(body));
+        }
+        Ok(Some(reader))
     }
 
     pub(in crate::objects) async fn read(&self, range: Range<u64>) -> Result<Bytes> {
@@ -76,44 +101,60 @@ impl RemoteReader {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        if range.end <= self.head.len() as u64 {
-            let position = |at: u64| usize::try_from(at).map_err(|_| Error::file(400, "the range is too large"));
-            return Ok(self.head.slice(position(range.start)?..position(range.end)?));
+        if let Some(loaded) = self.loaded_part(&range)? {
+            return Ok(loaded);
         }
-        let length = range.end - range.start;
-        let mut body = self.get(range).await?;
-        let mut bytes = bytes::BytesMut::with_capacity(usize::try_from(length).unwrap_or_default());
-        loop {
-            let (chunk, rest) = next_of(&self.remote, body).await?;
-            body = rest;
-            match chunk {
-                Some(chunk) => bytes.extend_from_slice(&chunk),
-                None if bytes.len() as u64 == length => return Ok(bytes.freeze()),
-                None => return Err(Error::file(503, "The object store broke off its answer")),
+        let open = self.body.lock().take_if(|body| body.at == range.start);
+        // A store may close an answer that is not read for long.
+        if let Some(body) = open
+            && let Ok((body, bytes)) = body.read(&self.remote, range.end).await
+        {
+            if body.at < self.size {
+                *self.body.lock() = Some(body);
             }
+            return Ok(bytes);
         }
+        let end = range.end;
+        Ok(self.get(range).await?.read(&self.remote, end).await?.1)
     }
 
     pub(in crate::objects) async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         if self.position == self.size {
             return Ok(None);
         }
-        if self.position == 0 && !self.head.is_empty() {
-            self.position = self.head.len() as u64;
-            return Ok(Some(self.head.clone()));
+        let loaded_end = self.loaded.0 + self.loaded.1.len() as u64;
+        if (self.loaded.0..loaded_end).contains(&self.position)
+            && let Some(loaded) = self.loaded_part(&(self.position..loaded_end))?
+        {
+            self.position = loaded_end;
+            return Ok(Some(loaded));
         }
-        let body = match self.body.take() {
-            Some(body) => body.into_inner(),
-            None => self.get(self.position..self.size).await?,
+        let position = self.position;
+        let read = match self.body.get_mut().take_if(|body| body.at == position) {
+            Some(body) => body.next_chunk(&self.remote).await.ok(),
+            None => None,
         };
-        let (chunk, body) = next_of(&self.remote, body).await?;
-        let chunk = chunk.ok_or_else(|| Error::file(503, "The object store broke off its answer"))?;
-        self.body = Some(Mutex::new(body));
-        self.position += chunk.len() as u64;
+        let (body, chunk) = match read {
+            Some(read) => read,
+            None => self.get(position..self.size).await?.next_chunk(&self.remote).await?,
+        };
+        self.position = body.at;
+        *self.body.get_mut() = Some(body);
         Ok(Some(chunk))
     }
 
+    /// A range of the loaded bytes. `None` if they do not contain it.
+    fn loaded_part(&self, range: &Range<u64>) -> Result<Option<Bytes>> {
+        let (start, bytes) = &self.loaded;
+        if range.start < *start || range.end > start + bytes.len() as u64 {
+            return Ok(None);
+        }
+        let place = |at: u64| usize::try_from(at - start).map_err(|_| Error::file(400, "the range is too large"));
+        Ok(Some(bytes.slice(place(range.start)?..place(range.end)?)))
+    }
+
     async fn get(&self, range: Range<u64>) -> Result<Body> {
+        let at = range.start;
         let options = GetOptions {
             range: Some(GetRange::Bounded(range)),
             if_match: self.etag.clone(),
@@ -130,18 +171,55 @@ impl RemoteReader {
         if found.meta.e_tag != self.etag {
             return Err(Error::file(503, "The object changed while it was read"));
         }
-        Ok(found.into_stream())
+        Ok(Body { at, rest: Bytes::new(), chunks: found.into_stream() })
     }
+}
+
+impl Body {
+    /// Reads up to `end`.
+    async fn read(mut self, remote: &Remote, end: u64) -> Result<(Body, Bytes)> {
+        let length = usize::try_from(end - self.at).map_err(|_| Error::file(400, "the range is too large"))?;
+        let mut bytes = BytesMut::with_capacity(length);
+        while bytes.len() < length {
+            let (body, mut chunk) = self.next_chunk(remote).await?;
+            self = body;
+            let surplus = (bytes.len() + chunk.len()).saturating_sub(length);
+            self.rest = chunk.split_off(chunk.len() - surplus);
+            self.at -= surplus as u64;
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok((self, bytes.freeze()))
+    }
+
+    async fn next_chunk(mut self, remote: &Remote) -> Result<(Body, Bytes)> {
+        let mut chunk = std::mem::take(&mut self.rest);
+        if chunk.is_empty() {
+            let next = async move { Ok((next(&mut self.chunks).await.transpose()?, self)) };
+            let (found, body) = remote.run(next).await.map_err(CallError::into_error)?;
+            chunk = found.ok_or_else(|| Error::file(503, "The object store broke off its answer"))?;
+            self = body;
+        }
+        self.at += chunk.len() as u64;
+        Ok((self, chunk))
+    }
+}
+
+/// Size and version of an object. `None` if there is none.
+pub(super) async fn stat(remote: &Remote, path: &Path) -> Result<Option<ObjectStat>> {
+    match get(remote, path, GetOptions { head: true, ..GetOptions::default() }).await {
+        Err(CallError::Store(object_store::Error::NotFound { .. })) => Ok(None),
+        Err(error) => Err(error.into_error()),
+        Ok(found) => Ok(Some(ObjectStat { size: found.meta.size, version: version_of(&found) })),
+    }
+}
+
+fn version_of(found: &GetResult) -> Option<String> {
+    found.attributes.get(&Attribute::Metadata(VERSION.into())).map(|value| value.to_string())
 }
 
 async fn get(remote: &Remote, path: &Path, options: GetOptions) -> Result<GetResult, CallError> {
     let (called, path) = (remote.clone(), path.clone());
     remote.run(async move { called.store().get_opts(&path, options).await }).await
-}
-
-async fn next_of(remote: &Remote, mut body: Body) -> Result<(Option<Bytes>, Body)> {
-    let next = async move { Ok((next(&mut body).await.transpose()?, body)) };
-    remote.run(next).await.map_err(CallError::into_error)
 }
 
 impl fmt::Debug for RemoteReader {

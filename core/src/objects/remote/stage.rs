@@ -1,13 +1,15 @@
 //! Staging in a remote store: a small file in one request, a larger one in parts.
 //!
-//! Invariant: a [`RemoteStage`] or [`RemoteStaged`] that is dropped removes what it has sent. At most two parts are in
-//! memory.
+//! Invariant: a [`RemoteStage`] or [`RemoteStaged`] that is dropped removes what it has sent, unless its install failed with an
+//! unknown outcome. At most two parts are in memory.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use object_store::{Attribute, Attributes, MultipartUpload, PutMultipartOptions, PutOptions, PutPayload, UploadPart};
+use object_store::{Attribute, Attributes, PutMultipartOptions, PutOptions, PutPayload};
 use uuid::Uuid;
 
-use super::{CALL_TIMEOUT, CallError, Remote, VERSION};
+use super::{CALL_TIMEOUT, CallError, Remote, VERSION, cleanup::OpenUpload, write_failed};
 use crate::{
     error::{Error, Result},
     objects::{ObjectAttributes, hashing::Digester},
@@ -31,7 +33,7 @@ pub(in crate::objects) struct RemoteStage {
     pending_size: usize,
     digester: Digester,
     /// The upload in parts, from the first full part on.
-    upload: Option<Box<dyn MultipartUpload>>,
+    upload: Option<Arc<OpenUpload>>,
     sending: Option<Sending>,
 }
 
@@ -40,6 +42,8 @@ pub(in crate::objects) struct RemoteStage {
 pub(in crate::objects) struct RemoteStaged {
     remote: Remote,
     id: String,
+    /// Whether the stage outlives this value: its install may be under way, or has to be repeated.
+    pub(super) is_kept: bool,
 }
 
 impl RemoteStage {
@@ -79,52 +83,52 @@ impl RemoteStage {
     }
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(RemoteStaged, u64, String)> {
-        if self.upload.is_none() {
+        // Dropping it removes the staged object, also if the caller drops the future of a call that still completes it.
+        let staged = RemoteStaged { remote: self.remote.clone(), id: self.id.clone(), is_kept: false };
+        let staged = if self.upload.is_none() {
             let payload = self.take_payload().await?;
             let (remote, path) = (self.remote.clone(), self.remote.staging_path(&self.id)?);
             let options = PutOptions { attributes: std::mem::take(&mut self.attributes), ..PutOptions::default() };
-            let put = async move { remote.store().put_opts(&path, payload, options).await };
-            self.remote.run(put).await.map_err(CallError::into_error)?;
+            let put = async move {
+                remote.store().put_opts(&path, payload, options).await?;
+                Ok(staged)
+            };
+            self.remote.run(put).await.map_err(write_failed)?
         } else {
             if self.pending_size > 0 {
                 self.send_part().await?;
             }
             self.join_part().await?;
-            if let Some(mut upload) = self.upload.take() {
-                // An upload that fails is aborted.
-                let complete = async move {
-                    match upload.complete().await {
-                        Ok(_) => Ok(()),
-                        Err(error) => upload.abort().await.and(Err(error)),
-                    }
-                };
-                self.remote.run(complete).await.map_err(CallError::into_error)?;
-            }
-        }
+            let upload = self.upload.take().ok_or_else(Error::closed)?;
+            let complete = async move {
+                upload.complete().await?;
+                Ok(staged)
+            };
+            self.remote.run(complete).await.map_err(CallError::into_error)?
+        };
         let digest = self.digester.finish().await?;
-        let staged = RemoteStaged { remote: self.remote.clone(), id: self.id.clone() };
         Ok((staged, self.size, digest))
     }
 
     /// Starts to send the pending bytes as a part. Waits for the part before.
     async fn send_part(&mut self) -> Result<()> {
-        if self.upload.is_none() {
-            let (remote, path) = (self.remote.clone(), self.remote.staging_path(&self.id)?);
-            let options = PutMultipartOptions::from(self.attributes.clone());
-            let begin = async move { remote.store().put_multipart_opts(&path, options).await };
-            self.upload = Some(self.remote.run(begin).await.map_err(CallError::into_error)?);
-        }
+        let upload = match &self.upload {
+            Some(upload) => Arc::clone(upload),
+            None => {
+                let options = PutMultipartOptions::from(self.attributes.clone());
+                let begin = OpenUpload::begin(&self.remote, self.remote.staging_path(&self.id)?, options);
+                Arc::clone(self.upload.insert(begin.await?))
+            }
+        };
         let payload = self.take_payload().await?;
         self.join_part().await?;
-        if let Some(upload) = &mut self.upload {
-            let part: UploadPart = upload.put_part(payload);
-            let timeout = async move {
-                tokio::time::timeout(CALL_TIMEOUT, part).await.unwrap_or_else(|elapsed| {
-                    Err(object_store::Error::Generic { store: "Remote", source: Box::new(elapsed) })
-                })
-            };
-            self.sending = Some(self.remote.0.runtime.spawn(timeout));
-        }
+        let part = upload.put_part(payload).await?;
+        let timeout = async move {
+            tokio::time::timeout(CALL_TIMEOUT, part).await.unwrap_or_else(|elapsed| {
+                Err(object_store::Error::Generic { store: "Remote", source: Box::new(elapsed) })
+            })
+        };
+        self.sending = Some(self.remote.0.runtime.spawn(timeout));
         Ok(())
     }
 
@@ -148,17 +152,13 @@ impl RemoteStage {
 
 impl Drop for RemoteStage {
     fn drop(&mut self) {
-        let Some(mut upload) = self.upload.take() else { return };
-        let sending = self.sending.take();
-        let abort = async move {
-            if let Some(sending) = sending {
+        if let (Some(upload), Some(sending)) = (self.upload.take(), self.sending.take()) {
+            // A part that arrives after the upload is aborted could stay in the store.
+            self.remote.clean_up(async move {
                 let _ = sending.await;
-            }
-            if let Err(error) = tokio::time::timeout(CALL_TIMEOUT, upload.abort()).await {
-                tracing::debug!(%error, "an upload in parts was not aborted");
-            }
-        };
-        drop(self.remote.0.runtime.spawn(abort));
+                drop(upload);
+            });
+        }
     }
 }
 
@@ -170,13 +170,16 @@ impl RemoteStaged {
 
 impl Drop for RemoteStaged {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         let (remote, id) = (self.remote.clone(), std::mem::take(&mut self.id));
         let discard = async move {
             if let Err(error) = remote.discard(&id).await {
                 tracing::debug!(%error, "a staged object was not removed");
             }
         };
-        drop(self.remote.0.runtime.spawn(discard));
+        self.remote.clean_up(discard);
     }
 }
 

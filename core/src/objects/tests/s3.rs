@@ -1,6 +1,6 @@
 //! What concerns S3 alone: its URL, its attributes, and its failures.
 
-use super::{Store, TestRuntime, data, key, remote, s3_server::SECRET_KEY};
+use super::{LONG, Store, TestRuntime, attributes, data, key, remote, s3_server::SECRET_KEY};
 use crate::{
     error::ErrorKind,
     objects::{Objects, ObjectsLocation},
@@ -45,6 +45,38 @@ async fn a_reader_of_a_replaced_object_fails_instead_of_mixing_versions() {
         Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable),
         Ok(found) => panic!("{found:?} is of another version"),
     }
+}
+
+/// The uploads in parts that the server has not completed or aborted.
+fn open_uploads(store: &Store) -> usize {
+    let folder = store.server.as_ref().expect("a server").folder();
+    let names = super::names_in(folder.parent().expect("a folder"));
+    names.iter().filter(|name| name.starts_with(".upload")).count()
+}
+
+#[tokio::test]
+async fn an_upload_in_parts_that_is_dropped_is_aborted() {
+    let store = Store::s3();
+    let mut stage = store.objects.stage(attributes("one"));
+    stage.write(data(20 << 20).into()).await.expect("parts are sent");
+    assert_ne!(open_uploads(&store), 0);
+    drop(stage);
+    let aborted = async {
+        while open_uploads(&store) != 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, aborted).await.expect("the upload is aborted");
+}
+
+#[tokio::test]
+async fn an_upload_whose_client_is_closed_is_aborted() {
+    let store = Store::s3();
+    let mut stage = store.objects.stage(attributes("one"));
+    stage.write(data(20 << 20).into()).await.expect("parts are sent");
+    store.objects.leave();
+    assert_eq!(open_uploads(&store), 0);
+    stage.write(data(20 << 20).into()).await.expect_err("aborted");
 }
 
 #[tokio::test]

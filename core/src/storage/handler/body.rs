@@ -119,6 +119,12 @@ impl ResponseBody {
         ResponseBody { size: range.end - range.start, content: Content::Part(Box::new(reader), range) }
     }
 
+    /// Closes the file. The host may keep the body.
+    fn end(&mut self) -> Option<Bytes> {
+        self.content = Content::Bytes(Bytes::new());
+        None
+    }
+
     /// The number of bytes that the body has in all. For HEAD it is 0, also if the file has content.
     pub fn size(&self) -> u64 {
         self.size
@@ -131,8 +137,11 @@ impl ResponseBody {
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         match &mut self.content {
             Content::Bytes(bytes) => Ok(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
-            Content::Whole(reader) => reader.next_chunk().await,
-            Content::Part(_, rest) if rest.is_empty() => Ok(None),
+            Content::Whole(reader) => match reader.next_chunk().await? {
+                None => Ok(self.end()),
+                chunk => Ok(chunk),
+            },
+            Content::Part(_, rest) if rest.is_empty() => Ok(self.end()),
             Content::Part(reader, rest) => {
                 let end = rest.end.min(rest.start.saturating_add(CHUNK as u64));
                 let chunk = reader.read_at(rest.start..end).await?;

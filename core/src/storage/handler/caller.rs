@@ -5,7 +5,8 @@
 use super::Method;
 use crate::{
     database::Principal,
-    http_file::{Access, Target},
+    error::{Error, Result},
+    http_file::{Access, PutLimits, Target},
     http_refusal::Refusal,
     model::UrlMethod,
     storage::{Storage, buckets::BucketAccess},
@@ -16,6 +17,8 @@ pub(super) struct RequestCaller {
     pub(super) storage: Storage,
     /// Whether the request has a credential in its URL, which shared caches must not keep the response of.
     is_signed: bool,
+    /// What the URL says about the file that a PUT stores.
+    pub(super) limits: PutLimits,
 }
 
 impl Storage {
@@ -27,6 +30,7 @@ impl Storage {
         headers: &[(String, String)],
     ) -> Result<RequestCaller, Refusal> {
         let is_signed = target.is_signed();
+        let mut limits = PutLimits::default();
         let principal = if is_signed {
             let permitted = match method {
                 Method::Get | Method::Head => Some(UrlMethod::Get),
@@ -34,14 +38,18 @@ impl Storage {
                 Method::Delete => None,
             };
             match permitted {
-                Some(permitted) => self.signer(target, permitted).await?,
+                Some(permitted) => {
+                    let (principal, token) = self.signer(target, permitted).await?;
+                    limits = token.limits;
+                    principal
+                }
                 None => return Err(Refusal::invalid_token()),
             }
         } else {
             let bearer = self.bearer.principal(headers).await?;
             bearer.unwrap_or_else(|| self.scope.handle_of(Principal::Anonymous))
         };
-        Ok(RequestCaller { storage: self.for_principal(principal), is_signed })
+        Ok(RequestCaller { storage: self.for_principal(principal), is_signed, limits })
     }
 }
 
@@ -53,5 +61,24 @@ impl RequestCaller {
             Ok(BucketAccess::Private) | Err(_) => false,
         };
         if is_public && !self.is_signed { Access::Public } else { Access::Private }
+    }
+
+    /// The media type of the file that a PUT with the header `content-type` stores; `None` if it is to be guessed.
+    pub(super) fn content_type<'a>(&'a self, sent: Option<&'a str>) -> Result<Option<&'a str>, Refusal> {
+        let sent = sent.filter(|value| !value.is_empty());
+        match (self.limits.content_type.as_deref(), sent) {
+            (Some(bound), Some(sent)) if !sent.trim().eq_ignore_ascii_case(bound) => {
+                Err(Refusal::new(415, "The signed URL is for another content type"))
+            }
+            (bound, sent) => Ok(bound.or(sent)),
+        }
+    }
+
+    /// Refuses a body that is larger than the URL or the option `max_file_size` allows.
+    pub(super) fn check_size(&self, size: u64) -> Result<()> {
+        match self.limits.max_size {
+            Some(limit) if size > limit => Err(Error::file(413, format!("the limit is {limit} bytes (max_size)"))),
+            _ => self.storage.core.check_size(size),
+        }
     }
 }

@@ -1,14 +1,18 @@
 //! Adoption of a database that another program made (DESIGN 3a), here one like a Supabase project.
 
-use townsquare::{Client, Config, ErrorKind, Uuid, auth::NewCredential, blocking::wait, spaces::NewSpace};
+use townsquare::{
+    Client, Config, ErrorKind, Uuid, auth::NewCredential, blocking::wait, communities::SpaceType, spaces::NewSpace,
+};
 use townsquare_tests::{
     fixture::assert_kind,
     postgres::{APP_ROLE, Server, callers_role, server},
     raw_sql::RawConnection,
+    subprocess::in_subprocess,
     test_database::{EmptyDatabase, Engine},
 };
 
 use super::roles::{assert_policies_apply, config};
+use crate::log::Log;
 
 /// The roles of a Supabase project, with this suffix.
 struct Project {
@@ -197,8 +201,103 @@ fn passwords_of_the_other_program_are_imported_by_the_documented_query() {
     wait(client.close());
 }
 
+/// The reports of a project without one of the roles of this project's suffix: rows that break a rule, and row-level security.
+const REPORTS: [&str; 6] = [
+    "rows of \"spaceRegistrations\" that break the rule \"spaceType\" IN ('profile', 'token', 'proposal', 'channel', \
+     'navPage') stay as they are: 1, such as 00000000-0000-4000-8000-000000000001",
+    "rows of \"spaceRegistrations\" that break the rule fid INTEGER stay as they are: 1, such as \
+     00000000-0000-4000-8000-000000000002",
+    "row-level security is switched on for users; the policy kept_by_adoption keeps what anon_S, authenticated_S, \
+     service_role_S could see and change",
+    "these tables are missing and are created: community_configs, community_domains, fidgets",
+    "these roles may read users.email, as far as policies let them: anon_S, authenticated_S, service_role_S",
+    "users references auth.users: sign-up fails for users that auth.users does not have",
+];
+
+/// A refused attempt lists what an adoption then logs.
+#[test]
+fn an_adoption_reports_what_stays_different_and_whose_rights_it_keeps() {
+    in_subprocess(an_adoption_reports_what_stays_different_and_whose_rights_it_keeps, || {
+        let log = Log::capture();
+        let Some(project) = Project::new() else { return };
+        let raw = project.raw("postgres");
+        raw.run(
+            "UPDATE \"spaceRegistrations\" SET \"spaceId\" = '00000000-0000-4000-8000-000000000001';
+             INSERT INTO \"spaceRegistrations\" VALUES
+                 ('00000000-0000-4000-8000-000000000002', 5000000000, 'far', 'token'),
+                 ('00000000-0000-4000-8000-000000000003', 7, 'good', 'token')",
+        );
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
+        let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+        let log = log.take();
+        for report in REPORTS.map(|report| project.with_roles(report)) {
+            assert!(error.message().contains(&report), "{report}: {error}");
+            assert!(log.contains(&format!("adopting the database: {report}")), "{report}: {log}");
+        }
+        assert!(!error.message().contains("switched on for spaces"), "it was on: {error}");
+        assert!(!error.message().contains("town.example") && !log.contains("town.example"), "no address");
+        assert_eq!(raw.count("\"spaceRegistrations\""), 3, "rows stay");
+        let good = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0003);
+        let found = wait(client.communities().get_space_registration(good)).expect("read").expect("a row");
+        assert_eq!((found.fid, found.space_name.as_str()), (Some(7), "good"));
+        // Rows that break a rule are read, too.
+        for (id, fid, space_type) in [(1, Some(7), SpaceType::Other), (2, Some(5_000_000_000), SpaceType::Token)] {
+            let id = Uuid::from_u128(0x0000_0000_0000_4000_8000_0000_0000_0000 + id);
+            let found = wait(client.communities().get_space_registration(id)).expect("read").expect("a row");
+            assert_eq!((found.fid, found.space_type), (fid, space_type));
+        }
+        wait(client.close());
+    });
+}
+
+#[test]
+fn rights_on_single_columns_and_those_of_another_owner_stay() {
+    let Some(project) = Project::new() else { return };
+    let administrator = project.server.administrator(&project.database);
+    administrator.run(&project.with_roles(
+        "CREATE ROLE keeper_S LOGIN; GRANT keeper_S TO postgres_S; GRANT CREATE ON SCHEMA public TO keeper_S;
+         CREATE TABLE public.fidgets (id UUID PRIMARY KEY DEFAULT gen_random_uuid(), space_id UUID, type TEXT NOT NULL,
+             config JSONB, position JSONB, created_at TIMESTAMPTZ, updated_at TIMESTAMPTZ);
+         ALTER TABLE public.fidgets OWNER TO keeper_S; INSERT INTO fidgets (type) VALUES ('clock');
+         ALTER TABLE public.spaces OWNER TO keeper_S; GRANT ALL ON public.spaces TO postgres_S;
+         REVOKE ALL ON public.users FROM anon_S; GRANT SELECT (id, created_at) ON public.users TO anon_S",
+    ));
+    let client = wait(Client::open(project.config().adopt(true))).expect("adopted");
+    let seen = |role: &str, query: &str| {
+        let raw = project.server.administrator(&project.database);
+        raw.run(&project.with_roles(&format!("SET ROLE {role}")));
+        raw.value(query)
+    };
+    assert_eq!(seen("anon_S", "SELECT count(id) FROM users"), "1", "by a right on columns");
+    assert_eq!(seen("keeper_S", "SELECT count(*) FROM fidgets"), "1", "the owner of a table");
+    assert_eq!(seen("keeper_S", "SELECT count(*) FROM spaces"), "100", "the owner of a table with policies");
+    assert_eq!(wait(client.spaces().get_public_spaces(10, 0)).expect("a list"), []);
+    wait(client.close());
+    drop(client);
+    administrator.run(
+        &project.with_roles("REASSIGN OWNED BY keeper_S TO postgres_S; DROP OWNED BY keeper_S; DROP ROLE keeper_S"),
+    );
+}
+
+#[test]
+fn obstacles_are_named_before_the_option_is_given() {
+    for (change, words) in UNFIT {
+        let Some(project) = Project::new() else { return };
+        project
+            .raw("postgres")
+            .run(&format!("DELETE FROM spaces; INSERT INTO auth.users VALUES (gen_random_uuid()); {change}"));
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(project.config())));
+        assert!(error.message().contains(words) && !error.message().contains("would take them"), "{change}: {error}");
+    }
+}
+
 /// Changes that make a database unfit, and a word of the refusal.
-const UNFIT: [(&str, &str); 8] = [
+const UNFIT: [(&str, &str); 9] = [
+    (
+        "ALTER TABLE spaces DROP CONSTRAINT spaces_pkey; INSERT INTO spaces (id, name) VALUES
+            ('00000000-0000-4000-8000-000000000007', 'one'), ('00000000-0000-4000-8000-000000000007', 'two')",
+        "several rows of spaces have the same id: 00000000-0000-4000-8000-000000000007",
+    ),
     ("ALTER TABLE spaces DROP COLUMN description", "spaces.description is missing"),
     ("ALTER TABLE \"spaceRegistrations\" ALTER COLUMN fid TYPE text", "spaceRegistrations.fid is text, not integer"),
     (
@@ -245,5 +344,10 @@ fn tables_without_keys_and_policies_get_them() {
     let orphan = NewSpace::named("x").owned_by(Uuid::new_v4());
     assert_kind(ErrorKind::ReferenceMissing, wait(client.as_service().spaces().create_space(orphan)));
     assert_eq!(raw.value(&format!("SELECT count(*) FROM pg_class WHERE relowner <> '{APP_ROLE}'::regrole AND relnamespace = 'public'::regnamespace")), "0");
+    wait(client.close());
+    // The tables stay when the library's own schema is dropped.
+    raw.run("DROP SCHEMA townsquare CASCADE");
+    let client = wait(Client::open(config(&empty.url()).adopt(true))).expect("adopted again");
+    assert_eq!(raw.count("spaces WHERE owner_id IS NULL"), 2, "rows stay as they are");
     wait(client.close());
 }

@@ -97,7 +97,7 @@ on_engine! { Postgres in postgres;
             "holds_key(p_user_id UUID, p_keys TEXT[]) RETURNS BOOLEAN LANGUAGE sql AS 'SELECT true'".to_owned(),
             "protect_columns() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'".to_owned(),
         ] {
-            let source = "SELECT md5(string_agg(prosrc, '' ORDER BY proname)) FROM pg_proc WHERE pronamespace = 'townsquare'::regnamespace";
+            let source = "SELECT md5(string_agg(prosrc, '' ORDER BY oid::regprocedure::text)) FROM pg_proc WHERE pronamespace = 'townsquare'::regnamespace";
             let before = db.raw.value(source);
             db.raw.run(&format!("CREATE OR REPLACE FUNCTION townsquare.{replacement}"));
             assert_ne!(db.raw.value(source), before);

@@ -15,12 +15,17 @@ use super::{
 };
 use crate::model::rights::Principal;
 
+/// The columns of `community_configs` that only the service reads.
+const SERVICE_COLUMNS: [&str; 3] = ["admin_email", "admin_identity_public_keys", "custom_domain_authorized"];
+
 /// The caller of a subscription.
 #[derive(Debug, Clone)]
 pub(super) enum Who {
     Fixed(Principal),
     /// The user of each session from its beginning to its end, and nobody in between.
     Sessions(Rc<RefCell<Vec<KnownSession>>>),
+    /// The user of the only session, until its end.
+    Session(Rc<RefCell<Vec<KnownSession>>>),
 }
 
 /// A session of a handle.
@@ -82,7 +87,7 @@ impl Filter {
     }
 
     /// A random filter on a random table; on many rows, on few, or on all.
-    pub(super) fn random(random: &mut Rng, users: &[Uuid]) -> Filter {
+    pub(super) fn random(random: &mut Rng, who: &Who, users: &[Uuid]) -> Filter {
         let space = space_id(random.u128(..4)).to_string();
         let owner = users[random.usize(..users.len())].to_string();
         let text = |row: &Image, column: &str| row[column].as_str().map(str::to_owned);
@@ -105,10 +110,12 @@ impl Filter {
             13 => Filter::new("files", format!("path=like.{owner}/%"), move |row| {
                 text(row, "path").is_some_and(|path| path.starts_with(&format!("{owner}/")))
             }),
-            14 => Filter::new("community_configs", "", |_| true),
-            _ => Filter::new("community_configs", "admin_email=neq.a", move |row| {
-                text(row, "admin_email").is_some_and(|address| address != "a")
-            }),
+            15 if matches!(who, Who::Fixed(Principal::Service)) => {
+                Filter::new("community_configs", "admin_email=neq.a", move |row| {
+                    text(row, "admin_email").is_some_and(|address| address != "a")
+                })
+            }
+            _ => Filter::new("community_configs", "", |_| true),
         }
     }
 }
@@ -124,7 +131,12 @@ fn sees(who: Principal, table: &str, row: &Image, context: Option<&Image>) -> bo
         "community_configs" => who.sees_community(row["is_published"].as_bool()),
         "files" => context.is_some_and(|context| {
             let is_own = || who.is(id(context, "first_segment")) || who.is(id(context, "holder"));
-            who == Principal::Service || context["access"] != "private" || is_own()
+            let is_shown = match context["access"].as_str() {
+                Some("spaces") => !context["owner_id"].is_null() && sees_space(context),
+                Some("private") => is_own(),
+                _ => true,
+            };
+            who == Principal::Service || is_shown
         }),
         other => panic!("{other} has no subscribers"),
     }
@@ -147,7 +159,13 @@ impl View {
             (true, false) if entry.kind == "delete" => (EventType::Delete, old.cloned(), None),
             (true, false) => (EventType::Delete, key(), None),
         };
-        let event = Event { event_type, old, new, at: entry.at.clone() };
+        let readable = |mut row: Image| {
+            if who != Principal::Service {
+                row.retain(|name, _| !SERVICE_COLUMNS.contains(&name.as_str()));
+            }
+            row
+        };
+        let event = Event { event_type, old: old.map(readable), new: new.map(readable), at: entry.at.clone() };
         self.event.is_none_or(|wanted| wanted == event_type).then_some(event)
     }
 }
@@ -158,11 +176,11 @@ impl Log {
     pub(super) fn expected(&self, view: &View, began: (i64, i64)) -> Vec<Due> {
         let mut caller = match &view.who {
             Who::Fixed(principal) => *principal,
-            Who::Sessions(_) => Principal::Anonymous,
+            Who::Sessions(_) | Who::Session(_) => Principal::Anonymous,
         };
         let known = |entry: &Entry| {
             let session = entry.new.as_ref().or(entry.old.as_ref())?["session_id"].as_str()?.parse::<Uuid>().ok()?;
-            let Who::Sessions(sessions) = &view.who else { return None };
+            let (Who::Sessions(sessions) | Who::Session(sessions)) = &view.who else { return None };
             sessions.borrow().iter().find(|known| known.session == session).copied()
         };
         let mut current = None;
@@ -178,6 +196,7 @@ impl Log {
                     }
                 }
                 "session_ended" if current.is_none() || known(entry) != current => {}
+                "session_ended" if matches!(view.who, Who::Session(_)) => break,
                 "session_ended" => {
                     before.1 = 0;
                     (caller, current) = (Principal::Anonymous, None);

@@ -75,6 +75,15 @@ fn image(text: Option<&String>) -> Option<Image> {
     Some(image)
 }
 
+/// Gives the old image of an update the large columns that did not change: its key `=` lists them, the new image has them.
+fn complete(old: &mut Option<Image>, new: Option<&Image>) {
+    let (Some(old), Some(new)) = (old, new) else { return };
+    let unchanged = old.remove("=");
+    for name in unchanged.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str) {
+        old.insert(name.to_owned(), new[name].clone());
+    }
+}
+
 impl Log {
     pub(super) fn read(db: &TestDatabase) -> Log {
         let sql = match db.engine {
@@ -89,7 +98,8 @@ impl Log {
         };
         let entries = db.raw.rows(sql).into_iter().map(|row| {
             let text = |column: usize| row[column].clone().expect("a value");
-            let (old, new) = (image(row[3].as_ref()), image(row[4].as_ref()));
+            let (mut old, new) = (image(row[3].as_ref()), image(row[4].as_ref()));
+            complete(&mut old, new.as_ref());
             let kind = text(2);
             Entry {
                 id: text(0).parse().expect("an id"),

@@ -10,10 +10,17 @@ use uuid::Uuid;
 use super::SqliteDialect;
 use crate::{
     database::statement::Dialect as _,
-    policy::{Action, Caller, Predicate, RelatedRows, RowImage, SqlContext, Table, may_see, quoted, rule},
+    policy::{Action, Caller, Predicate, RelatedRows, RowImage, SqlContext, Table, listed, may_see, quoted, rule},
 };
 
 const USERS: usize = 4;
+
+const CONTEXT: SqlContext<'static> = SqlContext {
+    caller: "?1",
+    holds_key: SqliteDialect::holds_key,
+    linked: SqliteDialect::linked,
+    claimable: SqliteDialect::claimable,
+};
 
 /// A database with random rows.
 struct RandomDatabase {
@@ -29,7 +36,9 @@ impl RandomDatabase {
             include_str!("../../../../migrations/sqlite/0003_auth.sql"),
             "CREATE TABLE townsquare_database (x)",
             include_str!("../../../../migrations/sqlite/0005_files.sql"),
+            include_str!("../../../../migrations/sqlite/0006_realtime.sql"),
             include_str!("../../../../migrations/sqlite/0007_file_store.sql"),
+            include_str!("../../../../migrations/sqlite/0018_space_ids.sql"),
         ] {
             connection.execute_batch(sql).expect("the tables");
         }
@@ -108,12 +117,13 @@ impl RandomDatabase {
     fn fill_files(&mut self) {
         for file in 0..10 + self.below(20) as usize {
             let (bucket, access) = [("spaces", "spaces"), ("private", "private"), ("assets", "public")][file % 3];
-            let segment = match self.below(3) {
+            let segment = match self.below(4) {
+                3 => ["images", "Videos"][self.below(2) as usize].to_owned(),
                 0 => format!("key-{}", self.below(6)),
                 1 => id(10 + self.below(8) as usize),
                 _ => id(self.below(USERS as u64) as usize),
             };
-            let space = (access == "spaces" && !segment.starts_with("key")).then(|| segment.clone());
+            let space = (access == "spaces" && Uuid::try_parse(&segment).is_ok()).then(|| segment.clone());
             let owner = self.below(USERS as u64 + 1) as usize;
             let owner = (owner < USERS).then(|| id(owner));
             let sql = "INSERT INTO townsquare_files (bucket, path, access, space_id, first_segment, owner_id, size,
@@ -168,6 +178,16 @@ impl RelatedRows for RandomDatabase {
         let sql = "SELECT EXISTS (SELECT 1 FROM townsquare_identities WHERE user_id = ?1 AND public_key = ?2)";
         self.connection.query_row(sql, [&user.to_string(), key], |row| row.get(0)).expect("an answer")
     }
+
+    fn is_claimable(&self, id: &str) -> bool {
+        let has = |table: Table, condition: &str| !self.rows(table, condition, Some(id)).is_empty();
+        let former = "SELECT EXISTS (SELECT 1 FROM townsquare_former_spaces WHERE id = ?1)";
+        let is_former = || self.connection.query_row(former, [id], |row| row.get::<_, bool>(0)).expect("an answer");
+        has(Table::Spaces, "id = ?1")
+            || !has(Table::SpaceRegistrations, "\"spaceId\" = ?1")
+                && !has(Table::Files, "bucket = 'spaces' AND first_segment = ?1")
+                && !is_former()
+    }
 }
 
 fn id(number: usize) -> String {
@@ -176,7 +196,6 @@ fn id(number: usize) -> String {
 
 #[test]
 fn a_policy_allows_the_same_rows_as_sql_and_in_memory() {
-    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key, linked: SqliteDialect::linked };
     // The last user owns nothing; the anonymous caller is NULL.
     let callers = (0..=USERS).map(|user| Some(id(user))).chain([None]);
     let callers: Vec<_> = callers.collect();
@@ -189,7 +208,7 @@ fn a_policy_allows_the_same_rows_as_sql_and_in_memory() {
                 let rule = rule(table, action);
                 for caller in &callers {
                     let user = caller.as_deref().map(|id| Uuid::try_parse(id).expect("an id"));
-                    let by_sql = database.rows(table, &rule.sql(table, context), caller.as_deref());
+                    let by_sql = database.rows(table, &rule.sql(table, CONTEXT), caller.as_deref());
                     let in_memory = all.iter().filter(|row| rule.allows(row, user, &database)).cloned();
                     let in_memory: Vec<_> = in_memory.collect();
                     assert_eq!(in_memory, by_sql, "seed {seed}: {action} on {} by {user:?}", table.name());
@@ -211,26 +230,29 @@ fn context_of(database: &RandomDatabase, table: Table, row: &RowImage) -> Option
             let users = (0..USERS).map(|user| Uuid::try_parse(&id(user)).expect("an id"));
             let holder =
                 users.into_iter().find(|user| database.holds_key(*user, text("first_segment").unwrap_or_default()));
-            let context = [("access", row["access"].clone()), ("first_segment", row["first_segment"].clone())];
+            let own = ["access", "first_segment", "space_id"].map(|column| (column, row[column].clone()));
             let holder = ("holder", holder.map_or(Json::Null, |user| user.to_string().into()));
-            Some(context.into_iter().chain([holder]).map(|(name, value)| (name.to_owned(), value)).collect())
+            let space = database.rows(Table::Spaces, "id = ?1", text("space_id")).pop().unwrap_or_default();
+            let of_space =
+                ["owner_id", "is_public"].map(|column| (column, space.get(column).cloned().unwrap_or_default()));
+            let context = own.into_iter().chain([holder]).chain(of_space);
+            Some(context.map(|(name, value)| (name.to_owned(), value)).collect())
         }
         _ => None,
     }
 }
 
 #[test]
-fn the_feed_shows_the_rows_that_the_select_policy_allows_and_users_to_themselves() {
-    let context = SqlContext { caller: "?1", holds_key: SqliteDialect::holds_key, linked: SqliteDialect::linked };
+fn the_feed_shows_the_rows_that_lists_show_and_users_to_themselves() {
     let callers: Vec<_> = (0..=USERS).map(|user| Some(id(user))).chain([None]).collect();
     let (mut shown, mut hidden) = (0, 0);
     for seed in 0..100 {
         let database = RandomDatabase::new(seed);
         for table in Table::ALL {
-            let rule = if table == Table::Users { &Predicate::CallerIs("id") } else { rule(table, Action::Select) };
+            let rule = if table == Table::Users { &Predicate::CallerIs("id") } else { listed(table) };
             let all = database.rows(table, "TRUE", None);
             for caller in &callers {
-                let by_sql = database.rows(table, &rule.sql(table, context), caller.as_deref());
+                let by_sql = database.rows(table, &rule.sql(table, CONTEXT), caller.as_deref());
                 let user = caller.as_deref().map(|id| Uuid::try_parse(id).expect("an id"));
                 let caller = user.map_or(Caller::Anonymous, Caller::User);
                 let shows = |row: &&RowImage| may_see(table, caller, row, context_of(&database, table, row).as_ref());

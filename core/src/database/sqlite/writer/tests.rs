@@ -1,13 +1,16 @@
 //! The writer's queue and group commit: leaders, lost transactions, deadlines behind a foreign lock, closing.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::mpsc::{Receiver, Sender, channel},
     thread,
 };
 
 use super::*;
-use crate::database::sqlite::connection::Connection;
+use crate::database::sqlite::{
+    connection::Connection,
+    open_files::{OpenFiles, file_id},
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -20,16 +23,11 @@ struct TestJob<F> {
     answered: Sender<Result<()>>,
     panics_when_answered: bool,
     is_abandoned: Arc<AtomicBool>,
-    flush: Flush,
 }
 
 impl<F: FnMut(&mut WriteConnection) -> bool + Send> Job for TestJob<F> {
     fn run(&mut self, connection: &mut WriteConnection) -> bool {
         (self.run)(connection)
-    }
-
-    fn flush(&self) -> Flush {
-        self.flush
     }
 
     fn is_abandoned(&self) -> bool {
@@ -48,20 +46,28 @@ struct Fixture {
     writer: Writer,
 }
 
+fn write_connection(folder: &Path, connection: rusqlite::Connection) -> WriteConnection {
+    let file = folder.join("test.db");
+    let count = connection.query_row("SELECT count(*) FROM numbers", [], |row| row.get::<_, i64>(0));
+    count.expect("it reads, so that it has the write-ahead log");
+    let files = OpenFiles::of(&file, file_id(&file).expect("a file")).expect("every file is there");
+    WriteConnection::new(Connection(connection), Arc::new(files))
+}
+
 impl Fixture {
     fn new(name: &str, busy_timeout: Duration) -> Fixture {
         let folder = std::env::temp_dir().join(format!("townsquare-writer-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let connection = rusqlite::Connection::open(folder.join("test.db")).expect("a new database");
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE numbers (number)").expect("a table");
-        let connection = WriteConnection::new(Connection(connection));
+        let connection = write_connection(&folder, connection);
         let turns = Turns::of(&folder.join("test.db"));
         Fixture { folder, writer: Writer::start(connection, busy_timeout, turns).expect("a thread") }
     }
 
     /// A further writer of the database, as another process has it.
     fn second_writer(&self, busy_timeout: Duration) -> Writer {
-        let connection = WriteConnection::new(Connection(self.connect()));
+        let connection = write_connection(&self.folder, self.connect());
         Writer::start(connection, busy_timeout, Turns::of(&self.folder.join("test.db"))).expect("a thread")
     }
 
@@ -83,31 +89,10 @@ impl Fixture {
         is_abandoned: Arc<AtomicBool>,
         run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static,
     ) -> Receiver<Result<()>> {
-        self.submit_job(run, is_abandoned, Flush::BeforeAnswer)
-    }
-
-    /// Submits a job whose commit is flushed later.
-    fn submit_unflushed(&self, run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static) -> Receiver<Result<()>> {
-        self.submit_job(run, Arc::default(), Flush::Later)
-    }
-
-    fn submit_job(
-        &self,
-        run: impl FnMut(&mut WriteConnection) -> bool + Send + 'static,
-        is_abandoned: Arc<AtomicBool>,
-        flush: Flush,
-    ) -> Receiver<Result<()>> {
         let (answered, receiver) = channel();
-        let job = TestJob { run, answered, panics_when_answered: false, is_abandoned, flush };
+        let job = TestJob { run, answered, panics_when_answered: false, is_abandoned };
         self.writer.submit(Box::new(job)).expect("the writer is open");
         receiver
-    }
-
-    /// Creates the table that says whether changes are captured.
-    fn set_capture(&self, is_on: bool) {
-        let connection = self.connect();
-        connection.execute_batch("CREATE TABLE townsquare_feed (is_on)").expect("a table");
-        connection.execute("INSERT INTO townsquare_feed VALUES (?1)", [is_on]).expect("a row");
     }
 
     /// Submits a job that keeps the writer busy until `release` is dropped, then jobs that form one group behind it.
@@ -183,13 +168,7 @@ fn a_writer_without_pause_lets_another_process_have_its_turn() {
         let answers: Vec<_> = (0..40)
             .map(|_| {
                 let (answered, receiver) = channel();
-                let job = TestJob {
-                    run: insert,
-                    answered,
-                    panics_when_answered: false,
-                    is_abandoned: Arc::default(),
-                    flush: Flush::BeforeAnswer,
-                };
+                let job = TestJob { run: insert, answered, panics_when_answered: false, is_abandoned: Arc::default() };
                 other.submit(Box::new(job)).expect("open");
                 answer_of(&receiver)
             })
@@ -240,13 +219,7 @@ fn a_job_that_ignores_the_loss_of_its_transaction_is_never_answered_ok() {
 fn a_waker_that_panics_leaves_the_writer_running() {
     let fixture = Fixture::new("waker", SECOND);
     let (answered, receiver) = channel();
-    let job = TestJob {
-        run: insert,
-        answered,
-        panics_when_answered: true,
-        is_abandoned: Arc::default(),
-        flush: Flush::BeforeAnswer,
-    };
+    let job = TestJob { run: insert, answered, panics_when_answered: true, is_abandoned: Arc::default() };
     fixture.writer.submit(Box::new(job)).expect("open");
     answer_of(&receiver).expect("committed");
     answer_of(&fixture.submit(insert)).expect("the writer goes on");
@@ -290,10 +263,6 @@ struct FailsAndLooks {
 impl Job for FailsAndLooks {
     fn run(&mut self, _: &mut WriteConnection) -> bool {
         false
-    }
-
-    fn flush(&self) -> Flush {
-        Flush::BeforeAnswer
     }
 
     fn is_abandoned(&self) -> bool {
@@ -410,7 +379,7 @@ fn a_transaction_that_was_left_open_does_not_stop_the_writer() {
     let fixture = Fixture::new("left-open", SECOND);
     // As after a panic of a leader outside of its job.
     if let Some(connection) = fixture.writer.shared.connection.lock().as_mut() {
-        connection.begin(SECOND, Flush::BeforeAnswer).expect("begun");
+        connection.begin(SECOND).expect("begun");
         assert!(insert(connection));
     }
     answer_of(&fixture.submit(insert)).expect("the writer goes on");
@@ -426,61 +395,4 @@ fn the_writer_is_not_idle_while_blocking_callers_commit_on_their_own_threads() {
     assert!(!cache.ages(), "written since the last look");
     assert!(cache.ages(), "not written since");
     assert!(cache.is_filled());
-}
-
-/// The value of `PRAGMA synchronous`: 2 flushes each commit, 1 does not.
-fn level(connection: &WriteConnection) -> i64 {
-    connection.0.pragma_query_value(None, "synchronous", |row| row.get(0)).expect("a level")
-}
-
-#[test]
-fn a_group_that_is_flushed_later_ends_before_a_job_that_is_not() {
-    let fixture = Fixture::new("unflushed", SECOND);
-    fixture.set_capture(false);
-    let (levels, seen) = channel();
-    let look = move |connection: &mut WriteConnection| {
-        levels.send(level(connection)).expect("the test waits");
-        insert(connection)
-    };
-    let (release, released) = channel::<()>();
-    let first = fixture.submit_unflushed(move |connection| {
-        let _ = released.recv();
-        insert(connection)
-    });
-    let answers = [
-        fixture.submit_unflushed(look.clone()),
-        fixture.submit(look.clone()),
-        fixture.submit_unflushed(look.clone()),
-        fixture.submit(look),
-    ];
-    drop(release);
-    answer_of(&first).expect("committed");
-    for answer in &answers {
-        answer_of(answer).expect("committed");
-    }
-    assert_eq!(seen.iter().take(4).collect::<Vec<_>>(), [1, 2, 2, 2]);
-    assert_eq!(fixture.count(), 5);
-}
-
-#[test]
-fn every_commit_is_flushed_while_changes_are_captured() {
-    let fixture = Fixture::new("captured", SECOND);
-    let look = |connection: &mut WriteConnection| level(connection) == 2 && insert(connection);
-    fixture.set_capture(true);
-    for _ in 0..2 {
-        answer_of(&fixture.submit_unflushed(look)).expect("committed");
-    }
-    assert_eq!(fixture.count(), 2);
-}
-
-#[test]
-fn a_database_whose_commits_are_not_flushed_stays_so() {
-    let fixture = Fixture::new("normal", SECOND);
-    let connection = fixture.connect();
-    connection.execute_batch("PRAGMA synchronous = NORMAL").expect("a level");
-    let mut connection = WriteConnection::new(Connection(connection));
-    for flush in [Flush::Later, Flush::BeforeAnswer] {
-        connection.begin(SECOND, flush).expect("begun");
-        assert_eq!(level(&connection), 1);
-    }
 }

@@ -1,0 +1,163 @@
+//! The client of a request, for limits: the peer's address or the device, as the host names it.
+//!
+//! Invariant: a key is a hash, so it takes no more memory than any other, and what is stored of it names no address.
+
+// The part of `std::net` without I/O.
+use core::net::{IpAddr, Ipv6Addr};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How long a client that has reached a limit of [`Slots`] should wait.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The key of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientKey([u8; 32]);
+
+impl ClientKey {
+    /// The key of a text that the host chose. One subscriber has many IPv6 addresses, so addresses with the same first 64 bits
+    /// are one client.
+    pub(crate) fn new(text: &str) -> ClientKey {
+        let client = match text.parse::<IpAddr>().map(|address| address.to_canonical()) {
+            Ok(IpAddr::V6(address)) => {
+                let [a, b, c, d, ..] = address.segments();
+                Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_string()
+            }
+            Ok(IpAddr::V4(address)) => address.to_string(),
+            Err(_) => text.to_owned(),
+        };
+        ClientKey(*blake3::hash(client.as_bytes()).as_bytes())
+    }
+
+    /// The key as text, to be hashed.
+    pub(crate) fn hex(self) -> String {
+        hex::encode(self.0)
+    }
+}
+
+impl fmt::Debug for ClientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientKey")
+    }
+}
+
+/// Counts what each client has at the same time, and refuses more than a limit. Clones share the counts.
+#[derive(Clone)]
+pub(crate) struct Slots {
+    /// What is counted, in the plural.
+    what: &'static str,
+    limit: usize,
+    /// How much each client has; a client with nothing has no entry.
+    used: Arc<Mutex<HashMap<ClientKey, usize>>>,
+}
+
+/// The limits of the requests that each client may have at the same time.
+pub(crate) struct ClientLimits {
+    event_streams: Slots,
+    uploads: Slots,
+}
+
+/// The slots of one client; a handle without a client key has no limit.
+#[derive(Clone)]
+pub(crate) struct ClientSlots {
+    slots: Slots,
+    client: Option<ClientKey>,
+}
+
+/// One of the things that [`Slots`] counts. Dropping it makes room.
+pub(crate) struct Slot {
+    used: Arc<Mutex<HashMap<ClientKey, usize>>>,
+    client: ClientKey,
+}
+
+impl Slots {
+    pub(crate) fn new(what: &'static str, limit: usize) -> Slots {
+        Slots { what, limit, used: Arc::default() }
+    }
+
+    /// Takes a slot for a client. Requests without a client have no limit, and no slot.
+    ///
+    /// # Errors
+    /// `RateLimited` if the client has reached the limit.
+    pub(crate) fn take(&self, client: Option<ClientKey>) -> Result<Option<Slot>> {
+        let Some(client) = client else { return Ok(None) };
+        let mut used = self.used.lock();
+        let count = used.entry(client).or_default();
+        if *count >= self.limit {
+            let message = format!("Too many {} of one client; try again in 1 s", self.what);
+            return Err(Error::new(ErrorKind::RateLimited, message).retry_in(RETRY));
+        }
+        *count += 1;
+        Ok(Some(Slot { used: Arc::clone(&self.used), client }))
+    }
+}
+
+impl ClientLimits {
+    /// 64 streams of server-sent events and 16 uploads.
+    pub(crate) fn new() -> ClientLimits {
+        ClientLimits { event_streams: Slots::new("event streams", 64), uploads: Slots::new("uploads", 16) }
+    }
+
+    /// The event streams and the uploads of a client.
+    pub(crate) fn of(&self, client: Option<ClientKey>) -> (ClientSlots, ClientSlots) {
+        let of = |slots: &Slots| ClientSlots { slots: slots.clone(), client };
+        (of(&self.event_streams), of(&self.uploads))
+    }
+}
+
+impl ClientSlots {
+    /// # Errors
+    /// `RateLimited` if the client has reached the limit.
+    pub(crate) fn take(&self) -> Result<Option<Slot>> {
+        self.slots.take(self.client)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut used = self.used.lock();
+        if let Some(count) = used.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                used.remove(&self.client);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Slot")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_subscriber_are_one_client() {
+        let same = |one: &str, other: &str| ClientKey::new(one) == ClientKey::new(other);
+        assert!(same("2001:db8:1:2::1", "2001:0DB8:1:2:ffff::9") && same("::ffff:192.0.2.1", "192.0.2.1"));
+        assert!(!same("2001:db8:1:2::1", "2001:db8:1:3::1") && !same("192.0.2.1", "192.0.2.2"));
+        assert!(!same("phone", "Phone") && same("phone", "phone"));
+    }
+
+    #[test]
+    fn each_client_has_its_own_slots_and_leaves_nothing_behind() {
+        let slots = Slots::new("streams", 2);
+        let (one, other) = (Some(ClientKey::new("one")), Some(ClientKey::new("other")));
+        let taken: Vec<_> = (0..2).map(|_| slots.take(one).expect("room")).collect();
+        let refused = slots.take(one).expect_err("the limit");
+        assert_eq!((refused.kind(), refused.retry_after()), (ErrorKind::RateLimited, Some(RETRY)));
+        assert_eq!(refused.message(), "Too many streams of one client; try again in 1 s");
+        assert!(
+            slots.take(other).is_ok_and(|slot| slot.is_some()) && slots.take(None).is_ok_and(|slot| slot.is_none())
+        );
+        drop(taken);
+        assert!(slots.used.lock().is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! A numbered migration, and the comparison of the migrations of a database with those of this library.
+
+use crate::error::{Error, Result};
+
+/// A migration. Its version is its position in the list of its engine, counted from 1.
+pub(super) struct Migration {
+    pub(super) name: &'static str,
+    pub(super) sql: &'static str,
+    /// The oldest schema version whose library works with a database that has this migration.
+    pub(super) minimum_version: usize,
+}
+
+/// A migration as a database records it.
+pub(super) struct AppliedMigration {
+    pub(super) version: i64,
+    pub(super) name: String,
+    /// `None` in a database from before the migration that added the column.
+    pub(super) minimum_version: Option<i64>,
+    /// [`Migration::checksum`]. `None` in a database from before the migration that added the column.
+    pub(super) checksum: Option<String>,
+}
+
+impl Migration {
+    /// BLAKE3 of the script in hex, whatever ends its lines.
+    pub(super) fn checksum(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for line in self.sql.lines() {
+            hasher.update(line.as_bytes()).update(b"\n");
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// Returns the version of a database with the migrations `applied`, which are in order; 0 for a new one.
+///
+/// # Errors
+/// `Config` if the database needs a newer library than this one, whose migrations are `known`, and if one of its migrations
+/// is not the one of this library.
+pub(super) fn compare(known: &[Migration], applied: &[AppliedMigration]) -> Result<usize> {
+    let number = |version: i64| usize::try_from(version).unwrap_or(usize::MAX);
+    let version = applied.iter().map(|migration| number(migration.version)).max().unwrap_or_default();
+    if version > known.len() {
+        let minimum_version = applied.iter().filter_map(|migration| migration.minimum_version).max();
+        let minimum_version = minimum_version.map_or(version, number);
+        if minimum_version > known.len() {
+            return Err(Error::config(format!(
+                "The database is at version {version}, written by a newer townsquare; it needs a library that knows \
+                 version {minimum_version}, and this one knows {}",
+                known.len()
+            )));
+        }
+    }
+    for (own, found) in (1..)
+        .zip(known)
+        .filter_map(|(version, own)| applied.iter().find(|found| found.version == version).map(|found| (own, found)))
+    {
+        let is_same =
+            found.name == own.name && found.checksum.as_ref().is_none_or(|checksum| *checksum == own.checksum());
+        if !is_same {
+            return Err(Error::config(format!(
+                "Another build of townsquare made the database: its migration {} is not the migration {} of this library",
+                found.name, own.name
+            )));
+        }
+    }
+    Ok(version)
+}
+
+/// The error of an `open` that may not migrate, for a database at `version`.
+pub(super) fn must_not_migrate(known: &[Migration], version: usize) -> Error {
+    let missing: Vec<&str> = known.iter().skip(version).map(|migration| migration.name).collect();
+    Error::config(format!("Option migrate is false, and the database needs the migrations {}", missing.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Migration] = &[
+        Migration { name: "0001_one", sql: "CREATE TABLE one (x);\n", minimum_version: 1 },
+        Migration { name: "0002_two", sql: "CREATE TABLE two (x);\n", minimum_version: 1 },
+    ];
+
+    fn applied(version: i64, name: &str, checksum: Option<String>) -> AppliedMigration {
+        AppliedMigration { version, name: name.to_owned(), minimum_version: Some(1), checksum }
+    }
+
+    #[test]
+    fn the_end_of_lines_is_not_part_of_a_checksum() {
+        let windows = Migration { sql: "CREATE TABLE one (x);\r\n", ..KNOWN[0] };
+        assert_eq!(windows.checksum(), KNOWN[0].checksum());
+        assert_ne!(KNOWN[1].checksum(), KNOWN[0].checksum());
+    }
+
+    #[test]
+    fn a_database_of_another_build_is_refused_by_the_name_of_its_migration() {
+        let first = || applied(1, "0001_one", Some(KNOWN[0].checksum()));
+        let without_checksum = applied(2, "0002_two", None);
+        assert_eq!(compare(KNOWN, &[first(), without_checksum]).ok(), Some(2));
+        assert_eq!(compare(KNOWN, &[]).ok(), Some(0));
+        for other in [applied(2, "0002_other", None), applied(2, "0002_two", Some(KNOWN[0].checksum()))] {
+            let name = other.name.clone();
+            let error = compare(KNOWN, &[first(), other]).expect_err("another migration");
+            assert!(error.message().contains(&name) && error.message().contains("0002_two"), "{error}");
+        }
+        assert_eq!(must_not_migrate(KNOWN, 1).message().split(" needs ").nth(1), Some("the migrations 0002_two"));
+    }
+}

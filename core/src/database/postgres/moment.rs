@@ -1,0 +1,57 @@
+//! One moment of a database: a read transaction of a connection outside of the pool, which its reader may need meanwhile.
+
+use std::sync::Arc;
+
+use sqlx::PgConnection;
+
+use super::{
+    Postgres,
+    connection_principal::{self, Lifetime},
+    errors::no_server_answered,
+    query::{self, execute_batch},
+};
+use crate::{
+    database::{principal::Principal, row::Read, statement::Statement, value::Value},
+    error::Result,
+};
+
+/// Begins a transaction that sees the database as it is at its first statement.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL repeatable read READ ONLY";
+
+/// What the database is at one moment. Dropping it closes the connection.
+pub(crate) struct PostgresMoment {
+    postgres: Arc<Postgres>,
+    connection: PgConnection,
+}
+
+impl PostgresMoment {
+    /// Takes this moment.
+    pub(in crate::database) async fn take(postgres: Arc<Postgres>) -> Result<PostgresMoment> {
+        let shared = postgres.pool.shared();
+        let timeout = shared.options.operation_timeout;
+        let begin = async {
+            let mut connection = shared.servers.connect().await?;
+            execute_batch(&mut connection, BEGIN).await?;
+            // The settings of a transaction hold behind every pooler.
+            let (roles, lifetime) = (postgres.pool.roles(), Lifetime::Transaction);
+            connection_principal::set(&mut connection, &Principal::Service, roles, lifetime, false, timeout).await?;
+            Ok(connection)
+        };
+        let begun = postgres.in_runtime(shared.with_timeout(begin)).await;
+        let connection = begun.unwrap_or_else(|_| Err(no_server_answered(timeout)))?;
+        Ok(PostgresMoment { postgres, connection })
+    }
+
+    pub(in crate::database) async fn fetch<T>(
+        &mut self,
+        statement: &'static Statement,
+        values: &[Value<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let (postgres, caller) = (&self.postgres, Principal::Service.caller());
+        let fetch = query::fetch(&mut self.connection, Lifetime::Transaction, caller, statement, values);
+        let answered = postgres.in_runtime(postgres.pool.shared().timeout(postgres.deadline(), fetch)).await;
+        let timeout = postgres.pool.shared().options.operation_timeout;
+        query::read_rows(&answered.unwrap_or_else(|_| Err(super::past_deadline(timeout)))?, statement, read)
+    }
+}

@@ -1,0 +1,185 @@
+//! The folder in which a backup or a restore is prepared, beside its target.
+//!
+//! Invariant: the target has its name when everything is on the disk, and not before: the folder of the files is renamed
+//! first, and the database last. A process that is killed leaves nothing but such a folder, which the next backup or restore
+//! to this target removes, together with files that were renamed for a database that was not.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::private_file::{self, sync_folder};
+
+/// The lock file of the process that works in the folder.
+const LOCK: &str = "lock";
+const DATABASE: &str = "database";
+const FILES: &str = "files";
+/// The file that exists from before the files are renamed.
+const INSTALLING: &str = "installing";
+/// The end of the folder's name.
+const SUFFIX: &str = ".part";
+
+/// A folder with a database and its files. Dropping it removes it.
+pub(super) struct CopyStage {
+    folder: PathBuf,
+    /// The name that the database gets.
+    database: PathBuf,
+    /// The name that the folder of the files gets.
+    files: PathBuf,
+    /// Locked while it is open.
+    _lock: File,
+}
+
+impl CopyStage {
+    /// Creates the folder, and removes those of processes that were killed.
+    pub(super) fn create(database: &Path, files: &Path) -> io::Result<CopyStage> {
+        remove_stale(database, Some(files))?;
+        let mut name = file_name(database);
+        name.push(format!(".{}{SUFFIX}", uuid::Uuid::new_v4().simple()));
+        let folder = database.with_file_name(name);
+        private_file::create_new_folder(&folder)?;
+        let lock = private_file::create_new_file(&folder.join(LOCK))?;
+        if let Err(TryLockError::Error(error)) = lock.try_lock() {
+            tracing::debug!(%error, "the folder of a copy cannot be locked");
+        }
+        Ok(CopyStage { folder, database: database.to_owned(), files: files.to_owned(), _lock: lock })
+    }
+
+    /// Where the database is written.
+    pub(super) fn database(&self) -> PathBuf {
+        self.folder.join(DATABASE)
+    }
+
+    /// Where the files are written. The caller creates the folder if there are any.
+    pub(super) fn files(&self) -> PathBuf {
+        self.folder.join(FILES)
+    }
+
+    /// The name that the database gets.
+    pub(super) fn target(&self) -> &Path {
+        &self.database
+    }
+
+    /// Makes everything durable, and gives the files and the database their names.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is a database of that name, or a folder with files. Nothing has its name then.
+    pub(super) fn install(self) -> io::Result<()> {
+        let (staged_files, staged_database) = (self.files(), self.database());
+        File::open(&staged_database)?.sync_all()?;
+        let has_files = staged_files.exists();
+        if has_files {
+            sync_tree(&staged_files)?;
+            drop(private_file::create_new_file(&self.folder.join(INSTALLING))?);
+            sync_folder(&self.folder)?;
+            // An empty folder is in the way on some systems.
+            let _ = fs::remove_dir(&self.files);
+            fs::rename(&staged_files, &self.files)?;
+        }
+        let installed = sync_folder(parent(&self.files))
+            .and_then(|()| private_file::give_name(&staged_database, &self.database))
+            .and_then(|()| sync_folder(parent(&self.database)));
+        if installed.is_err() && has_files && !self.database.exists() {
+            // Back into the folder, which is removed.
+            fs::rename(&self.files, &staged_files)?;
+        }
+        installed
+    }
+}
+
+impl Drop for CopyStage {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::warn!(%error, folder = %self.folder.display(), "the folder of a copy cannot be removed");
+        }
+    }
+}
+
+/// Whether a restore to `database` was killed after it had given the files their name.
+pub(super) fn is_half_installed(database: &Path) -> bool {
+    !database.exists() && stages_of(database).is_ok_and(|stages| stages.iter().any(FoundStage::is_half_installed))
+}
+
+/// Removes what killed processes left. `files` is where they gave files a name; `None` if there is a database.
+pub(super) fn remove_stale(database: &Path, files: Option<&Path>) -> io::Result<()> {
+    for stage in stages_of(database)? {
+        let lock = match File::open(stage.0.join(LOCK)) {
+            Ok(lock) => lock,
+            // Its process has not yet created the lock file, or was killed before.
+            Err(_) => {
+                let _ = fs::remove_dir(&stage.0);
+                continue;
+            }
+        };
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        if let Some(files) = files
+            && stage.is_half_installed()
+            && !database.exists()
+        {
+            match fs::remove_dir_all(files) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::remove_dir_all(&stage.0)?;
+    }
+    Ok(())
+}
+
+/// The folder of some process.
+struct FoundStage(PathBuf);
+
+impl FoundStage {
+    /// Whether the files have their name and the database does not.
+    fn is_half_installed(&self) -> bool {
+        let has = |name: &str| self.0.join(name).exists();
+        has(INSTALLING) && has(DATABASE) && !has(FILES)
+    }
+}
+
+/// The folders of all processes that copy to `database`.
+fn stages_of(database: &Path) -> io::Result<Vec<FoundStage>> {
+    let mut prefix = file_name(database);
+    prefix.push(".");
+    let entries = match fs::read_dir(parent(database)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if name.starts_with(prefix.as_encoded_bytes())
+            && name.ends_with(SUFFIX.as_bytes())
+            && entry.file_type()?.is_dir()
+        {
+            found.push(FoundStage(entry.path()));
+        }
+    }
+    Ok(found)
+}
+
+fn file_name(path: &Path) -> OsString {
+    path.file_name().unwrap_or_default().to_owned()
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the entries of a folder and of the folders in it durable. The files in them are.
+fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}

@@ -1,0 +1,122 @@
+//! The files of an open database: whether their paths still name the files that its connections have open.
+//!
+//! SQLite goes on writing to a file that was removed or replaced, and nobody reads what it writes there. Another SQLite
+//! library in this process does that too: when it closes the database, the process loses its locks, so it takes itself for
+//! the last user and removes the write-ahead log.
+//!
+//! Invariant: no function opens a file: closing its descriptor would drop the locks of this process.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// What identifies a file, whatever its name.
+#[cfg(unix)]
+pub(super) type FileId = (u64, u64);
+#[cfg(not(unix))]
+pub(super) type FileId = PathBuf;
+
+/// Returns the identity of the file that `path` names now.
+#[cfg(unix)]
+pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Elsewhere than on Unix nobody can remove or replace an open file.
+#[cfg(not(unix))]
+pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
+    path.canonicalize()
+}
+
+/// The files that the connections of a client have open.
+#[derive(Debug)]
+pub(super) struct OpenFiles([OpenFile; 3]);
+
+#[derive(Debug)]
+struct OpenFile {
+    /// What messages call the file. They contain no path, because callers over HTTP read them.
+    what: &'static str,
+    path: PathBuf,
+    id: FileId,
+}
+
+/// What a path names now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    OpenFile,
+    OtherFile,
+    Nothing,
+}
+
+impl OpenFiles {
+    /// The files of the database at `path`. A connection to it is open and has read in WAL mode, so that the write-ahead log
+    /// and its index exist. `opened` is the identity that the database file had before the connection opened it.
+    ///
+    /// # Errors
+    /// `Unavailable` if a file was removed or replaced meanwhile.
+    pub(super) fn of(path: &Path, opened: FileId) -> Result<OpenFiles> {
+        let cannot_find = |what: &'static str| move |error: io::Error| cannot_find(what).caused_by(error);
+        // SQLite resolves symbolic links and puts the other files beside the real one.
+        let real = path.canonicalize().map_err(cannot_find(DATABASE))?;
+        let beside = |what: &'static str, suffix: &str| {
+            let mut path = real.clone().into_os_string();
+            path.push(suffix);
+            let path = PathBuf::from(path);
+            let id = file_id(&path).map_err(cannot_find(what))?;
+            Ok(OpenFile { what, path, id })
+        };
+        let database = OpenFile { what: DATABASE, path: path.to_owned(), id: opened };
+        let files = OpenFiles([database, beside(LOG, "-wal")?, beside(LOG_INDEX, "-shm")?]);
+        files.check()?;
+        Ok(files)
+    }
+
+    /// Checks that each path names the file that is open.
+    ///
+    /// # Errors
+    /// `Unavailable`, saying which file was removed or replaced.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.0.iter().find(|file| file.found() != Found::OpenFile) {
+            None => Ok(()),
+            Some(file) => {
+                tracing::error!(path = %file.path.display(), "{} was removed or replaced while it was open", file.what);
+                Err(cannot_find(file.what))
+            }
+        }
+    }
+
+    /// Whether another file took the place of one of these. Then the paths belong to others, and the write-ahead log must not
+    /// be moved into the database.
+    pub(super) fn are_replaced(&self) -> bool {
+        let [database, others @ ..] = &self.0;
+        database.found() != Found::OpenFile || others.iter().any(|file| file.found() == Found::OtherFile)
+    }
+}
+
+impl OpenFile {
+    fn found(&self) -> Found {
+        match file_id(&self.path) {
+            Ok(id) if id == self.id => Found::OpenFile,
+            Ok(_) => Found::OtherFile,
+            Err(_) => Found::Nothing,
+        }
+    }
+}
+
+const DATABASE: &str = "the database file";
+const LOG: &str = "the write-ahead log of the database";
+const LOG_INDEX: &str = "the index of the write-ahead log";
+
+fn cannot_find(what: &str) -> Error {
+    let message = format!(
+        "{what} was removed or replaced while it was open, so nothing more is read or written; close the client and open \
+         it again"
+    );
+    // As SQLite's own failures to reach its files.
+    Error::database(Some("58030"), ErrorKind::Unavailable, message)
+}

@@ -1,0 +1,51 @@
+//! Room on the disk for the next open.
+//!
+//! SQLite opens a database in WAL mode with a file of shared memory, `<database>-shm`, and removes the file with the last
+//! connection. On a full disk it could not create the file again, so that nobody could read. So a client that closes leaves
+//! the file with bytes that nobody reads: SQLite empties the file first and then needs no more room than that.
+//!
+//! Invariant: the file is never opened here while SQLite may use it, because closing its descriptor would drop the locks of
+//! this process.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use super::private_file::TemporaryFile;
+
+/// The size of the first part of the shared memory.
+const SIZE: usize = 32 << 10;
+
+/// Leaves the file of shared memory beside a database that this client has closed, unless another client has it open.
+pub(super) fn keep_room(database: &Path) {
+    let file = shared_memory_of(database);
+    if file.exists() || !database.exists() {
+        return;
+    }
+    if let Err(error) = write(&file)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        tracing::debug!(%error, "no room is kept for the next open");
+    }
+}
+
+fn write(file: &Path) -> io::Result<()> {
+    let (temporary, mut content) = TemporaryFile::beside(file)?;
+    content.write_all(&[0; SIZE])?;
+    drop(content);
+    temporary.give_name(file)
+}
+
+/// Whether the file of shared memory of a database that does not exist is one that a client left.
+pub(super) fn is_left(database: &Path) -> bool {
+    fs::read(shared_memory_of(database)).is_ok_and(|content| content.iter().all(|byte| *byte == 0))
+}
+
+fn shared_memory_of(database: &Path) -> PathBuf {
+    let mut name: OsString = database.as_os_str().to_owned();
+    name.push("-shm");
+    name.into()
+}

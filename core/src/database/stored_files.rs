@@ -1,0 +1,23 @@
+//! What a database knows of its object store, read before `open` changes anything.
+
+/// The large files and the buckets of a database; those of no file for a new one.
+#[derive(Debug, Default)]
+pub(crate) struct StoredFiles {
+    /// The id of the object store; empty if there is none yet.
+    pub(crate) store_id: String,
+    /// A few of the files whose bytes are objects.
+    pub(crate) objects: Vec<StoredObject>,
+    /// The name and the access of each declared bucket.
+    pub(crate) buckets: Vec<(String, String)>,
+}
+
+/// A file whose bytes are an object.
+#[derive(Debug)]
+pub(crate) struct StoredObject {
+    pub(crate) bucket: String,
+    pub(crate) path: String,
+    pub(crate) size: u64,
+}
+
+/// The schema version with the tables of files.
+pub(super) const FILES_SINCE: usize = 5;

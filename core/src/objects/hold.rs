@@ -1,0 +1,113 @@
+//! Holds: second names of objects, under which their bytes stay readable when the objects are replaced or removed.
+//!
+//! Invariant: a name of a hold gives the bytes that the object had when it was held.
+
+use std::collections::HashSet;
+
+use parking_lot::Mutex;
+
+use super::{Backend, ObjectKey, ObjectReader, Objects, ReaderInner, folder::FolderHold, remote::RemoteHold};
+use crate::error::Result;
+
+/// The folder of the holds, below the work folder.
+pub(super) const HELD: &str = "held";
+
+/// Second names of objects. [`Hold::end`] removes them. Dropping it does so in the background.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    inner: HoldInner,
+    names: Mutex<HashSet<String>>,
+}
+
+#[derive(Debug)]
+enum HoldInner {
+    Folder(FolderHold),
+    Remote(RemoteHold),
+}
+
+/// What [`Hold::add`] found at a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The object, of the expected size.
+    Yes,
+    /// Nothing.
+    Gone,
+    /// An object of this size, which is not held.
+    OtherSize(u64),
+}
+
+impl Objects {
+    /// Begins a hold without names.
+    pub(crate) async fn begin_hold(&self) -> Result<Hold> {
+        let inner = match &self.0 {
+            Backend::Folder(folder) => HoldInner::Folder(folder.begin_hold().await?),
+            Backend::Remote(remote) => HoldInner::Remote(remote.begin_hold()),
+        };
+        Ok(Hold { inner, names: Mutex::default() })
+    }
+}
+
+impl Hold {
+    /// Whether it has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.lock().contains(name)
+    }
+
+    /// Gives the bytes of the object at a key a name, if they are of this size.
+    pub(crate) async fn add(&self, key: &ObjectKey, name: &str, size: u64) -> Result<Held> {
+        let found = match &self.inner {
+            HoldInner::Folder(hold) => hold.add(key, name).await?,
+            HoldInner::Remote(hold) => hold.add(key, name).await?,
+        };
+        let Some(found) = found else { return Ok(Held::Gone) };
+        self.names.lock().insert(name.to_owned());
+        if found == size {
+            return Ok(Held::Yes);
+        }
+        self.remove(name).await?;
+        Ok(Held::OtherSize(found))
+    }
+
+    /// Removes a name.
+    pub(crate) async fn remove(&self, name: &str) -> Result<()> {
+        self.names.lock().remove(name);
+        match &self.inner {
+            HoldInner::Folder(hold) => hold.remove(name).await,
+            HoldInner::Remote(hold) => hold.remove(name).await,
+        }
+    }
+
+    /// Opens the bytes of a name. `None` if somebody removed it.
+    pub(crate) async fn open(&self, name: &str) -> Result<Option<ObjectReader>> {
+        Ok(match &self.inner {
+            HoldInner::Folder(hold) => hold
+                .open(name)
+                .await?
+                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Folder(reader) }),
+            HoldInner::Remote(hold) => hold
+                .open(name)
+                .await?
+                .map(|reader| ObjectReader { size: reader.size, inner: ReaderInner::Remote(reader) }),
+        })
+    }
+
+    /// Removes every name.
+    pub(crate) async fn end(self) -> Result<()> {
+        match &self.inner {
+            HoldInner::Folder(hold) => hold.end().await,
+            HoldInner::Remote(hold) => {
+                let names = std::mem::take(&mut *self.names.lock());
+                hold.end(names).await
+            }
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match &self.inner {
+            HoldInner::Folder(hold) => hold.end_later(),
+            HoldInner::Remote(hold) => hold.end_later(std::mem::take(&mut *self.names.lock())),
+        }
+    }
+}

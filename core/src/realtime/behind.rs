@@ -1,0 +1,109 @@
+//! Feeds that have fallen behind: their consumers read the log.
+
+use std::sync::{Arc, Weak};
+
+use tokio::task::JoinHandle;
+
+use super::{
+    core::{RETRY_AFTER, RealtimeCore},
+    feed::{Feed, ReadAhead},
+};
+use crate::{
+    database::change_log::{EntryKind, LogEntry, LogPoint, Position, TableSet, session_of},
+    error::{Error, ErrorKind, Result},
+};
+
+impl RealtimeCore {
+    /// Reads a page for a feed that has fallen behind. Makes the feed live if the page reaches the pump.
+    pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
+        let lane = self.lane(&feed.view);
+        let Some(head) = lane.registry.lock().head else { return Err(Error::closed()) };
+        if position.after < head.after {
+            let cursors = self.cursors().await?;
+            let (page, head) = match feed.take_read_ahead(position.point()) {
+                Some(reading) => reading.join().await?,
+                None => {
+                    let tables = TableSet::from_iter([feed.view.table]);
+                    (self.database.read_changes_up_to(position.point(), head.after, tables).await?, head)
+                }
+            };
+            // One row that is larger than a page waits for a consumer, not two.
+            if !page.is_last && page.end.after < head.after && !page.is_one_large_row() {
+                self.read_ahead(feed, page.end, head);
+            }
+            let is_rotation =
+                |entry: &LogEntry| entry.kind == EntryKind::SessionRotated && session_of(entry) == feed.fixed_session();
+            // The consumer looks again by itself, so nobody is to be woken.
+            let mut wakes = Vec::new();
+            if page.entries.iter().any(is_rotation) && !self.keeps_session(feed, &mut wakes).await? {
+                return Ok(());
+            }
+            drop(feed.end_if_expired(self.clock.now()));
+            // After the page: what is hidden or deleted since is known.
+            let rows = self.database.rows_with_keys(feed.view.table, feed.replayed_rows(&page)).await?;
+            feed.absorb(&page, &cursors, head, &rows);
+        }
+        let registry = lane.registry.lock();
+        if let Some(head) = registry.head {
+            feed.go_live(head.after);
+        }
+        Ok(())
+    }
+
+    /// Starts to read the page after `after`, while the feed's consumer uses the page before. On SQLite a read waits for nobody,
+    /// so it is no faster on another thread.
+    fn read_ahead(&self, feed: &Feed, after: LogPoint, head: LogPoint) {
+        if self.database.is_embedded() {
+            return;
+        }
+        let (this, tables) = (Weak::clone(&self.this), TableSet::from_iter([feed.view.table]));
+        let page = self.runtime.spawn(async move {
+            let core = this.upgrade().ok_or_else(Error::closed)?;
+            core.database.read_changes_up_to(after, head.after, tables).await
+        });
+        feed.set_read_ahead(ReadAhead { after, head, page });
+    }
+
+    /// Reads a page for a stream that has fallen behind, on the client's runtime. Tries again after a failure.
+    pub(super) fn spawn_read(&self, feed: &Arc<Feed>, position: Position) -> JoinHandle<()> {
+        let (this, feed) = (Weak::clone(&self.this), Arc::clone(feed));
+        self.runtime.spawn(async move {
+            while let Some(core) = this.upgrade() {
+                match core.read_behind(&feed, position.clone()).await {
+                    Ok(()) => return,
+                    Err(error) if error.kind() == ErrorKind::CursorExpired => {
+                        feed.end_after_batch(Some(error));
+                        return;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Closed => return feed.close(),
+                    Err(error) => {
+                        tracing::warn!(%error, "the change log could not be read for a slow stream; it tries again");
+                    }
+                }
+                drop(core);
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+        })
+    }
+
+    /// Lets a feed read the log again after a while, or ends it if the log no longer has what it needs.
+    pub(super) fn retry_later(&self, feed: &Arc<Feed>, error: &Error) {
+        match error.kind() {
+            ErrorKind::CursorExpired => {
+                let wake = feed.end_after_batch(Some(error.clone()));
+                self.deliver(wake.into_iter().collect());
+            }
+            ErrorKind::Closed => {}
+            _ => {
+                tracing::warn!(%error, "the change log could not be read for a slow subscription; it tries again");
+                let (this, feed) = (Weak::clone(&self.this), Arc::downgrade(feed));
+                self.runtime.spawn(async move {
+                    tokio::time::sleep(RETRY_AFTER).await;
+                    if let (Some(core), Some(feed)) = (this.upgrade(), feed.upgrade()) {
+                        core.deliver(feed.wake().into_iter().collect());
+                    }
+                });
+            }
+        }
+    }
+}

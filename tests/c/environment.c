@@ -1,0 +1,106 @@
+/* Options from environment variables from C, and options of a URL that are set again. Also compiled as C++: keep to the common
+ * subset.
+ *
+ * environment CATALOG FOLDER: the variable TSQ_TEST_OPTIONS names the table of options; the catalog is not read. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+static const char *folder;
+
+/* Sets an option whose value may contain DIR, which is the folder. */
+static void set(tsq_config *config, const char *name, const char *value) {
+    char text[4096];
+    const char *dir = strstr(value, "DIR");
+    if (dir != NULL) {
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(dir - value), value, folder, dir + 3);
+    } else {
+        snprintf(text, sizeof text, "%s", value);
+    }
+    CHECK(tsq_config_set(config, tsq_str_from(name), tsq_str_from(text), NULL) == TSQ_OK);
+}
+
+/* Whether a call failed for an option, and named it. Frees the error. */
+static int names(tsq_status status, tsq_error *err, const char *option) {
+    char text[256];
+    int named;
+    snprintf(text, sizeof text, "Option %s", option);
+    named = status == TSQ_CONFIG && has(tsq_error_text(err), text);
+    tsq_error_free(err);
+    return named;
+}
+
+static void a_variable_holds_until_the_option_is_set(const char *name, const char *refused, const char *accepted) {
+    char variable[256];
+    size_t i;
+    tsq_client *client = NULL;
+    tsq_error *err = NULL;
+    tsq_status status;
+    tsq_config *config = tsq_config_new();
+    snprintf(variable, sizeof variable, "TOWNSQUARE_%s", name);
+    for (i = 0; variable[i] != '\0'; i++) {
+        variable[i] = (char)toupper((unsigned char)variable[i]);
+    }
+    setenv(variable, refused, 1);
+    if (strcmp(name, "data_dir") == 0) {
+        status = tsq_client_open(NULL, &client, &err);
+        CHECK(names(status, err, name) && client == NULL);
+    } else {
+        set(config, "data_dir", "DIR/data");
+    }
+    err = NULL;
+    status = tsq_client_open(config, &client, &err);
+    CHECK(names(status, err, name) && client == NULL);
+    err = NULL;
+    status = tsq_client_shared(config, &client, &err);
+    CHECK(names(status, err, name) && client == NULL);
+    set(config, name, accepted);
+    CHECK(tsq_client_open(config, &client, NULL) == TSQ_OK);
+    CHECK(tsq_client_close(client, NULL) == TSQ_OK);
+    tsq_client_free(client);
+    tsq_config_free(config);
+    unsetenv(variable);
+}
+
+static void an_option_of_a_url_is_not_set_again_to_another_value(void) {
+    tsq_config *config = NULL;
+    tsq_error *err = NULL;
+    tsq_status status = tsq_config_from_url(TSQ_STR("townsquare:town?catalog_tries=2&catalog_tries=3"), &config, &err);
+    CHECK(names(status, err, "catalog_tries is given twice") && config == NULL);
+    CHECK(tsq_config_from_url(TSQ_STR("townsquare:town?catalog_tries=2"), &config, NULL) == TSQ_OK);
+    err = NULL;
+    status = tsq_config_set(config, TSQ_STR("catalog_tries"), TSQ_STR("3"), &err);
+    CHECK(names(status, err, "catalog_tries is given twice"));
+    err = NULL;
+    status = tsq_config_set(config, TSQ_STR("data_dir"), TSQ_STR("elsewhere"), &err);
+    CHECK(names(status, err, "data_dir is given twice"));
+    CHECK(tsq_config_set(config, TSQ_STR("catalog_tries"), TSQ_STR("2"), NULL) == TSQ_OK);
+    tsq_config_free(config);
+}
+
+int main(int argc, char **argv) {
+    char line[512];
+    FILE *table = argc == 3 && getenv("TSQ_TEST_OPTIONS") != NULL ? fopen(getenv("TSQ_TEST_OPTIONS"), "r") : NULL;
+    if (table == NULL) {
+        fprintf(stderr, "usage: environment CATALOG FOLDER\n");
+        return 2;
+    }
+    folder = argv[2];
+    while (fgets(line, (int)sizeof line, table) != NULL) {
+        char *refused = strchr(line, '|');
+        char *accepted = refused == NULL ? NULL : strchr(refused + 1, '|');
+        if (!CHECK(accepted != NULL)) {
+            break;
+        }
+        *refused = *accepted = '\0';
+        accepted[strcspn(accepted + 1, "\n") + 1] = '\0';
+        a_variable_holds_until_the_option_is_set(line, refused + 1, accepted + 1);
+    }
+    fclose(table);
+    an_option_of_a_url_is_not_set_again_to_another_value();
+    return checks_done("environment");
+}

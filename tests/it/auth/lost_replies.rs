@@ -1,0 +1,180 @@
+//! Refreshes whose reply is lost (DESIGN 8): a repeat gives the same tokens, and only a copied token ends the session.
+
+use std::time::Duration;
+
+use townsquare::{
+    Client, Config, ErrorKind,
+    auth::{Auth, Session, identity_claim},
+    blocking::wait,
+    spaces::NewSpace,
+};
+use townsquare_tests::{
+    on_both_engines, on_engine,
+    proxy::{Cut, Proxy},
+    temp_dir,
+    test_database::{TestDatabase, assert_fails},
+};
+
+const EMAIL: &str = "ann@town.example";
+const PASSWORD: &str = "correct horse";
+const ENDED: &str = "Refresh session failed: Session has ended";
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn sign_in(client: &Client) -> Session {
+    wait(client.auth().sign_up(EMAIL, PASSWORD)).expect("signed up");
+    wait(client.auth().sign_in(EMAIL, PASSWORD)).expect("signed in")
+}
+
+fn refresh(auth: &Auth, refresh_token: &str) -> townsquare::Result<Session> {
+    wait(auth.refresh_session_of(refresh_token))
+}
+
+on_both_engines! {
+    fn a_refresh_repeated_within_ten_seconds_gives_the_same_tokens(db: &TestDatabase) {
+        let old = sign_in(&db.client);
+        let (service, app) = (db.service.auth(), db.another());
+        let new = refresh(service, &old.refresh_token).expect("refreshed");
+        for seconds in [0, 4, 6] {
+            db.clock.advance(Duration::from_secs(seconds));
+            assert_eq!(refresh(service, &old.refresh_token).expect("repeated"), new);
+            assert_eq!(wait(app.auth().set_session(&old.refresh_token)).expect("repeated"), new);
+        }
+        assert_eq!(wait(db.client.auth().refresh_session()).expect("the handle has the old token"), new);
+        assert!(wait(db.client.as_user(&new.access_token)).is_ok());
+        assert_ne!(refresh(service, &new.refresh_token).expect("the next"), new);
+        wait(app.close());
+    }
+
+    fn a_refresh_repeated_after_ten_seconds_ends_the_session(db: &TestDatabase) {
+        let old = sign_in(&db.client);
+        let service = db.service.auth();
+        let new = refresh(service, &old.refresh_token).expect("refreshed");
+        db.clock.advance(Duration::from_secs(11));
+        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+        assert!(wait(db.client.as_user(&new.access_token)).is_err());
+    }
+
+    fn a_refresh_repeated_after_its_tokens_were_used_ends_the_session(db: &TestDatabase) {
+        let old = sign_in(&db.client);
+        let service = db.service.auth();
+        let second = refresh(service, &old.refresh_token).expect("refreshed");
+        let third = refresh(service, &second.refresh_token).expect("refreshed");
+        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+        assert!(wait(db.client.as_user(&third.access_token)).is_err());
+    }
+}
+
+// On PostgreSQL the time is the server's.
+on_engine! {
+    Sqlite in clock;
+
+    fn a_refresh_cannot_be_repeated_after_the_clock_was_set_back(db: &TestDatabase) {
+        let old = sign_in(&db.client);
+        let service = db.service.auth();
+        refresh(service, &old.refresh_token).expect("refreshed");
+        db.clock.step(jiff::SignedDuration::from_secs(-11));
+        assert_fails(refresh(service, &old.refresh_token), ErrorKind::Unauthorized, None, ENDED);
+    }
+}
+
+/// A client whose connections to PostgreSQL go through a proxy.
+fn behind_proxy(db: &TestDatabase, options: impl FnOnce(Config) -> Config) -> (Proxy, Client) {
+    let (server, _) = db.database();
+    let proxy = Proxy::to(server.port());
+    let url = db.url().replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let client = wait(Client::open(options(db.config().database_url(url)))).expect("opens");
+    (proxy, client)
+}
+
+/// Loses the reply to the next refresh, and to its automatic repeat.
+fn lose_replies(proxy: &Proxy) {
+    proxy.cut_each("COMMIT", Cut::AfterAnswer, 2);
+}
+
+on_engine! {
+    Postgres in proxied;
+
+    fn a_refresh_whose_reply_is_lost_is_repeated(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db, |config| config);
+        let old = sign_in(&client);
+        proxy.cut("COMMIT", Cut::AfterAnswer);
+        let new = wait(client.auth().refresh_session()).expect("repeated");
+        assert_ne!(new.access_token, old.access_token);
+        assert_eq!(db.raw.count("townsquare.spent_tokens"), 1);
+        wait(client.close());
+    }
+
+    fn a_session_goes_on_after_a_refresh_whose_replies_are_lost(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db, |config| config);
+        let auth = client.auth();
+        let old = sign_in(&client);
+        let calls: [(&str, &dyn Fn() -> bool); 3] = [
+            ("refresh_session", &|| wait(auth.refresh_session()).is_ok()),
+            ("get_session", &|| wait(auth.get_session()).is_ok_and(|session| session.is_some())),
+            ("create_space", &|| wait(client.spaces().create_space(NewSpace::named("mine"))).is_ok()),
+        ];
+        // Ten seconds are for a program that has only the token; the handle remembers its refresh for longer.
+        for later in [Duration::ZERO, HOUR / 4, 2 * HOUR] {
+            for (name, call) in calls {
+                if later > HOUR && name == "create_space" {
+                    // Only `get_session` and the timer refresh an expired access token.
+                    continue;
+                }
+                lose_replies(&proxy);
+                let lost = wait(auth.refresh_session()).expect_err("the reply is lost");
+                assert_eq!((lost.kind(), lost.is_retryable()), (ErrorKind::Unavailable, true), "{lost:?}");
+                db.clock.advance(later);
+                assert!(call(), "{name} {later:?} later");
+                let session = wait(auth.get_session()).expect("asked").expect("the session goes on");
+                assert_eq!(session.user.id, old.user.id);
+                assert!(wait(client.spaces().get_user_spaces(old.user.id)).is_ok());
+            }
+        }
+        wait(client.close());
+    }
+
+    fn an_implicit_refresh_whose_reply_is_lost_is_repeated(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db, |config| config);
+        sign_in(&client);
+        db.clock.advance(HOUR);
+        lose_replies(&proxy);
+        assert!(wait(client.auth().get_session()).is_err());
+        db.clock.advance(Duration::from_secs(60));
+        assert!(wait(client.auth().get_session()).expect("asked").is_some());
+        wait(client.close());
+    }
+
+    fn a_link_of_an_identity_whose_reply_is_lost_is_repeated(db: &TestDatabase) {
+        let (proxy, client) = behind_proxy(db, |config| config);
+        let (auth, user) = (client.auth(), sign_in(&client).user);
+        let audience = wait(auth.identity_audience()).expect("an audience");
+        let claim = identity_claim(user.id, &"ab".repeat(32), &audience, db.now()).expect("a claim");
+        proxy.cut("COMMIT", Cut::AfterAnswer);
+        wait(auth.link_identity(&claim)).expect("repeated");
+        lose_replies(&proxy);
+        let lost = wait(auth.link_identity(&claim)).expect_err("the reply is lost");
+        assert!(lost.is_retryable(), "{lost:?}");
+        wait(auth.link_identity(&claim)).expect("the same link once more");
+        assert_eq!(wait(auth.identities()).expect("read").len(), 1);
+        wait(client.close());
+    }
+
+    fn a_reply_lost_by_one_client_of_a_session_file_ends_no_session(db: &TestDatabase) {
+        let folder = temp_dir();
+        let persist = |config: Config| config.data_dir(folder.path()).persist_session(true);
+        let (proxy, first) = behind_proxy(db, persist);
+        sign_in(&first);
+        let second = wait(Client::open(persist(db.config()))).expect("opens");
+        for later in [Duration::ZERO, HOUR / 4] {
+            lose_replies(&proxy);
+            assert!(wait(first.auth().refresh_session()).is_err());
+            db.clock.advance(later);
+            assert!(wait(second.auth().get_session()).expect("asked").is_some());
+            wait(second.auth().refresh_session()).expect("refreshed");
+            assert!(wait(first.auth().get_session()).expect("asked").is_some());
+            wait(first.auth().refresh_session()).expect("refreshed");
+        }
+        wait(first.close());
+        wait(second.close());
+    }
+}

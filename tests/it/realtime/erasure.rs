@@ -1,0 +1,134 @@
+//! The deletion of a user erases what the change log holds of the user (DESIGN 5).
+
+use serde_json::json;
+use townsquare::{
+    Client, Uuid,
+    blocking::wait,
+    realtime::{ChangeRequest, EventType, RowChange},
+    spaces::{NewFidget, SpacePatch},
+    storage::UploadOptions,
+};
+use townsquare_tests::{
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
+
+use super::fixture::{Recorder, assert_silent, next, next_short, stream};
+
+const PASSWORD: &str = "correct horse";
+
+fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
+    let email = format!("{name}@town.example");
+    let id = wait(db.service.auth().sign_up(&email, PASSWORD)).expect("signed up").id;
+    let session = wait(db.service.auth().sign_in(&email, PASSWORD)).expect("signed in");
+    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+}
+
+/// Every text of the log.
+fn log(db: &TestDatabase) -> String {
+    let columns = match db.engine {
+        Engine::Sqlite => "old, new, old_context, new_context FROM townsquare_changes",
+        Engine::Postgres => {
+            "old_row::text, new_row::text, old_context::text, new_context::text FROM townsquare.changes"
+        }
+    };
+    db.raw.rows(&format!("SELECT {columns}")).into_iter().flatten().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Writes rows of a user: an address that changes, spaces, fidgets, files.
+fn write_rows(db: &TestDatabase, id: Uuid, client: &Client) {
+    db.raw.run(&format!("UPDATE users SET email = 'secret-address@town.example' WHERE id = '{id}'"));
+    let space = db.public_space(id, "secret plan");
+    wait(db.service.spaces().update_space(space.id, SpacePatch::new().name("secret name").hidden())).expect("updated");
+    let mut fidget = NewFidget::of_type("clock");
+    fidget.config = Some(json!({ "note": "secret config", "(erased)": false }));
+    wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("a fidget");
+    wait(db.service.spaces().update_space(space.id, SpacePatch::new().published())).expect("updated");
+    let options = || UploadOptions::new().content_type("text/secret");
+    wait(client.storage().upload("private", &format!("{id}/note"), "x", options())).expect("uploaded");
+    wait(client.storage().upload("assets", "gone.txt", "x", options())).expect("uploaded");
+    wait(client.storage().delete("assets", "gone.txt")).expect("deleted");
+    let gone = db.public_space(id, "secret and deleted before");
+    wait(db.service.spaces().delete_space(gone.id)).expect("deleted");
+}
+
+#[track_caller]
+fn assert_key_alone(change: &RowChange) {
+    let old = change.old.as_ref().expect("a key");
+    assert_eq!((change.event_type, &change.new), (EventType::Delete, &None), "{old:?}");
+    let key: &[&str] = if change.table == "files" { &["bucket", "path"] } else { &["id"] };
+    assert_eq!(old.keys().map(String::as_str).collect::<Vec<_>>(), key);
+}
+
+on_both_engines! {
+    fn the_log_keeps_the_keys_of_a_deleted_user(db: &TestDatabase) {
+        let start = wait(db.service.realtime().cursor()).expect("a cursor");
+        let ((ann_id, ann), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        for (name, id, client) in [("ann", ann_id, &ann), ("bob", bob_id, &bob)] {
+            write_rows(db, id, client);
+            let found = log(db);
+            assert!(["secret-address", "secret plan", "secret config", "text/secret"].iter().all(|text| found.contains(text)));
+            if id == ann_id {
+                wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+            } else {
+                db.raw.run(&format!("UPDATE users SET email = 'bob@town.example' WHERE id = '{id}'"));
+                wait(db.client.auth().sign_in("bob@town.example", PASSWORD)).expect("signed in");
+                wait(db.client.auth().delete_own_user(PASSWORD)).expect("deleted");
+            }
+            let found = log(db);
+            for text in [&format!("{name}@town.example"), "secret"] {
+                assert!(!found.contains(text), "{text}: {found}");
+            }
+        }
+        // The service gets the ends.
+        for (table, count) in [("users", 2), ("spaces", 4), ("fidgets", 2), ("files", 4)] {
+            let mut changes = stream(&db.service, ChangeRequest::table(table).since(&*start));
+            (0..count).for_each(|_| assert_key_alone(&next(&mut changes)));
+            if table == "spaces" {
+                assert_silent(db, &mut changes);
+            }
+        }
+    }
+
+    fn the_end_of_an_erased_row_reaches_everybody_who_saw_it(db: &TestDatabase) {
+        let (ann_id, _) = user(db, "ann");
+        let space = db.public_space(ann_id, "harbor");
+        db.fidget(space.id, "clock");
+        let spaces = |filter: &str| ChangeRequest::table("spaces").filter(filter);
+        let mut live = ["", "name=eq.harbor", "name=like.har%"].map(|filter| stream(&db.client, spaces(filter)));
+        let mut of_fidgets = stream(&db.client, ChangeRequest::table("fidgets").filter("type=eq.clock"));
+        let callback = Recorder::subscribe(&db.client, spaces("name=eq.harbor"));
+        let mut elsewhere = stream(&db.client, spaces(&format!("id=eq.{}", Uuid::nil())));
+        wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+        for changes in live.iter_mut().chain([&mut of_fidgets]) {
+            assert_key_alone(&next(changes));
+        }
+        assert_eq!(callback.wait_for(1), ["DELETE 1 columns"]);
+        db.public_space(db.user(), "later");
+        assert!(elsewhere.next_within(std::time::Duration::ZERO).is_none());
+    }
+
+    fn rows_that_stay_keep_their_history(db: &TestDatabase) {
+        let ((ann_id, ann), (bob_id, _)) = (user(db, "ann"), user(db, "bob"));
+        let start = wait(db.client.realtime().cursor()).expect("a cursor");
+        let handed = db.public_space(ann_id, "handed over");
+        db.fidget(handed.id, "clock");
+        db.public_space(bob_id, "of bob");
+        wait(ann.storage().upload("assets", "stays.txt", "x", UploadOptions::new())).expect("uploaded");
+        db.raw.run(&format!("UPDATE spaces SET owner_id = '{bob_id}' WHERE id = '{}'", handed.id));
+        wait(db.service.auth().delete_user(ann_id)).expect("deleted");
+        let since = |table: &str| stream(&db.client, ChangeRequest::table(table).since(&*start));
+        assert_eq!(next_short(&mut since("spaces"), 3), ["INSERT handed over", "INSERT of bob", "UPDATE handed over"]);
+        assert_eq!(next_short(&mut since("fidgets"), 1), ["INSERT clock"]);
+        assert_eq!(next_short(&mut since("files"), 1), ["INSERT stays.txt"]);
+    }
+
+    fn a_row_that_only_looks_erased_is_whole(db: &TestDatabase) {
+        let space = db.public_space(db.user(), "harbor");
+        let mut changes = stream(&db.client, ChangeRequest::table("fidgets"));
+        let mut fidget = NewFidget::of_type("\"(erased)\"");
+        fidget.config = Some(json!({ "(erased)": true }));
+        wait(db.service.fidgets().create_fidget(space.id, fidget)).expect("a fidget");
+        assert_eq!(next(&mut changes).new.expect("a row").len(), 7);
+    }
+}

@@ -1,0 +1,257 @@
+//! What a replay shows of rows that are gone or hidden by now: to others than the service, nothing but their keys (DESIGN 5).
+
+use serde_json::{Value, json};
+use townsquare::{
+    Client, ErrorKind, Uuid,
+    blocking::{self, wait},
+    realtime::{ChangeRequest, RowChange},
+    spaces::SpacePatch,
+    storage::{Overwrite, UploadOptions},
+};
+use townsquare_tests::{
+    fixture::assert_kind,
+    on_both_engines,
+    test_database::{Engine, TestDatabase},
+};
+
+use super::fixture::{HeldPump, Recorder, next, next_short, stream};
+
+const PASSWORD: &str = "correct horse";
+
+fn user(db: &TestDatabase, name: &str) -> (Uuid, Client) {
+    let email = format!("{name}@town.example");
+    let id = wait(db.service.auth().sign_up(&email, PASSWORD)).expect("signed up").id;
+    let session = wait(db.service.auth().sign_in(&email, PASSWORD)).expect("signed in");
+    (id, wait(db.client.as_user(&session.access_token)).expect("a handle"))
+}
+
+fn cursor(db: &TestDatabase) -> String {
+    wait(db.client.realtime().cursor()).expect("a cursor")
+}
+
+fn update(db: &TestDatabase, space: Uuid, patch: SpacePatch) {
+    wait(db.service.spaces().update_space(space, patch)).expect("updated");
+}
+
+/// Reads a replay up to the space `end`, which is made now and public.
+#[track_caller]
+fn replay_to_end(db: &TestDatabase, client: &Client, request: ChangeRequest, end: &str) -> Vec<RowChange> {
+    let mut changes = stream(client, request);
+    let space = db.public_space(db.user(), end);
+    db.fidget(space.id, end);
+    let mut found = Vec::new();
+    loop {
+        let change = next(&mut changes);
+        let new = change.new.clone().unwrap_or_default();
+        if new.get("name").or_else(|| new.get("type")) == Some(&json!(end)) {
+            return found;
+        }
+        found.push(change);
+    }
+}
+
+/// The change without cursor and time: event, old and new row.
+fn content(change: &RowChange) -> Value {
+    json!([change.event_type.to_string(), change.old.as_deref(), change.new.as_deref()])
+}
+
+fn contents(changes: &[RowChange]) -> Vec<Value> {
+    changes.iter().map(content).collect()
+}
+
+fn end_of(id: Uuid) -> Value {
+    json!(["DELETE", { "id": id }, null])
+}
+
+on_both_engines! {
+    fn of_a_row_that_was_public_for_a_moment_a_stranger_gets_the_key(db: &TestDatabase) {
+        let ((ann_id, ann), (_, bob)) = (user(db, "ann"), user(db, "bob"));
+        let start = cursor(db);
+        let space = db.public_space(ann_id, "secret plan");
+        db.fidget(space.id, "secret fidget");
+        update(db, space.id, SpacePatch::new().name("secret name"));
+        update(db, space.id, SpacePatch::new().hidden());
+        for client in [&db.client, &bob] {
+            let spaces = replay_to_end(db, client, ChangeRequest::table("spaces").since(&*start), "end");
+            let own: Vec<_> = contents(&spaces).into_iter().filter(|change| change.to_string().contains(&space.id.to_string())).collect();
+            assert_eq!(own, [end_of(space.id)]);
+            let fidgets = replay_to_end(db, client, ChangeRequest::table("fidgets").since(&*start), "end");
+            assert!(fidgets.iter().any(|change| change.event_type.to_string() == "DELETE"));
+            assert!(!json!([contents(&spaces), contents(&fidgets)]).to_string().contains("secret"));
+        }
+        // The owner still sees them, and the service sees everything.
+        for client in [&ann, &db.service] {
+            let names = next_short(&mut stream(client, ChangeRequest::table("spaces").since(&*start)), 3);
+            assert_eq!(names, ["INSERT secret plan", "UPDATE secret name", "UPDATE secret name"]);
+        }
+        // It is public again: what was shown then is shown again.
+        update(db, space.id, SpacePatch::new().published());
+        let names = next_short(&mut stream(&db.client, ChangeRequest::table("spaces").since(&*start)), 2);
+        assert_eq!(names, ["INSERT secret plan", "UPDATE secret name"]);
+    }
+
+    fn of_a_deleted_row_a_stranger_gets_the_key(db: &TestDatabase) {
+        let (ann_id, ann) = user(db, "ann");
+        let start = cursor(db);
+        let space = db.public_space(ann_id, "secret plan");
+        db.fidget(space.id, "secret fidget");
+        wait(db.service.communities().save_community_config("town", townsquare_tests::test_database::required())).expect("saved");
+        db.raw.run("UPDATE community_configs SET ui_config = '\"secret\"'");
+        db.raw.run("DELETE FROM community_configs");
+        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        for client in [&db.client, &ann] {
+            let spaces = replay_to_end(db, client, ChangeRequest::table("spaces").since(&*start), "end");
+            assert_eq!(contents(&spaces)[0], end_of(space.id));
+            let fidgets = replay_to_end(db, client, ChangeRequest::table("fidgets").since(&*start), "end");
+            let configs = next(&mut stream(client, ChangeRequest::table("community_configs").since(&*start)));
+            assert_eq!((configs.event_type.to_string().as_str(), configs.old.as_ref().map(|row| row.len())), ("DELETE", Some(1)));
+            assert!(!json!([contents(&spaces), contents(&fidgets), content(&configs)]).to_string().contains("secret"));
+        }
+        let all = next_short(&mut stream(&db.service, ChangeRequest::table("spaces").since(&*start)), 2);
+        assert_eq!(all, ["INSERT secret plan", "DELETE secret plan"]);
+        // Whoever listened at the time got the row.
+        let mut live = stream(&db.client, ChangeRequest::table("spaces"));
+        let space = db.public_space(ann_id, "seen");
+        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        assert_eq!(next_short(&mut live, 2), ["INSERT seen", "DELETE seen"]);
+    }
+
+    fn filters_find_out_nothing_about_rows_that_are_gone(db: &TestDatabase) {
+        let (ann_id, _) = user(db, "ann");
+        let start = cursor(db);
+        let (space, other) = (db.public_space(ann_id, "secret plan"), db.public_space(ann_id, "other"));
+        let fidget = db.fidget(space.id, "secret fidget");
+        db.fidget(other.id, "other");
+        wait(db.service.spaces().delete_space(space.id)).expect("deleted");
+        let seen = |table: &str, filter: &str| {
+            let request = ChangeRequest::table(table).filter(filter).since(&*start);
+            let mut changes = stream(&db.client, request);
+            // The row is public and matches every filter of `spaces` here.
+            let change = next(&mut changes);
+            content(&change)
+        };
+        for filter in ["name=like.secret%", "name=like.zzz%", "description=is.null&name=eq.x", &format!("owner_id=eq.{}", Uuid::nil()), &format!("id=eq.{}", space.id)] {
+            assert_eq!(seen("spaces", filter), end_of(space.id), "{filter}");
+        }
+        for filter in ["type=eq.x".to_owned(), format!("space_id=eq.{}&type=neq.y", space.id)] {
+            assert_eq!(seen("fidgets", &filter), end_of(fidget.id), "{filter}");
+        }
+        // The key and the space of a fidget are compared.
+        let mut changes = stream(&db.client, ChangeRequest::table("fidgets").filter(format!("space_id=eq.{}", other.id)).since(&*start));
+        assert_eq!(next_short(&mut changes, 1), ["INSERT other"]);
+        let mut changes = stream(&db.client, ChangeRequest::table("spaces").filter(format!("id=eq.{}", other.id)).since(&*start));
+        assert_eq!(next_short(&mut changes, 1), ["INSERT other"]);
+    }
+
+    fn rows_that_are_visible_are_replayed_whole(db: &TestDatabase) {
+        let (ann_id, ann) = user(db, "ann");
+        let start = cursor(db);
+        db.raw.run(&format!("UPDATE users SET email = 'new@town.example' WHERE id = '{ann_id}'"));
+        let space = db.public_space(ann_id, "harbor");
+        db.fidget(space.id, "clock");
+        db.community("town");
+        let own_row = |table: &str| stream(&ann, ChangeRequest::table(table).since(&*start));
+        wait(db.service.communities().save_community_domain("town", "town.example", townsquare::communities::DomainType::Custom)).expect("saved");
+        let registration = townsquare::communities::NewRegistration::new(space.id, "harbor", townsquare::communities::SpaceType::Profile);
+        wait(db.service.communities().register_space(registration)).expect("registered");
+        wait(ann.storage().upload("private", &format!("{ann_id}/note"), "x", UploadOptions::new())).expect("uploaded");
+        for (table, columns) in [
+            ("users", 4), ("spaces", 7), ("fidgets", 7), ("community_configs", 10), ("community_domains", 6),
+            ("spaceRegistrations", 7), ("files", 9),
+        ] {
+            assert_eq!(next(&mut own_row(table)).new.expect("a row").len(), columns, "{table}");
+        }
+    }
+
+    fn of_a_file_whose_path_was_given_again_the_deleted_version_stays_unknown(db: &TestDatabase) {
+        let (_, ann) = user(db, "ann");
+        let start = cursor(db);
+        let upload = |path: &str, bytes: &'static str| {
+            wait(ann.storage().upload("assets", path, bytes, UploadOptions::new().content_type("text/secret"))).expect("uploaded")
+        };
+        upload("a.txt", "one");
+        wait(ann.storage().delete("assets", "a.txt")).expect("deleted");
+        upload("b.txt", "two");
+        wait(ann.storage().move_file("assets", "b.txt", "c.txt", Overwrite::Refuse)).expect("moved");
+        wait(ann.storage().delete("assets", "c.txt")).expect("deleted");
+        wait(ann.storage().upload("assets", "mark", "x", UploadOptions::new())).expect("uploaded");
+        let mut changes = stream(&db.client, ChangeRequest::table("files").since(&*start));
+        let mut paths: Vec<_> = (0..3).map(|_| content(&next(&mut changes)).to_string()).collect();
+        paths.sort_unstable();
+        let key = |path: &str| json!(["DELETE", { "bucket": "assets", "path": path }, null]).to_string();
+        assert_eq!(paths, ["a.txt", "b.txt", "c.txt"].map(key));
+        assert_eq!(next_short(&mut changes, 1), ["INSERT mark"]);
+    }
+
+    fn a_browser_that_comes_back_gets_keys_of_rows_that_are_gone(db: &TestDatabase) {
+        let (ann_id, _) = user(db, "ann");
+        let start = cursor(db);
+        let space = db.public_space(ann_id, "secret plan");
+        update(db, space.id, SpacePatch::new().hidden());
+        let client = blocking::Client::from(db.client.clone());
+        let by_header = vec![("last-event-id".to_owned(), start.clone())];
+        for (target, headers) in [(format!("/events?table=spaces&since={start}"), Vec::new()), ("/events?table=spaces".to_owned(), by_header)] {
+            let mut response = client.realtime().handle_events(&target, &headers).expect("a response");
+            let mut text = String::new();
+            while !text.contains("data: ") {
+                text.push_str(std::str::from_utf8(&response.body.next().expect("an event")).expect("UTF-8"));
+            }
+            assert!(text.contains(&space.id.to_string()) && text.contains("DELETE") && !text.contains("secret"), "{text}");
+        }
+    }
+
+    fn a_replay_that_the_pump_delivers_is_judged_the_same(db: &TestDatabase) {
+        let (ann_id, _) = user(db, "ann");
+        let lasting = Recorder::subscribe(&db.client, ChangeRequest::table("spaces"));
+        let start = cursor(db);
+        let pump = HeldPump::hold(&db.service);
+        let space = db.public_space(ann_id, "secret plan");
+        update(db, space.id, SpacePatch::new().hidden());
+        // The pump has not read these changes, and the cursor is where it stands.
+        let mut changes = stream(&db.client, ChangeRequest::table("spaces").since(&*start));
+        let replayed = Recorder::subscribe(&db.client, ChangeRequest::table("spaces").since(&*start));
+        let later = db.public_space(ann_id, "later");
+        wait(db.service.spaces().delete_space(later.id)).expect("deleted");
+        pump.release();
+        assert_eq!(content(&next(&mut changes)), end_of(space.id));
+        assert_eq!(next_short(&mut changes, 2), ["INSERT later", "DELETE later"]);
+        assert_eq!(replayed.wait_for(3), ["DELETE 1 columns", "INSERT later", "DELETE later"]);
+        assert_eq!(lasting.wait_for(4), ["INSERT secret plan", "DELETE 1 columns", "INSERT later", "DELETE later"]);
+    }
+
+    fn a_long_replay_of_rows_that_are_gone_ends_and_misses_none(db: &TestDatabase) {
+        let start = cursor(db);
+        let rows: Vec<_> = (0..700).map(|number| format!("('secret {number}', true)")).collect();
+        db.raw.run(&format!("INSERT INTO spaces (name, is_public) VALUES {}", rows.join(", ")));
+        db.raw.run("UPDATE spaces SET is_public = false");
+        let changes = replay_to_end(db, &db.client, ChangeRequest::table("spaces").since(&*start), "end");
+        assert_eq!(changes.len(), 700);
+        assert!(!json!(contents(&changes)).to_string().contains("secret"));
+    }
+
+    fn a_cursor_serves_every_process_of_its_database_and_says_nothing(db: &TestDatabase) {
+        let other = db.another();
+        let (here, there) = (cursor(db), wait(other.realtime().cursor()).expect("a cursor"));
+        db.public_space(db.user(), "harbor");
+        for client in [&db.client, &other] {
+            for start in [&here, &there] {
+                let names = next_short(&mut stream(client, ChangeRequest::table("spaces").since(&**start)), 1);
+                assert_eq!(names, ["INSERT harbor"]);
+            }
+        }
+        let later = cursor(db);
+        let (changed, common): (Vec<_>, Vec<_>) = here.bytes().zip(later.bytes()).partition(|(one, other)| one != other);
+        assert!(changed.len() > common.len() * 4, "{here} {later}: positions are not readable");
+        // A changed cursor, and the form of older versions, with the incarnation of this database.
+        let table = if db.engine == Engine::Sqlite { "townsquare_database" } else { "townsquare.database" };
+        let incarnation = db.raw.value(&format!("SELECT incarnation FROM {table}"));
+        let mut forged = here.clone();
+        forged.replace_range(40..41, if &here[40..41] == "0" { "1" } else { "0" });
+        for text in [forged, format!("{incarnation}.0.0"), format!("{incarnation}.5.7.1:2:@3")] {
+            for client in [&db.client, &db.service] {
+                assert_kind(ErrorKind::CursorExpired, wait(client.realtime().changes(ChangeRequest::table("spaces").since(&*text))));
+            }
+        }
+        wait(other.close());
+    }
+}

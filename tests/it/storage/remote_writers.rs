@@ -1,0 +1,220 @@
+//! Writers of a remote store that die, lose their lease, or do not learn what became of a call (DESIGN 7).
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use townsquare::{Client, Error, ErrorKind, blocking::wait, storage::FileInfo};
+use townsquare_tests::{
+    test_database::Engine,
+    wait::{DEADLINE, wait_until},
+};
+
+use super::{
+    files::own,
+    fixture::{Fixture, Store, assert_refused, bytes, put},
+};
+
+const SIZE: usize = 100_000;
+
+/// The longest time for which a dead writer may block its path.
+const LONGEST_LEASE: i64 = 20;
+
+fn each_engine(test: impl Fn(&Fixture)) {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        if let Some(fixture) = Fixture::on(engine, Store::S3(0)) {
+            test(&fixture);
+        }
+    }
+}
+
+fn count(fixture: &Fixture, from: &str) -> String {
+    fixture.db.raw.value(&own(fixture, &format!("SELECT count(*) FROM townsquare.{from}")))
+}
+
+/// Runs an upload that may wait for ever, for as long as a test waits.
+fn put_within_deadline(client: &Client, seed: u8) -> Result<FileInfo, Error> {
+    let (client, (done, ends)) = (client.clone(), mpsc::channel());
+    thread::spawn(move || drop(done.send(put(&client, "assets", "a", bytes(SIZE, seed)))));
+    ends.recv_timeout(DEADLINE).expect("the upload ends")
+}
+
+fn assert_file(fixture: &Fixture, info: &FileInfo, seed: u8) {
+    assert_eq!(wait(fixture.db.service.storage().stat("assets", "a")).expect("found"), *info);
+    assert!(fixture.get("assets", "a") == bytes(SIZE, seed));
+}
+
+fn assert_clean(fixture: &Fixture) {
+    let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+    assert_eq!((report.rows_removed, &report.mismatched[..]), (0, &[][..]), "{report:?}");
+    assert_eq!((count(fixture, "file_intents").as_str(), count(fixture, "leases").as_str()), ("0", "0"));
+}
+
+#[test]
+fn a_copy_that_was_given_up_on_becomes_the_file_when_it_lands() {
+    each_engine(|fixture| {
+        let old = fixture.put("assets", "a", bytes(SIZE, 1));
+        let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+        let error = put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)).expect_err("the server does not answer");
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert_file(fixture, &old, 1);
+        drop(late);
+        let object = fixture.s3.as_ref().expect("a server").folder().join("objects/assets/a");
+        wait_until("the copy lands", || std::fs::read(&object).is_ok_and(|found| found == bytes(SIZE, 2)));
+        assert!(fixture.get("assets", "a") == bytes(SIZE, 2));
+        assert_clean(fixture);
+        let new = fixture.put("assets", "a", bytes(SIZE, 3));
+        assert_file(fixture, &new, 3);
+    });
+}
+
+#[test]
+fn a_write_after_a_copy_that_was_given_up_on_wins() {
+    each_engine(|fixture| {
+        fixture.put("assets", "a", bytes(SIZE, 1));
+        let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+        put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)).expect_err("the server does not answer");
+        drop(late);
+        let new = fixture.put("assets", "a", bytes(SIZE, 3));
+        assert_file(fixture, &new, 3);
+        assert_clean(fixture);
+        let staged = fixture.s3.as_ref().expect("a server").folder().join("objects/.townsquare/staging");
+        wait_until("no stage is left", || std::fs::read_dir(&staged).map_or(0, Iterator::count) == 0);
+    });
+}
+
+#[test]
+fn repair_gives_a_file_the_version_that_its_object_has() {
+    each_engine(|fixture| {
+        let info = fixture.put("assets", "a", bytes(SIZE, 1));
+        // As a copy leaves it that lands after the object of a later write.
+        fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET etag = 'later', size = size + 1, digest = 'x'"));
+        let damaged = wait(fixture.db.service.storage().download("assets", "a"));
+        damaged.expect_err("the bytes are of another version");
+        let report = wait(fixture.db.service.storage().repair()).expect("repaired");
+        assert_eq!((report.finished, report.rows_removed, &report.mismatched[..]), (1, 0, &[][..]));
+        let found = wait(fixture.db.service.storage().stat("assets", "a")).expect("found");
+        assert_eq!((found.size, &found.etag), (info.size, &info.etag));
+        assert!(fixture.get("assets", "a") == bytes(SIZE, 1));
+    });
+}
+
+#[test]
+fn bytes_of_another_version_are_an_error() {
+    each_engine(|fixture| {
+        fixture.put("assets", "a", bytes(SIZE, 1));
+        fixture.db.raw.run(&own(fixture, "UPDATE townsquare.files SET etag = 'later'"));
+        let message = "Download failed: Storage error: The stored bytes are of another version than the file";
+        let damaged = wait(fixture.db.service.storage().download("assets", "a"));
+        assert_refused(damaged, ErrorKind::Internal, 500, message);
+    });
+}
+
+/// The SQL of a lease of the path `a` that ends in this many seconds.
+fn lease(fixture: &Fixture, seconds: i64) -> String {
+    let end = match fixture.db.engine {
+        Engine::Sqlite => {
+            let now = townsquare_tests::fixture::start_time();
+            let later = now.checked_add(jiff::SignedDuration::from_secs(seconds)).expect("in range");
+            format!("'{later:.6}'")
+        }
+        Engine::Postgres => format!("now() + interval '{seconds} seconds'"),
+    };
+    let sql = "INSERT INTO townsquare.leases (name, holder, held_until, token) VALUES ('file:assets/a', 'dead', {}, 1)";
+    own(fixture, &sql.replace("{}", &end))
+}
+
+#[test]
+fn a_lease_in_the_future_is_free() {
+    each_engine(|fixture| {
+        let old = fixture.put("assets", "a", bytes(SIZE, 1));
+        fixture.db.raw.run(&lease(fixture, 3_600));
+        assert_file(fixture, &old, 1);
+        let new = put_within_deadline(&fixture.db.service, 2).expect("the holder is dead");
+        assert_file(fixture, &new, 2);
+        assert_clean(fixture);
+    });
+}
+
+#[test]
+fn readers_go_on_with_the_old_version_while_a_dead_writer_holds_the_lease() {
+    each_engine(|fixture| {
+        let old = fixture.put("assets", "a", bytes(SIZE, 1));
+        let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
+        put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)).expect_err("the server does not answer");
+        // The writer dies before it releases the lease: the intent and the lease stay.
+        fixture.db.raw.run(&lease(fixture, 10));
+        assert_eq!(count(fixture, "file_intents"), "1");
+        assert_file(fixture, &old, 1);
+        drop(late);
+    });
+}
+
+/// Starts an upload whose copy the server holds back, and runs `meanwhile`.
+fn during_upload(fixture: &Fixture, meanwhile: impl FnOnce()) -> Result<FileInfo, Error> {
+    let held = fixture.s3.as_ref().expect("a server").hold_copies();
+    thread::scope(|scope| {
+        let upload = scope.spawn(|| put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)));
+        wait_until("the intent is written", || count(fixture, "file_intents") == "1");
+        meanwhile();
+        drop(held);
+        upload.join().expect("no panic")
+    })
+}
+
+#[test]
+fn a_lease_is_short_and_is_renewed_while_its_holder_works() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
+    fixture.put("assets", "a", bytes(SIZE, 1));
+    let end = || {
+        let end = fixture.db.raw.value("SELECT held_until FROM townsquare_leases");
+        end.parse::<jiff::Timestamp>().expect("a time")
+    };
+    let now = townsquare_tests::fixture::start_time();
+    let uploaded = during_upload(&fixture, || {
+        let first = end();
+        assert!(first.duration_since(now).as_secs() <= LONGEST_LEASE, "{first}");
+        fixture.db.elapse(Duration::from_secs(5));
+        wait_until("the lease is renewed", || end().duration_since(first).as_secs() == 5);
+    });
+    assert_file(&fixture, &uploaded.expect("uploaded"), 2);
+}
+
+#[test]
+fn a_writer_whose_lease_another_writer_took_stops() {
+    each_engine(|fixture| {
+        fixture.put("assets", "a", bytes(SIZE, 1));
+        let held = fixture.s3.as_ref().expect("a server").hold_copies();
+        thread::scope(|scope| {
+            let upload = scope.spawn(|| put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)));
+            wait_until("the intent is written", || count(fixture, "file_intents") == "1");
+            fixture.db.raw.run(&own(fixture, "UPDATE townsquare.leases SET holder = 'another'"));
+            let refused = upload.join().expect("no panic");
+            let message = "Upload failed: Storage error: Another writer took the lock of this path over";
+            assert_refused(refused, ErrorKind::Unavailable, 503, message);
+        });
+        drop(held);
+        fixture.db.raw.run(&own(fixture, "DELETE FROM townsquare.leases"));
+        let new = fixture.put("assets", "a", bytes(SIZE, 3));
+        assert_file(fixture, &new, 3);
+        assert_clean(fixture);
+    });
+}
+
+#[test]
+fn a_download_and_a_range_over_http_give_one_version_beside_an_overwrite() {
+    let fixture = Fixture::on(Engine::Sqlite, Store::S3(0)).expect("SQLite is always there");
+    let (old, new) = (bytes(3_000_000, 1), bytes(2_900_000, 2));
+    for range in [None, Some(1_200_000..2_800_000)] {
+        fixture.put("assets", "a", old.clone());
+        let header =
+            range.as_ref().map(|range| ("Range".to_owned(), format!("bytes={}-{}", range.start, range.end - 1)));
+        let headers: Vec<_> = header.into_iter().collect();
+        let storage = fixture.db.service.storage();
+        let mut response = wait(storage.handle_file("GET", "/assets/a", &headers, "")).expect("a response");
+        fixture.put("assets", "a", new.clone());
+        let mut found = Vec::new();
+        while let Some(chunk) = wait(response.body.next_chunk()).expect("a chunk") {
+            found.extend_from_slice(&chunk);
+        }
+        assert!(found == old[range.unwrap_or(0..old.len())]);
+    }
+}

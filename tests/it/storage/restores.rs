@@ -1,0 +1,203 @@
+//! A restore and a backup are all there or not at all, after a kill at any point and on a full disk (DESIGN 7).
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use townsquare::{Client, Config, ErrorKind, blocking::wait, storage::Overwrite};
+use townsquare_tests::{
+    skip::skip,
+    small_disk::on_small_disk,
+    subprocess::{assert_passed, child, name_of, role},
+    temp_dir,
+};
+
+use super::fixture::{bytes, paths, put};
+
+const BACKUP: &str = "TOWNSQUARE_TEST_BACKUP";
+const TARGET: &str = "TOWNSQUARE_TEST_TARGET";
+
+/// The system calls at which a process is killed, and those that are counted. A kill is before the call.
+const CALLS: [&str; 4] =
+    ["fsync,fdatasync", "rename,renameat,renameat2,link,linkat", "mkdir,mkdirat", "unlink,unlinkat,rmdir"];
+
+fn config(folder: &Path) -> Config {
+    Config::new().data_dir(folder).catalog_api_key("")
+}
+
+/// Writes a database with large files.
+fn fill(folder: &Path, files: u8) {
+    let client = wait(Client::open(config(folder))).expect("opens").as_service();
+    for number in 0..files {
+        put(&client, "assets", &format!("{}/{number}", number % 2), bytes(200_000, number)).expect("uploaded");
+    }
+    wait(client.storage().copy("assets", "0/0", "copy", Overwrite::Refuse)).expect("copied");
+}
+
+/// Checks that a folder has the database and every file of [`fill`].
+fn assert_complete(folder: &Path, files: u8) {
+    let client = wait(Client::open(config(folder))).expect("opens");
+    let service = client.as_service();
+    assert_eq!(paths(&service, "assets").len(), usize::from(files) + 1);
+    for number in 0..files {
+        let path = format!("{}/{number}", number % 2);
+        assert!(wait(service.storage().download("assets", &path)).expect("whole") == bytes(200_000, number), "{path}");
+    }
+    let report = wait(service.storage().repair()).expect("repaired");
+    assert_eq!((report.orphans_removed, report.rows_removed, report.mismatched.len()), (0, 0, 0));
+    wait(client.close());
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn variable(name: &str) -> PathBuf {
+    std::env::var_os(name).expect("the parent process sets the variable").into()
+}
+
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+#[allow(
+    clippy::exit,
+    reason = "the client is not to be closed: the parent ends the process at system calls of the backup"
+)]
+fn child_process_that_copies() {
+    match role().as_deref() {
+        Some("restore") => Client::restore(variable(BACKUP), variable(TARGET)).expect("restored"),
+        Some("back up") => {
+            let client = wait(Client::open(config(&variable(TARGET)))).expect("opens");
+            wait(client.backup(variable(BACKUP))).expect("a backup");
+            std::process::exit(0);
+        }
+        Some("restore on a full disk") => restore_on_a_full_disk(&variable(BACKUP), &variable(TARGET)),
+        _ => {}
+    }
+}
+
+fn copying(role: &str, backup: &Path, target: &Path) -> Command {
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    child(name_of(&child_process_that_copies), role, &[(BACKUP, &text(backup)), (TARGET, &text(target))])
+}
+
+/// Runs a command and kills it before its `number`th of these system calls. Returns false if there are fewer.
+fn is_killed(command: &Command, calls: &str, number: u32) -> bool {
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+    traced.args(["-e", &format!("inject={calls}:signal=KILL:when={number}")]);
+    traced.arg(command.get_program()).args(command.get_args());
+    traced.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    !traced.output().expect("strace starts").status.success()
+}
+
+fn can_trace() -> bool {
+    Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_restore_that_is_killed_anywhere_left_all_or_nothing_and_runs_again() {
+    if !can_trace() {
+        return skip("kills at each step of a restore: no strace here");
+    }
+    let folder = temp_dir();
+    let (data, backup) = (folder.path().join("data"), folder.path().join("backup.db"));
+    fill(&data, 4);
+    let client = wait(Client::open(config(&data))).expect("opens");
+    wait(client.backup(&backup)).expect("a backup");
+    wait(client.close());
+    let mut half = 0;
+    for calls in CALLS {
+        for number in 1.. {
+            let target = folder.path().join("restored");
+            let is_killed = is_killed(&copying("restore", &backup, &target), calls, number);
+            if target.join("townsquare.db").exists() {
+                Client::restore(&backup, &target).expect_err("there is a database");
+            } else {
+                assert!(is_killed, "{calls} {number}");
+                if target.join("files").exists() {
+                    half += 1;
+                    let error = wait(Client::open(config(&target))).expect_err("half of a restore");
+                    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+                    assert!(error.message().contains("restore the backup again"), "{error}");
+                }
+                Client::restore(&backup, &target).expect("the next one restores");
+            }
+            assert_complete(&target, 4);
+            let left = names(&target);
+            assert!(left.iter().all(|name| !name.ends_with(".part")), "{calls} {number}: {left:?}");
+            fs::remove_dir_all(&target).expect("removed");
+            if !is_killed {
+                assert!(number > 1, "no {calls}");
+                break;
+            }
+        }
+    }
+    assert!(half > 0, "one kill was between the files and the database");
+}
+
+#[test]
+fn a_backup_that_is_killed_anywhere_left_all_or_nothing_and_runs_again() {
+    if !can_trace() {
+        return skip("kills at each step of a backup: no strace here");
+    }
+    let folder = temp_dir();
+    let (data, backup) = (folder.path().join("data"), folder.path().join("copies/backup.db"));
+    fill(&data, 2);
+    fs::create_dir(folder.path().join("copies")).expect("created");
+    for calls in CALLS {
+        for number in 1.. {
+            let is_killed = is_killed(&copying("back up", &backup, &data), calls, number);
+            if !backup.exists() {
+                assert!(is_killed, "{calls} {number}");
+                let client = wait(Client::open(config(&data))).expect("opens");
+                wait(client.backup(&backup)).expect("the next one copies");
+                wait(client.close());
+            }
+            let restored = folder.path().join("restored");
+            Client::restore(&backup, &restored).expect("the backup is whole");
+            assert_complete(&restored, 2);
+            fs::remove_dir_all(&restored).expect("removed");
+            fs::remove_file(&backup).expect("removed");
+            fs::remove_dir_all(folder.path().join("copies/backup.db.files")).expect("removed");
+            if !is_killed {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restore_on_a_full_disk_leaves_nothing_and_runs_again() {
+    let (folder, disk) = (temp_dir(), temp_dir());
+    let (data, backup) = (folder.path().join("data"), folder.path().join("backup.db"));
+    fill(&data, 20);
+    let client = wait(Client::open(config(&data))).expect("opens");
+    wait(client.backup(&backup)).expect("a backup");
+    wait(client.close());
+    let part = copying("restore on a full disk", &backup, disk.path());
+    match on_small_disk(disk.path(), 2, &part) {
+        Some(output) => assert_passed(name_of(&child_process_that_copies), &output),
+        None => skip("a restore on a full disk: no small file system can be mounted here"),
+    }
+}
+
+fn restore_on_a_full_disk(backup: &Path, disk: &Path) {
+    let target = disk.join("restored");
+    let filler = disk.join("filler");
+    // Without room for the files, and without room for the database alone.
+    for room in [0, 1_900_000] {
+        fs::write(&filler, vec![1; room]).expect("there is room");
+        let error = Client::restore(backup, &target).expect_err("no room");
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert!(names(&target).is_empty(), "{:?}", names(&target));
+        fs::remove_file(&filler).expect("removed");
+    }
+    let larger = Command::new("mount").args(["-o", "remount,size=20m"]).arg(disk).status().expect("mount runs");
+    assert!(larger.success());
+    Client::restore(backup, &target).expect("there is room");
+    assert_complete(&target, 20);
+}

@@ -1,0 +1,85 @@
+//! A list of rows takes a bounded memory, whatever the rows hold: the peak of a process of its own.
+//!
+//! The rows are hostile: the JSON `[{"a":0},{"a":0},…]` takes eighty times the memory of its text once it is read.
+
+use std::fs;
+
+use townsquare::{Client, ErrorKind, Uuid, blocking::wait};
+use townsquare_tests::{
+    on_both_engines,
+    skip::skip,
+    subprocess::{assert_passed, name_of, role},
+    test_database::{Engine, inherited},
+};
+
+const MIB: u64 = 1 << 20;
+
+const FIDGETS: usize = 80;
+
+/// The variable with the space of the child.
+const SPACE: &str = "TOWNSQUARE_TEST_SPACE";
+
+/// Returns a line of `/proc/self/status`, in bytes.
+fn memory(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("a known line");
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") * 1_024
+}
+
+/// Runs the part of a child process of this file; does nothing in the parent.
+#[test]
+fn child_process_that_reads_a_large_space() {
+    if role().as_deref() != Some("read") {
+        return;
+    }
+    let space: Uuid = std::env::var(SPACE).expect("a space").parse().expect("a uuid");
+    let client = wait(Client::open(inherited())).expect("opens");
+    let idle = memory("VmRSS");
+    let service = client.as_service();
+    let owner = wait(service.spaces().get_space(space)).expect("a space").owner_id.expect("an owner");
+    let wholes = [
+        wait(client.spaces().get_space_with_fidgets(space)).map(drop),
+        wait(client.fidgets().get_space_fidgets(space)).map(drop),
+        wait(client.spaces().get_user_spaces(owner)).map(drop),
+    ];
+    for whole in wholes {
+        let error = whole.expect_err("hundreds of MiB");
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        assert!(error.to_string().contains("64 MiB"), "{error}");
+    }
+    let (mut seen, mut pages, mut last) = (0, 0, None);
+    loop {
+        let page = wait(client.fidgets().get_space_fidgets_after(space, 1_000, last)).expect("a page");
+        let Some(fidget) = page.last() else { break };
+        (seen, pages, last) = (seen + page.len(), pages + 1, Some(fidget.into()));
+    }
+    assert_eq!(seen, FIDGETS);
+    assert!((2..=FIDGETS).contains(&pages), "{pages} pages");
+    let peak = memory("VmHWM");
+    #[allow(clippy::print_stderr, reason = "the figure of the test")]
+    {
+        eprintln!("{pages} pages: idle {} KiB, peak {} KiB", idle / 1_024, peak / 1_024);
+    }
+    // The allocator keeps freed memory for each of the threads that read.
+    assert!(peak < idle + 320 * MIB, "the peak is {} MiB over the idle client", (peak - idle) / MIB);
+    wait(client.close());
+}
+
+on_both_engines! {
+    fn the_fidgets_of_a_space_take_a_bounded_memory(db: &TestDatabase) {
+        if !fs::exists("/proc/self/status").unwrap_or(false) {
+            return skip("the memory of lists: there is no /proc");
+        }
+        let owner = db.user();
+        let space = db.public_space(owner, "town");
+        let config = match db.engine {
+            Engine::Sqlite => r#"'[' || replace(hex(zeroblob(12000)), '00', '{"a":0},') || '0]'"#,
+            Engine::Postgres => r#"('[' || repeat('{"a":0},', 12000) || '0]')::jsonb"#,
+        };
+        let row = format!("('{}', 'clock', {config})", space.id);
+        db.raw.run(&format!("INSERT INTO fidgets (space_id, type, config) VALUES {}", vec![row; FIDGETS].join(", ")));
+        let test = name_of(&child_process_that_reads_a_large_space);
+        let child = db.child(test, "read", &[(SPACE, &space.id.to_string())]).output().expect("starts");
+        assert_passed(test, &child);
+    }
+}
