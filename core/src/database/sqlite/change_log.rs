@@ -535,7 +535,7 @@ mod tests {
                 assert!(migration.contains(&image), "{}, {kind}: {image}", table.name());
             }
             let large = large_columns(table);
-            let update = if large.is_empty() { &migration } else { &updates };
+            let update = if large.is_empty() { migration } else { &updates };
             let image = compact(&format!("'{}', 'update', {}", table.name(), old_image_sql(table, large)));
             assert!(update.contains(&image), "{}: {image}", table.name());
             let new = compact(&format!(", {}", image_sql(table, "NEW")));
