@@ -48,7 +48,7 @@ impl Methods {
     #[pyo3(
         text_signature = "($self, channel, callback, *, table, event='*', filter=None, schema='public', since=None, on_close=None)"
     )]
-    #[allow(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn subscribe<'py>(
         &self,
         py: Python<'py>,

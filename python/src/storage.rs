@@ -259,6 +259,7 @@ impl Methods {
     #[pyo3(
         text_signature = "($self, bucket, path, *, expires_in=3600, method='GET', max_size=None, content_type=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "the optional ones by keyword")]
     fn signed_url<'py>(
         &self,
         py: Python<'py>,

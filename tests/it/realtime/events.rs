@@ -208,7 +208,7 @@ on_both_engines! {
 
     fn bad_requests_are_refused_by_status(db: &TestDatabase) {
         let server = serve(&db.client);
-        let conditions = vec!["filter=name=like.%25_"; 9].join("&");
+        let conditions = ["filter=name=like.%25_"; 9].join("&");
         let pattern = format!("filter=name=like.{}", "_%25".repeat(600));
         let other = TestDatabase::on(db.engine).expect("the engine is there");
         let foreign = wait(other.service.realtime().cursor()).expect("a cursor");

@@ -146,7 +146,7 @@ on_both_engines! {
                 scope.spawn(move || {
                     start.wait();
                     let new = NewSpace::named(format!("space {number}"));
-                    wait(client.spaces().create_space(if number % 2 == 0 { new } else { new.with_id(Uuid::new_v4()) }))
+                    wait(client.spaces().create_space(if number.is_multiple_of(2) { new } else { new.with_id(Uuid::new_v4()) }))
                 })
             };
             let creators: Vec<_> = (0..12).map(create).collect();
