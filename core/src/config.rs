@@ -319,6 +319,10 @@ mod tests {
                     | "catalog_api_key"
                     | "identity_audience"
                     | "storage_url"
+                    | "url_signing_key"
+                    | "max_owner_bytes"
+                    | "max_owner_files"
+                    | "max_owner_spaces"
                     | "inline_file_limit"
                     | "max_staleness"
             ) {

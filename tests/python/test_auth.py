@@ -383,7 +383,8 @@ def test_a_known_client_signs_in_while_its_address_is_locked(client: Client, ser
     assert client.auth.sign_in(EMAIL, PASSWORD, client_key="phone").user.email == EMAIL
 
 
-def test_a_client_has_a_limited_number_of_streams(client: Client) -> None:
+def test_a_client_has_a_limited_number_of_streams(client: Client, service: Client) -> None:
+    service.realtime.start()
     peer = client.with_client_key("192.0.2.1")
     streams = [peer.realtime.handle_events("/events?table=spaces") for _ in range(64)]
     assert {stream.status for stream in streams} == {200}

@@ -380,6 +380,7 @@ def test_server_sent_events_resume_after_a_cut(service: Client) -> None:
 
 
 def test_server_sent_events_of_a_bearer_end_with_a_reason(service: Client) -> None:
+    service.realtime.start()
     service.auth.sign_up("ann@town.example", "correct horse")
     session = service.auth.sign_in("ann@town.example", "correct horse")
     with service.realtime.handle_events("/events?table=spaces", {"authorization": f"Bearer {session.access_token}"}) as events:

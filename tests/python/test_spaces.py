@@ -212,7 +212,7 @@ def test_expose_owner_email_hides_addresses(tmp_path: Path) -> None:
         assert space.owner is not None and (space.owner.id, space.owner.email) == (ada, None)
         assert "ada@" not in client.spaces.get_public_spaces()._repr_html_()
     for exposed in (True, "always"):
-        with Client.open(tmp_path / "data", expose_owner_email=exposed) as client:  # type: ignore[arg-type]
+        with Client.open(tmp_path / "data", expose_owner_email=exposed) as client:
             (space,) = client.spaces.get_public_spaces()
             assert space.owner is not None and space.owner.email == "ada@town.example"
     with Client.open(tmp_path / "data", expose_owner_email="verified") as client:

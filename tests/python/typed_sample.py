@@ -84,7 +84,7 @@ def tables(folder: Path, backup: Path, ada: UUID) -> dict[str, Any]:
         print(full[0].fidgets[0].config, public._repr_html_() if isinstance(public, townsquare.SpaceList) else made)
         config: CommunityConfig = service.communities.save_community_config("town", brand_config={}, is_published=True)
         domain: CommunityDomain = service.communities.save_community_domain("town", "town.example", "custom")
-        kind: Literal["blank_subdomain", "custom"] = domain.domain_type
+        kind: Literal["blank_subdomain", "custom", "other"] = domain.domain_type
         row: Optional[SpaceRegistration] = client.communities.get_space_registration(space.id)
         print(config.admin_identity_public_keys, kind, row.fid if row is not None else None)
         return client.communities.get_active_community_config("town") or {}

@@ -422,7 +422,8 @@ mod tests {
     #[test]
     fn an_insert_checks_the_session_before_the_policy() {
         let (sql, _) = user("INSERT INTO spaces SELECT $1 WHERE {spaces.insert}");
-        assert_eq!(sql, "INSERT INTO main.spaces SELECT ?1 WHERE CASE WHEN session(?2) THEN spaces.owner_id = ?2 END");
+        let policy = "(spaces.owner_id = ?2 AND claimable(spaces.id))";
+        assert_eq!(sql, format!("INSERT INTO main.spaces SELECT ?1 WHERE CASE WHEN session(?2) THEN {policy} END"));
     }
 
     #[test]

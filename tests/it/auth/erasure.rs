@@ -96,6 +96,8 @@ fn nothing_of_a_deleted_user_is_left_in_the_database_and_in_a_later_backup() {
     let (data_dir, backups) = (folder.path().join("data"), folder.path().join("backups"));
     fs::create_dir(&backups).expect("a folder");
     let client = open(&data_dir);
+    // From here on the log of changes has their rows, too.
+    wait(client.as_service().realtime().cursor()).expect("a cursor");
     sign_up_others(&client, 0);
     let marks = DELETED.map(|address| fill(&client, &data_dir, address)).concat();
     sign_up_others(&client, 10);

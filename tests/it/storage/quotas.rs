@@ -133,7 +133,7 @@ on_both_engines! {
         wait(bob.client.spaces().create_space(NewSpace::named("of bob"))).expect("the quota is each owner's");
         wait(db.service.spaces().create_space(NewSpace::named("fourth").owned_by(ann.id))).expect("the service has none");
         wait(spaces.delete_space(id)).expect("deleted");
-        assert_kind(ErrorKind::QuotaExceeded, wait(spaces.create_space(given())));
+        assert_kind(ErrorKind::QuotaExceeded, wait(spaces.create_space(NewSpace::named("fourth"))));
     }
 
     fn concurrent_creates_do_not_exceed_the_quota_of_spaces(db: &TestDatabase) {

@@ -77,7 +77,7 @@ on_both_engines! {
         let got = fetch(&server, "GET", "/files/assets/films/large", &[], b"");
         assert_eq!((got.status, got.body.len()), (200, large.len()));
         assert!(got.body == large, "the same bytes");
-        let part = fetch(&server, "GET", "/files/assets/videos/large", &[("Range", "bytes=1000000-2999999")], b"");
+        let part = fetch(&server, "GET", "/files/assets/films/large", &[("Range", "bytes=1000000-2999999")], b"");
         assert_eq!(part.status, 206);
         assert!(part.body == large[1_000_000..3_000_000], "the same bytes");
     }
