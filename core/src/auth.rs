@@ -93,7 +93,7 @@ impl Auth {
         self.state.principal()
     }
 
-    /// The same accounts and session, with limits for a client.
+    /// Returns a handle of the same session with the limits of `client`.
     pub(crate) fn for_client(&self, client: Option<ClientKey>) -> Auth {
         Auth { client, ..self.clone() }
     }
@@ -400,7 +400,7 @@ impl Auth {
     }
 
     /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this. The change
-    /// feed keeps nothing of these rows but their keys, so that it can still tell of their end.
+    /// log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
     ///
     /// # Errors
     /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.

@@ -201,8 +201,8 @@ impl Objects {
     ///
     /// # Errors
     /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object. After any error of a remote store the outcome
-    /// is unknown: the store may still carry the call out. Then the staged bytes stay, for
-    /// [`install_stage`](Objects::install_stage).
+    /// is unknown, because the store may still complete the call. The staged bytes stay, so that
+    /// [`install_stage`](Objects::install_stage) can repeat it.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
         match (&self.0, staged.inner) {
             (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,

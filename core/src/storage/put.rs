@@ -258,7 +258,7 @@ impl Storage {
         }
     }
 
-    /// Why a write found its intent gone or the file changed, as the caller sees it now.
+    /// The error of a write that found its intent gone or the file changed: the reason that the caller would get for a new write.
     async fn overtaken(&self, new: NewFile) -> Error {
         let caller = self.scope.caller();
         let target = new.target.clone();

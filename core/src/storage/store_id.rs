@@ -22,7 +22,7 @@ use crate::{
 /// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What follows the check of a store.
+/// What the caller does after the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// Inline files need no store, so any store is fine for a database that has no large file.
@@ -187,7 +187,7 @@ impl StorageCore {
         }
     }
 
-    /// Gives the store a new id and records it, so that the store is no other database's any more.
+    /// Gives the store a new id and records it, so that the store belongs to this database alone.
     async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.

@@ -56,7 +56,8 @@ fn names_of_rows(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Checks that `townsquare.db` is the only file of `folder`, besides the room for the next open, and that a copy of it holds `rows` spaces.
+/// Checks that `townsquare.db` is the only file of `folder`, besides the room for the next open, and that a copy of it has `rows`
+/// spaces.
 fn assert_one_file(folder: &Path, rows: usize) {
     assert_eq!(names_of_rows(folder), ["townsquare.db".to_owned()].into());
     let copy = temp_dir();
