@@ -116,7 +116,7 @@ fn nothing_of_a_deleted_user_is_left_in_the_database_and_in_a_later_backup() {
     assert_eq!(found(&data_dir, &marks), Vec::<String>::new());
     assert_eq!(found(&backups, &marks), Vec::<String>::new());
 
-    // The others are still there.
+    // The rows of the other users stay.
     let client = open(&data_dir);
     wait(client.as_service().auth().sign_in("other19@town.example", PASSWORD)).expect("signed in");
     wait(client.close());
