@@ -123,7 +123,8 @@ impl Realtime {
         let bearer = self.events.bearer.principal(headers).await?;
         let anonymous = || self.core.database.service().handle_of(Principal::Anonymous);
         let caller = bearer.unwrap_or_else(anonymous);
-        // A request does not switch capture on: with capture, every change costs a second write.
+        // A request does not switch capture on: with capture, every change costs a second write. The refusal is made here, because
+        // that of an error would hide the reason and write it to the log.
         if !self.core.database.capture_state().await?.0 {
             return Err(Refusal::new(503, "The change feed is switched off"));
         }

@@ -158,19 +158,17 @@ impl<'a> SharedChange<'a> {
             }
             judged.map(Arc::new)
         };
-        let new = entry.new.as_ref().map(judged);
+        let read = |row: &Option<Arc<LoggedRow>>| row.as_ref().map_or(Some(None), |row| judged(row).map(Some));
+        let new = read(&entry.new)?;
         let old = match entry.kind {
             EntryKind::Visibility => new.clone(),
-            _ => entry.old.as_ref().map(judged),
+            _ => read(&entry.old)?,
         };
-        let with_context = |row: Option<Option<Arc<RowImage>>>, context: &Option<Box<str>>| {
-            let context = context.as_deref().and_then(|text| read_context(entry.table, text));
-            match row {
-                Some(row) => Some(Some(JudgedRow { row: row?, context })),
-                None => Some(None),
-            }
+        let with_context = |row: Option<Arc<RowImage>>, context: &Option<Box<str>>| {
+            let context = || context.as_deref().and_then(|text| read_context(entry.table, text));
+            row.map(|row| JudgedRow { row, context: context() })
         };
-        let (old, new) = (with_context(old, &entry.old_context)?, with_context(new, &entry.new_context)?);
+        let (old, new) = (with_context(old, &entry.old_context), with_context(new, &entry.new_context));
         let is_key_alone = [&old, &new].into_iter().flatten().any(|judged| is_erased(&judged.row));
         let (cursor, key_of_old) = (OnceCell::new(), OnceCell::new());
         Some(SharedChange { entry, old, new, cursors, cursor, key_of_old, is_key_alone })
