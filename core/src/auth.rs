@@ -150,8 +150,8 @@ impl Auth {
     /// the wait, one failure is forgotten every 15 minutes; a sign-in forgets all.
     ///
     /// A server calls this on a handle of [`with_client_key`](crate::Client::with_client_key). Then each client has limits of
-    /// its own before those of the address: 50 failures, of which one is forgotten every minute, and 8 password checks at the
-    /// same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
+    /// its own before the limits of the address: 50 failures, one of which is forgotten every minute, and 8 password checks at
+    /// the same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
     /// of others.
     ///
     /// # Examples

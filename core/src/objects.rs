@@ -211,8 +211,8 @@ impl Objects {
         }
     }
 
-    /// Makes bytes that a remote store has staged, also those of another process, the object of `key`. They stay staged. False if
-    /// there are none, and for a store that stages no bytes for others. Requires the lock of `key`.
+    /// Makes staged bytes of a remote store the object of `key`, also the bytes of another process. They stay staged. False if there
+    /// are none, and for a folder. Requires the lock of `key`.
     pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey) -> Result<bool> {
         match &self.0 {
             Backend::Remote(remote) => remote.install_stage(staged_id, key).await,

@@ -1,7 +1,7 @@
 //! The sessions of all users, in the database.
 //!
 //! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats a
-//! refresh whose reply was lost, and returns the same new tokens, unless those were used in turn. Any other second use means
+//! refresh whose reply was lost, and returns the same new tokens, unless the session has got others since. Any other second use means
 //! that the token was copied, and ends the session.
 
 use std::time::Duration;
@@ -262,7 +262,7 @@ impl TokenPair {
         Ok(TokenPair::of(token::new(TokenKind::Access)?, token::new(TokenKind::Refresh)?, now))
     }
 
-    /// The tokens that replace those of `refresh_token`.
+    /// Makes the tokens that replace `refresh_token` and its access token.
     pub(super) fn successor(refresh_token: &str, nonce: &Nonce, now: Timestamp) -> TokenPair {
         let make = |kind| token::successor(kind, refresh_token, &nonce.0);
         TokenPair::of(make(TokenKind::Access), make(TokenKind::Refresh), now)

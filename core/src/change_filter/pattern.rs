@@ -36,7 +36,7 @@ enum Segment {
 struct Automaton {
     /// The places that each character of the segment fits, in the order of the characters.
     places: Vec<(char, Bits)>,
-    /// The places that every other character fits: those of `_`.
+    /// The places that every other character fits: the places of `_`.
     any: Bits,
     /// The number of characters.
     length: usize,

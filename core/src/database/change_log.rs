@@ -188,10 +188,10 @@ impl<Shows: Fn(&CurrentRow) -> Option<bool>> CurrentRows<Shows> {
 /// A part of the log, read in one snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LogPage {
-    /// The entries of the tables that were asked for, and those of sessions.
+    /// The entries of the tables that the reader asked for, and the entries of sessions.
     pub(crate) entries: Vec<LogEntry>,
-    /// The point up to which the log was read. It can be after the last of `entries`: those of other tables are left out, and
-    /// those that cannot be read.
+    /// The point up to which the log was read. It can be after the last of `entries`, which leaves out entries of other tables and
+    /// entries that cannot be read.
     pub(crate) end: LogPoint,
     /// The number of entries that were read or left out.
     pub(crate) count: usize,

@@ -22,7 +22,7 @@ pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
 pub(crate) enum Effect {
     Reads,
-    /// It reads the change log, whose writers a PostgreSQL server in recovery does not know.
+    /// It reads the change log. A PostgreSQL server in recovery does not know the transactions that write the log.
     ReadsLog,
     /// It must not run twice.
     Writes,

@@ -124,7 +124,7 @@ impl Realtime {
         let anonymous = || self.core.database.service().handle_of(Principal::Anonymous);
         let caller = bearer.unwrap_or_else(anonymous);
         // A request does not switch capture on: with capture, every change costs a second write. The refusal is made here, because
-        // that of an error would hide the reason and write it to the log.
+        // the refusal of an error of `capture` would not name the reason and would be logged.
         if !self.core.database.capture_state().await?.0 {
             return Err(Refusal::new(503, "The change feed is switched off"));
         }

@@ -212,7 +212,7 @@ impl StorageCore {
             None if recorded.is_own && !recorded.id.is_empty() && recorded.id != MEMORY_ID => recorded.id.clone(),
             _ => Uuid::new_v4().simple().to_string(),
         };
-        // First in the database: a store with an id that no database records would be taken for that of another one.
+        // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];
         self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?;
         self.objects.write_id(&id).await?;

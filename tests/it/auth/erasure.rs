@@ -82,7 +82,7 @@ fn fill(client: &Client, data_dir: &Path, address: &str) -> Vec<String> {
     [vec![address.to_owned(), hash, sha256(address), session], texts.to_vec()].concat()
 }
 
-/// Signs up users who stay. Their rows lie around those of the others.
+/// Signs up users who are not deleted. Their rows lie before and after the rows of the deleted users.
 fn sign_up_others(client: &Client, from: usize) {
     for number in from..from + 10 {
         let address = format!("other{number}@town.example");

@@ -49,7 +49,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect()
 }
 
-/// The names without that of the file of shared memory, which has no row: it keeps room on the disk for the next open.
+/// The names without the file of shared memory. It contains no row and keeps room on the disk for the next open.
 fn names_of_rows(folder: &Path) -> BTreeSet<String> {
     let mut names = names(folder);
     names.remove("townsquare.db-shm");

@@ -34,7 +34,7 @@ pub(super) struct CopyStage {
 }
 
 impl CopyStage {
-    /// Creates the folder, and removes those of processes that were killed.
+    /// Creates the folder, and removes the folders of processes that were killed.
     pub(super) fn create(database: &Path, files: &Path) -> io::Result<CopyStage> {
         remove_stale(database, Some(files))?;
         let mut name = file_name(database);
