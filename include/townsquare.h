@@ -148,8 +148,8 @@
  * A new space or fidget may have an id that the host chooses. Such a call can be repeated, for example when its answer was
  * lost: with the same id and the same content it returns the row of the first call. A taken id is TSQ_ALREADY_EXISTS,
  * whoever owns the row. The id of a registered page, of a folder spaces/<id> that has files, or of a deleted space is
- * TSQ_FORBIDDEN for callers other than the service. The rows of one call keep their order in lists: created_at increases by a microsecond from row to
- * row.
+ * TSQ_FORBIDDEN for callers other than the service. The rows of one call keep their order in lists: created_at increases by a
+ * microsecond from row to row.
  *
  * A client handle acts for a caller: anonymous when it is opened, the user after tsq_auth_sign_in, the service on handles
  * of tsq_client_as_service. Policies decide what a caller sees and changes; none applies to the service.
@@ -252,8 +252,8 @@
  *
  * tsq_auth_sign_in makes the handle act as that user, tsq_auth_sign_out as anonymous again. A server with many users signs
  * users in on a tsq_client_as_service handle, whose caller does not change. It gives each user the session's tokens. It
- * answers each request on a tsq_client_as_user handle. Handles of tsq_client_with_client_key count the guesses, streams and
- * uploads of each peer: make the others from one of them. Calls for a session that has ended, in this or another process,
+ * answers each request on a tsq_client_as_user handle. A handle of tsq_client_with_client_key counts the guesses, streams and
+ * uploads of a peer: make the tsq_client_as_user handle from it. Calls for a session that has ended, in this or another process,
  * fail with TSQ_UNAUTHORIZED.
  *
  * Passwords, tokens and private keys are borrowed for the call and appear in no message and no log event. A tsq_session
@@ -318,9 +318,9 @@
  * The output of a subscribing call is set before the first call of the callback. After tsq_subscription_unsubscribe
  * returned, the callback is not running and never runs again. Inside any callback tsq_subscription_unsubscribe does not wait, so
  * two callbacks can end each other's subscriptions: no further call starts, and a call that runs ends. Outside of callbacks it
- * first delivers the events of sessions and of the catalog that happened before. tsq_client_free does not wait for a running callback:
- * unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing call
- * fails, user_data is destroyed exactly once, when no callback uses it any more.
+ * first delivers the events of sessions and of the catalog that happened before. tsq_client_free does not wait for a running
+ * callback: unsubscribe first when the callback uses data that ends with the client. In every case, also when the subscribing
+ * call fails, user_data is destroyed exactly once, when no callback uses it any more.
  *
  *
  * CHANGES
@@ -329,15 +329,15 @@
  * its own (a game, a window) takes them when it likes: tsq_realtime_changes returns a stream, and tsq_change_stream_next with
  * the time-out 0 returns the next change or NULL at once. tsq_realtime_live returns the rows first, then their changes.
  * Neither loses a change that the host takes late: it waits in the database for the option change_retention. To go on
- * after a restart, store the cursor of the last change that was handled and give it as since. Of a row that was deleted since, or
- * that the caller no longer sees, only the DELETE is delivered then, with the primary key alone; the service gets every change.
+ * after a restart, store the cursor of the last change that was handled and give it as since. For a row that was deleted since, or
+ * that the caller no longer sees, only a DELETE with the primary key is delivered then; the service gets every change.
  *
- * Changes are logged from the first subscription of the host or tsq_realtime_start on, until tsq_realtime_stop. A request over
- * HTTP does not switch the log on: until then tsq_realtime_handle_events answers 503.
+ * Changes are logged from tsq_realtime_start, or from the first subscription of the host, until tsq_realtime_stop. A request over
+ * HTTP does not switch the log on: tsq_realtime_handle_events answers 503 while the log is off.
  *
- * A subscription ends when it is unsubscribed, when its client is closed, when the feed no longer has what follows, and when its
- * handle of tsq_client_as_user may no longer act for the user (TSQ_UNAUTHORIZED): the session has ended, or its token is not
- * valid any more. The on_close of its request is told which, after the last change and before user_data is destroyed.
+ * A subscription ends when it is unsubscribed, when its client is closed, when the log no longer has the next changes, and when
+ * its handle of tsq_client_as_user may no longer act for the user (TSQ_UNAUTHORIZED): the session has ended, or its token is
+ * invalid. The on_close of its request gets the reason, after the last change and before user_data is destroyed.
  *
  *
  * LOG
@@ -1495,7 +1495,7 @@ tsq_status tsq_config_from_url(tsq_str url,
                                tsq_config **out,
                                tsq_error **err);
 
-/// Reads options from the environment variables `TOWNSQUARE_<NAME>` now; options without a variable have their defaults.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
 /// `tsq_client_open` does that by itself for the options that its configuration does not set.
 ///
 /// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.
@@ -1527,7 +1527,8 @@ tsq_status tsq_client_open(const tsq_config *config,
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
 /// client.
 ///
-/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned in `out`.
+/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned
+/// in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
 /// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
 /// parent had the shared client open.
@@ -1544,9 +1545,9 @@ tsq_status tsq_client_as_service(const tsq_client *client,
                                  tsq_error **err);
 
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
-/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for it
-/// first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
-/// addresses with the same first 64 bits are one client.
+/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
+/// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
+/// 429. IPv6 addresses with the same first 64 bits are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
 /// from it have the same client key.
@@ -1567,8 +1568,8 @@ tsq_status tsq_client_as_user(const tsq_client *client,
                               tsq_error **err);
 
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
-/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
-/// every row and file, also those that policies hide from the handle's caller.
+/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
+/// make a backup, and the copy has every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;
@@ -2176,7 +2177,7 @@ tsq_status tsq_auth_identity_audience(const tsq_client *client,
                                       tsq_error **err);
 
 /// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
-/// (`tsq_auth_find_user`), never to the one that was asked for, and answers who asked for it alike for a known and for an
+/// (`tsq_auth_find_user`), never to the address that was asked for, and gives the same answer for a known and for an
 /// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
 ///
@@ -2373,7 +2374,8 @@ tsq_status tsq_spaces_get_user_spaces(const tsq_client *client,
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
 /// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
-/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
+/// skips `offset` rows, and rows that come or go meanwhile shift the pages. A page has fewer rows when they take more than
+/// 64 MiB of memory.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -2385,7 +2387,7 @@ tsq_status tsq_spaces_get_public_spaces(const tsq_client *client,
 
 /// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
 /// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
-/// page.
+/// page. A page has fewer spaces when they take more than 64 MiB of memory: only an empty page is the last one.
 ///
 /// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
 /// another call must be public now.
@@ -2823,7 +2825,7 @@ tsq_status tsq_storage_delete(const tsq_client *client,
                               tsq_error **err);
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, when the user gets a new password or signs out
+/// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
 /// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for
@@ -3112,7 +3114,7 @@ tsq_status tsq_realtime_start(const tsq_client *client,
                               tsq_error **err);
 
 /// Switches the change log off, for all processes, and empties it. Every subscription ends with `TSQ_UNAVAILABLE`, and every cursor
-/// expires. The next subscription of a host switches the log on again. For the service.
+/// expires. The next subscription of a host switches the log on again. The service only.
 ///
 /// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for another caller, `TSQ_CLOSED`.
 tsq_status tsq_realtime_stop(const tsq_client *client,

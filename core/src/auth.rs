@@ -93,7 +93,7 @@ impl Auth {
         self.state.principal()
     }
 
-    /// The same accounts and session, with limits for a client.
+    /// Returns a handle of the same session with the limits of `client`.
     pub(crate) fn for_client(&self, client: Option<ClientKey>) -> Auth {
         Auth { client, ..self.clone() }
     }
@@ -150,8 +150,8 @@ impl Auth {
     /// the wait, one failure is forgotten every 15 minutes; a sign-in forgets all.
     ///
     /// A server calls this on a handle of [`with_client_key`](crate::Client::with_client_key). Then each client has limits of
-    /// its own before those of the address: 50 failures, of which one is forgotten every minute, and 8 password checks at the
-    /// same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
+    /// its own before the limits of the address: 50 failures, one of which is forgotten every minute, and 8 password checks at
+    /// the same time. A client from which the user has signed in before, in the last 180 days, is not kept waiting by the failures
     /// of others.
     ///
     /// # Examples
@@ -400,7 +400,7 @@ impl Auth {
     }
 
     /// Deletes a user with everything that belongs to it: spaces, fidgets and sessions. Only the service may do this. The change
-    /// feed keeps nothing of these rows but their keys, so that it can still tell of their end.
+    /// log keeps only the keys of these rows, so that the feed can still deliver their `DELETE`.
     ///
     /// # Errors
     /// `NotFound` for an unknown user; `Unauthorized` for an anonymous caller, `Forbidden` for a user.

@@ -41,8 +41,8 @@ pub struct Subscription(Weak<dyn Unsubscribe>);
 
 impl Subscription {
     /// Ends the subscription. When this returns, the callback is not running, has been dropped and never runs again. The
-    /// callback first gets the events of sessions and of the catalog that happened before the call; changes of rows that wait
-    /// are not delivered.
+    /// callback first gets the events of sessions and of the catalog that happened before the call. It does not get changes of
+    /// rows that are waiting.
     ///
     /// Called inside any callback of the library, it does not wait: no further call starts, and the callback is dropped
     /// when a call that runs has returned. A second call waits like the first one and changes nothing. In a forked child

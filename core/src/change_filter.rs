@@ -34,14 +34,14 @@ use crate::{
     policy::{Caller, Column, RowImage, Table},
 };
 
-/// The largest size of a filter in bytes. With the number of conditions it bounds what an anonymous request can make each
-/// change of a row cost.
+/// The largest size of a filter in bytes. This limit and [`MAX_CONDITIONS`] bound the time that the filter of an anonymous
+/// request takes for each change of a row.
 const MAX_SIZE: usize = 1_024;
 
 /// The most conditions of a filter.
 const MAX_CONDITIONS: usize = 8;
 
-/// The most conditions of a filter whose rows are judged in a fixed short time.
+/// The most conditions of a filter that judges a row in a fixed short time.
 const CHEAP_CONDITIONS: usize = 3;
 
 /// Conditions that all hold for the rows of a subscription.
@@ -113,8 +113,8 @@ impl ChangeFilter {
         self.conditions.iter().all(|condition| condition.is_true(row.get(condition.column.name).unwrap_or(&Json::Null)))
     }
 
-    /// Whether a row may match of which only the key may be told, and the space of a fidget. Other columns count as fulfilled: what
-    /// they held must not be found out by filters.
+    /// Whether a row may match if the caller may only learn its key and, for a fidget, its space. Conditions on other columns
+    /// count as fulfilled, so that a filter does not reveal the values of these columns.
     pub(crate) fn may_match(&self, table: Table, row: &RowImage) -> bool {
         let is_told = |column: &str| table.key().contains(&column) || (table == Table::Fidgets && column == "space_id");
         let value = |column: &str| row.get(column).filter(|_| is_told(column));

@@ -433,8 +433,9 @@ impl Client {
     /// Either everything is restored or nothing: after an error, or after the process was killed, the call can be repeated.
     ///
     /// # Errors
-    /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer version, if a file's bytes are
-    /// missing or damaged, and if `data_dir` already contains a database or files. Nothing is installed then.
+    /// `Unavailable` if the disk is full. `Config` if `source` is damaged, is no copy of a townsquare database or has a newer
+    /// version, if a file's bytes are missing or damaged, and if `data_dir` already contains a database or files. Nothing is
+    /// installed then.
     ///
     /// ```no_run
     /// use townsquare::{Config, blocking::Client};

@@ -1,6 +1,6 @@
 //! The client of a request, for limits: the peer's address or the device, as the host names it.
 //!
-//! Invariant: a key is a hash, so it takes no more memory than any other, and what is stored of it names no address.
+//! Invariant: a key is a hash. So every key takes the same memory, and the stored key names no address.
 
 // The part of `std::net` without I/O.
 use core::net::{IpAddr, Ipv6Addr};
@@ -109,6 +109,8 @@ impl ClientLimits {
 }
 
 impl ClientSlots {
+    /// Takes a slot for the client; `None` without a client key.
+    ///
     /// # Errors
     /// `RateLimited` if the client has reached the limit.
     pub(crate) fn take(&self) -> Result<Option<Slot>> {

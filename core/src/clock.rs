@@ -100,14 +100,14 @@ impl Clock {
         }
     }
 
-    /// A clock for the time of a server. It shows the time of this clock until [`Clock::synchronize`] sets it.
+    /// Returns a clock for the time of a server. It shows the time of this clock until [`Clock::synchronize`] sets it.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_server(&self) -> Clock {
         Clock(Source::Server(Arc::new(ServerTime { own: self.clone(), ahead: AtomicI64::new(UNKNOWN) })))
     }
 
-    /// Sets a clock of [`Clock::of_server`] to the time that the server has just answered. The client asked at `asked`, so
-    /// the answer may be as old as that. A time that fits the answer is kept, so that slow answers do not move the clock.
+    /// Sets a clock of [`Clock::of_server`] to the time that the server has just sent. The client asked at `asked`, so the
+    /// server read its time between `asked` and now. A clock that fits this range stays, so that slow answers do not move it.
     #[cfg(feature = "postgres")]
     pub(crate) fn synchronize(&self, asked: Moment, answer: Timestamp) {
         let Source::Server(time) = &self.0 else { return };

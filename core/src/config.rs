@@ -1,7 +1,7 @@
 //! The configuration of a client: set by builder methods, by option names, from a URL, or from environment variables.
 //!
-//! An option that the caller gives stands above one of the environment. One that a URL gives is not given again with another
-//! value.
+//! A value that the caller gives replaces the value of the environment. An option that a URL gives is not given again with
+//! another value.
 //!
 //! Invariant: only this module reads the environment. `Config::resolve` returns values that are all in range, or an
 //! error that names the option. `Debug` never prints a key or a URL.
@@ -126,8 +126,8 @@ impl Config {
         Config::default()
     }
 
-    /// Reads every option from its environment variable `TOWNSQUARE_<NAME>` now. [`Client::open`](crate::Client::open) does
-    /// that by itself for the options that are not given.
+    /// Reads every option from its environment variable `TOWNSQUARE_<NAME>`, when it is called.
+    /// [`Client::open`](crate::Client::open) does that by itself for the options that are not given.
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config), naming the first variable whose value is not valid.
@@ -168,8 +168,8 @@ impl Config {
     ///
     /// # Errors
     /// [`Config`](crate::ErrorKind::Config) for another scheme, an unknown option, a value that is not valid, and an option
-    /// that is given twice with different values. The last one is also the error of opening a client if a later call gives an
-    /// option of the URL another value.
+    /// that is given twice with different values. Opening a client fails with the same error if a later call gives an option of
+    /// the URL another value.
     ///
     /// ```
     /// use townsquare::{Config, config::Durability};
@@ -226,7 +226,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Notes that `source` gives an option a value, which is the same as before or another one.
+    /// Records that `source` gives an option a value. `is_same` says whether the option has this value already.
     fn note(&mut self, name: &'static str, source: Source, is_same: bool) {
         match self.given.get(name) {
             Some(Source::Url) if is_same => {}

@@ -72,7 +72,7 @@ pub struct Discovery {
     cache: Arc<CatalogCache>,
     refresher: Arc<Refresher>,
     endpoint: Arc<EndpointOptions>,
-    /// Answers requests to the endpoint, which the operator pays for, and not calls of the program.
+    /// True for a value that answers requests to the endpoint and not calls of the program: the operator pays for the fetches.
     is_for_requests: bool,
     /// The handle that this value belongs to; `None` for the client's own.
     handle: Option<CurrentPrincipal>,
@@ -350,8 +350,8 @@ impl Discovery {
     /// Fetches the catalog now, whatever its age, and returns the stats (SPEC 1.4).
     ///
     /// Reads are answered from the old catalog meanwhile. Returns after a fetch of the main list that began after the call:
-    /// the result has what the upstream had at the time of the call. The further lists that were read within the refresh interval are fetched too; one that fails
-    /// keeps its old order, and the stats name it in `stale_lists`.
+    /// the result has what the upstream had at the time of the call. The further lists that were read within the refresh interval
+    /// are fetched too; one that fails keeps its old order, and the stats name it in `stale_lists`.
     ///
     /// ```
     /// # fn example(client: &townsquare::blocking::Client) -> townsquare::Result<()> {
@@ -474,7 +474,7 @@ impl Discovery {
     }
 }
 
-/// The error of a request for a list that the program has not read.
+/// The error for a request that needs a list which the program has not read.
 fn not_fetched_for_requests() -> Error {
     Error::new(ErrorKind::Unavailable, "The list is not available: requests fetch no further lists")
 }

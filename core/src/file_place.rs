@@ -1,12 +1,12 @@
 //! Where a file or a folder is on its file system, as text: a copy of it is at another place.
 //!
 //! Invariant: the place stays the same when the file is renamed or changed, and when the machine starts again. It is unknown on
-//! a file system that may give a file another number: then nobody is told apart by it.
+//! a file system that may give a file another number.
 
 use std::path::Path;
 
-/// The place of a file or a folder: its number, and the time of its creation if the file system keeps that. `None` if it is
-/// unknown. (The number of the device is no part of it, because many systems number their devices anew at each start.)
+/// Returns the place of a file or a folder: its inode number, and the time of its creation if the file system keeps that. `None`
+/// if the place is unknown. (The number of the device is no part of it, because it may change when the machine starts.)
 pub(crate) fn file_place(path: &Path) -> Option<String> {
     #[cfg(target_os = "linux")]
     {

@@ -201,8 +201,8 @@ impl Objects {
     ///
     /// # Errors
     /// 409 `AlreadyExists` if `key` is a folder, or if a part of it is an object. After any error of a remote store the outcome
-    /// is unknown: the store may still carry the call out. Then the staged bytes stay, for
-    /// [`install_stage`](Objects::install_stage).
+    /// is unknown, because the store may still complete the call. The staged bytes stay, so that
+    /// [`install_stage`](Objects::install_stage) can repeat it.
     pub(crate) async fn install(&self, staged: Staged, key: &ObjectKey) -> Result<()> {
         match (&self.0, staged.inner) {
             (Backend::Folder(folder), StagedInner::Folder(staged)) => folder.install(staged, key).await,
@@ -211,8 +211,8 @@ impl Objects {
         }
     }
 
-    /// Makes bytes that a remote store has staged, also those of another process, the object of `key`. They stay staged. False if
-    /// there are none, and for a store that stages no bytes for others. Requires the lock of `key`.
+    /// Makes staged bytes of a remote store the object of `key`, also the bytes of another process. They stay staged. False if there
+    /// are none, and for a folder. Requires the lock of `key`.
     pub(crate) async fn install_stage(&self, staged_id: &str, key: &ObjectKey) -> Result<bool> {
         match &self.0 {
             Backend::Remote(remote) => remote.install_stage(staged_id, key).await,

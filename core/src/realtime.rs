@@ -98,7 +98,7 @@ impl Realtime {
         Realtime { core, principal, events }
     }
 
-    /// The caller that says which columns a subscription may name. A handle that follows sign-in is never the service.
+    /// The caller that decides which columns a filter may name. A handle that follows sign-in is never the service.
     fn caller(&self) -> Caller {
         self.principal.principal().caller()
     }
@@ -162,8 +162,8 @@ impl Realtime {
     ///
     /// # Errors
     /// `InvalidInput` for an unknown table, schema or column, and for a filter or a cursor that is malformed; `CursorExpired`
-    /// for a cursor whose following changes are no longer kept, or of another incarnation or history of the database; `Unauthorized`
-    /// if the caller's session has ended; `Closed` on a closed handle.
+    /// if the log no longer has the changes after the cursor, or if the cursor is of another incarnation or history of the
+    /// database; `Unauthorized` if the caller's session has ended; `Closed` on a closed handle.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {

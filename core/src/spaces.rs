@@ -62,7 +62,6 @@ impl Spaces {
     ///
     /// # Errors
     /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
-    /// `FieldMissing` without a name; `ReferenceMissing` if the owner does not exist; `Forbidden` if the owner is not
     /// the caller, or if the id is that of a registered page, of files or of a deleted space; `AlreadyExists` if another
     /// space has the id; `InvalidInput` for text with a NUL; `TooLarge` for text over `max_text_size`, and a name over
     /// `max_name_size`; `QuotaExceeded` if the caller would own more spaces than `max_owner_spaces`.

@@ -519,8 +519,8 @@ impl Storage {
     /// that was ever declared. Returns the number of files. Calls `progress` with the number of files that were written and
     /// the number of all; `Break` cancels the export and leaves the files written so far. Only the service may.
     ///
-    /// Other calls may write meanwhile. The files in the object store are those of one moment. So are the small files in a
-    /// SQLite database. On PostgreSQL a small file is exported as it is when the export comes to it.
+    /// Other calls may write meanwhile. The export has the files of the object store, and the small files of a SQLite database, as
+    /// they were at one moment. On PostgreSQL a small file is exported as it is when the export comes to it.
     ///
     /// # Errors
     /// `Unauthorized` or `Forbidden` for every other caller; `InvalidInput` (400) if `target` is not an empty or new folder

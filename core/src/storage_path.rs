@@ -58,7 +58,7 @@ impl FilePath {
     }
 
     /// Checks that a new file may have the path: no control of the direction of text, which makes a name look like another
-    /// one. (Files from before this rule can still be read, moved and deleted.)
+    /// one. (A stored file with such a path can be read, moved and deleted.)
     ///
     /// # Errors
     /// `InvalidInput` with status 400; the source names the character.

@@ -348,7 +348,7 @@ pub unsafe extern "C" fn tsq_auth_identity_audience(
 }
 
 /// Makes a token by which the user with this address can recover the account; the program mails it to the stored address
-/// (`tsq_auth_find_user`), never to the one that was asked for, and answers who asked for it alike for a known and for an
+/// (`tsq_auth_find_user`), never to the address that was asked for, and gives the same answer for a known and for an
 /// unknown address. The service only. The token works once, within an hour, while
 /// the user has this address and password.
 ///

@@ -69,7 +69,8 @@ pub unsafe extern "C" fn tsq_client_open(
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
 /// client.
 ///
-/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned in `out`.
+/// Borrows `config`: NULL means the options of the environment in the first call and any options in later ones. Returns owned
+/// in `out`.
 /// Freeing all handles leaves the client open; `tsq_client_close` closes it, and the next call opens another. Fails
 /// like `tsq_client_open`, and with `TSQ_CONFIG` for other options than those of the first call, and in a forked child whose
 /// parent had the shared client open.
@@ -105,9 +106,9 @@ pub unsafe extern "C" fn tsq_client_as_service(
 }
 
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
-/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for it
-/// first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is 429. IPv6
-/// addresses with the same first 64 bits are one client.
+/// name. Sign-ins, password checks and the requests of `tsq_storage_handle_file` and `tsq_realtime_handle_events` count for
+/// this client first. One client has at most 64 streams of events and 16 uploads at the same time; beyond them the answer is
+/// 429. IPv6 addresses with the same first 64 bits are one client.
 ///
 /// Borrows all; returns owned in `out`. The new handle has the caller of `client` and closes as `client` does. Handles made
 /// from it have the same client key.
@@ -151,8 +152,8 @@ pub unsafe extern "C" fn tsq_client_as_user(
 }
 
 /// Writes a copy of the SQLite database and its files at one moment to the file `target`, which must not exist, and the
-/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may make a backup, and the copy has
-/// every row and file, also those that policies hide from the handle's caller.
+/// folder `<target>.files`. Other calls may write meanwhile. It is an operation of the host, not of a caller: every handle may
+/// make a backup, and the copy has every row and file, also those that policies hide from the handle's caller.
 ///
 /// Borrows all. Fails with `TSQ_INVALID_INPUT` when the target exists, or for a PostgreSQL database (use pg_dump);
 /// `TSQ_INTERNAL` when the bytes of files are gone or of another size: the message names them, and there is no backup;

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn tsq_config_from_url(
     unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_url(argument::text(url, "url")?)?))) }
 }
 
-/// Reads options from the environment variables `TOWNSQUARE_<NAME>` now; options without a variable have their defaults.
+/// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
 /// `tsq_client_open` does that by itself for the options that its configuration does not set.
 ///
 /// Returns owned in `out`. Fails with `TSQ_CONFIG` naming the first variable with an invalid value.

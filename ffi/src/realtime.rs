@@ -53,7 +53,7 @@ pub unsafe extern "C" fn tsq_realtime_start(client: *const tsq_client, err: *mut
 }
 
 /// Switches the change log off, for all processes, and empties it. Every subscription ends with `TSQ_UNAVAILABLE`, and every cursor
-/// expires. The next subscription of a host switches the log on again. For the service.
+/// expires. The next subscription of a host switches the log on again. The service only.
 ///
 /// Borrows `client`. Fails with `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for another caller, `TSQ_CLOSED`.
 #[unsafe(no_mangle)]

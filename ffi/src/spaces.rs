@@ -166,7 +166,8 @@ pub unsafe extern "C" fn tsq_spaces_get_user_spaces(
 /// Lists public spaces with their owners, newest first, then by id: rows `offset` to `offset + limit - 1`.
 /// `TSQ_DEFAULT_PAGE` and 0 are the first page. Every caller sees the e-mail addresses of the owners whom the
 /// option `expose_owner_email` names. For further pages prefer `tsq_spaces_get_public_spaces_after`: the database reads and
-/// skips `offset` rows, and rows that come or go meanwhile shift the pages.
+/// skips `offset` rows, and rows that come or go meanwhile shift the pages. A page has fewer rows when they take more than
+/// 64 MiB of memory.
 ///
 /// Borrows `client`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT` for a limit outside 1 to 1,000,
 /// `TSQ_CLOSED`.
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn tsq_spaces_get_public_spaces(
 
 /// Lists the public spaces that follow `after`, the last space of an earlier page. Such pages contain no space twice and
 /// leave none out, whatever is inserted or deleted meanwhile, and a page costs the same at any depth. NULL is the first
-/// page.
+/// page. A page has fewer spaces when they take more than 64 MiB of memory: only an empty page is the last one.
 ///
 /// The position of a space from a page of public spaces stays valid when the space is deleted or unpublished. A space from
 /// another call must be public now.

@@ -306,7 +306,7 @@ pub unsafe extern "C" fn tsq_storage_delete(
 }
 
 /// Signs a target for `tsq_storage_handle_file` that needs no session: `/BUCKET/PATH?…`. It acts for the caller of this call.
-/// It ends after `expires_in_ms` (1 to 7 days), with the caller's right, when the user gets a new password or signs out
+/// It ends after `expires_in_ms` (1 ms to 7 days), with the caller's right, when the user gets a new password or signs out
 /// everywhere, and with `tsq_storage_rotate_url_key`. `options` binds what a PUT may store; NULL binds nothing.
 ///
 /// Borrows all; returns owned in `out`. Fails like `tsq_storage_download` for `TSQ_URL_GET` and like `tsq_storage_upload` for

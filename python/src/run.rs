@@ -6,7 +6,8 @@
 //! [`Runner::run`] first polls on the calling thread with the GIL held. A read from memory or of one row is often ready
 //! at the first poll. Releasing the GIL and acquiring it again can take a thousand times as long when another thread is
 //! busy. [`Runner::run_detached`] releases the GIL before the first poll; it is for lists, password hashing and
-//! backups. [`Runner::run_without_gil`] does so and polls on the calling thread; every call of the change feed uses it. [`Runner::run_write`] does so for a `Client`, whose thread then commits the write itself.
+//! backups. [`Runner::run_without_gil`] also releases the GIL and polls first on the calling thread; every call of the change
+//! feed uses it. [`Runner::run_write`] releases the GIL for a `Client`, whose thread then commits the write itself.
 
 use std::{
     future::Future,
@@ -79,8 +80,8 @@ impl Runner {
         }
     }
 
-    /// Runs an operation that is often ready at the first poll, and that may wait for another thread, read the database or
-    /// read long JSON before. The GIL is released before the first poll.
+    /// Runs an operation that is often ready at the first poll. The GIL is released before the first poll, because the poll may
+    /// wait for another thread, read the database or parse long JSON.
     pub(crate) fn run_without_gil<'py, T, F>(
         &self,
         py: Python<'py>,

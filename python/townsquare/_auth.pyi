@@ -112,8 +112,8 @@ class Auth:
     def delete_user(self, user_id: Optional[_Id] = None, *, current_password: Optional[str] = None) -> None:
         """Deletes a user with all spaces, fidgets and sessions of the user. Cannot be undone.
 
-        A user deletes the own account, by the current password. The service deletes any user, by `user_id`. The change feed keeps
-        nothing of the deleted rows but their keys.
+        A user deletes the own account, by the current password. The service deletes any user, by `user_id`. The change log keeps
+        only the keys of the deleted rows.
 
         Raises:
             InvalidInputError: Both arguments are missing.
@@ -158,7 +158,7 @@ class Auth:
 
         The program mails the token to the stored address, `find_user(email).email`, never to `email`: two spellings of one
         address may be two mailboxes. It works once, within an hour, while the user has this address and password. None for an
-        unknown address: answer who asked alike, and limit how many mails you send to an address.
+        unknown address: give the same answer then, and limit how many mails you send to an address.
 
         Raises:
             AuthError: The caller is not the service.
@@ -348,6 +348,7 @@ class Subscription:
     def unsubscribe(self) -> None:
         """Ends the subscription: once this returns, the callback is not running and never runs again.
 
-        Waits for a running callback, and for its calls with events of sessions and of the catalog that happened before. Inside
-        any callback of the library it does not wait: no further call starts, and one that runs ends. A second call changes nothing. In an event loop that the callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
+        Waits for a running callback, and for its calls with the events of sessions and of the catalog that happened before. Inside
+        any callback of the library it does not wait: no further call starts, and one that runs ends. A second call changes
+        nothing. In an event loop that the callback may wait for, use `await asyncio.to_thread(subscription.unsubscribe)`.
         """

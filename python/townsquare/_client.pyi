@@ -121,7 +121,7 @@ class Client:
             persist_session: Whether a session survives a restart. It is stored in `data_dir`, in a file of mode 0600. For
                 an app with one user. Processes with the same `data_dir` share the session.
             expose_owner_email: Owners of public spaces who show their addresses: "always" every one, "verified" those with a
-                verified address (for servers), "never" none. True and False are the first and the last.
+                verified address (for servers), "never" none. True means "always", and False "never".
             adopt: Whether to take over a PostgreSQL database that has the tables but was not made by this library. Without it,
                 such a database is refused with a list of the differences.
             migrate: Whether `open` may create or migrate the database. Without it, a database that needs that is refused unchanged.

@@ -41,8 +41,8 @@ class Realtime:
     service's. Other callers get rows without them, and a filter that names one fails like one that names an unknown column.
 
     A cursor names a position in the feed, also after a restart of the program: store `change.cursor` and give it as `since`.
-    Of a row that was deleted since, or that the caller no longer sees, only the `DELETE` is delivered, with the primary key
-    alone, also if a filter on other columns does not match. The service gets every change as it was.
+    For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered, also
+    if a filter on other columns does not match. The service gets every change as it was.
     """
 
     def start(self) -> None:
@@ -85,7 +85,7 @@ class Realtime:
             since: The changes after this cursor come first, then the new ones, without gap and repeat.
             on_close: Called once, after the last call of the callback, with the reason of the end: None after `unsubscribe` and
                 when the client was closed; an `AuthError` when the handle of `as_user` may no longer act for the user, because the
-                session has ended or its token is not valid any more.
+                session has ended or its token is invalid.
 
         Raises:
             InvalidInputError: There is no such table, column or operator, a value does not fit its column, or `since` is no

@@ -92,7 +92,8 @@ class Spaces:
         """Lists public spaces with their owners, newest first: rows `offset` to `offset + limit - 1`, or those after a space.
 
         Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
-        is inserted or deleted meanwhile, and cost the same at any depth. The database reads and skips `offset` rows.
+        is inserted or deleted meanwhile, and cost the same at any depth. The database reads and skips `offset` rows. A page has
+        fewer spaces if they take more than 64 MiB of memory: only an empty page is the last one.
 
         Args:
             after: The last space of an earlier page, whose position stays valid when it is deleted or unpublished; or the id

@@ -109,7 +109,7 @@ static void count_sign_out(tsq_auth_event event, const tsq_session *session, voi
 }
 
 /* No lock: the count is read after `unsubscribe`, and no callback runs then. */
-static void what_happened_before_unsubscribe_is_delivered(const tsq_client *client) {
+static void events_before_unsubscribe_are_delivered(const tsq_client *client) {
     int round;
     WORKS(tsq_auth_sign_up(client, TSQ_STR("leaver@town.example"), TSQ_STR(PASSWORD), NULL, &err));
     for (round = 0; round < 5; round++) {
@@ -235,7 +235,7 @@ int main(int argc, char **argv) {
     uploads_to_one_path_all_return_and_leave_one_of_them(service);
     filters_find_values_of_every_type(service);
     a_stream_ends_with_the_session_of_its_user(service);
-    what_happened_before_unsubscribe_is_delivered(client);
+    events_before_unsubscribe_are_delivered(client);
     a_delete_of_nothing_is_404_and_a_stale_version_412(service);
     a_copy_refuses_cursors_of_the_original(service);
     tsq_client_free(service);

@@ -17,7 +17,7 @@ use tracing::{
 pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Log {
-    /// Captures the events from now on.
+    /// Starts to capture the events.
     ///
     /// # Panics
     /// When the process has a subscriber.

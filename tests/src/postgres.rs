@@ -141,7 +141,7 @@ impl Server {
         self.control(&["restart", "-w", "-m", "fast", "-l", &log]);
     }
 
-    /// Restarts a server that this process has started, as a crash of the machine would: connections end without a word.
+    /// Restarts a server that this process has started, as a crash of the machine would: connections end without a message.
     ///
     /// # Panics
     /// When it does not restart, and for a server of another process.

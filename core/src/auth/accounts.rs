@@ -113,7 +113,7 @@ impl Accounts {
     /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
     ///
     /// # Errors
-    /// `RateLimited` when too many callers wait, or too many of this client.
+    /// `RateLimited` when too many callers wait, and when `client` has too many password checks.
     pub(super) async fn hash_permit(&self, client: Option<ClientKey>) -> Result<HashPermit> {
         self.hasher.permit(client).await
     }
@@ -134,8 +134,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// The counts of a sign-in: that of the client, and that of the address. A client from which the user has signed in before
-    /// has a count of its own for the address.
+    /// The keys of the counts of a sign-in: first the client's, then the address's. A client from which the user has signed in
+    /// before has its own count for the address.
     async fn sign_in_keys(&self, email: Option<&str>, client: Option<ClientKey>) -> Result<Vec<CountKey>> {
         let mut keys: Vec<_> = client.map(CountKey::client).into_iter().collect();
         if let Some(email) = email {
@@ -204,7 +204,7 @@ impl Accounts {
             drop(permit);
             let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
             let known_client = client.map(|client| CountKey::known_client(&email, client));
-            // That of the address. The client's own stays: it may know the password of one account and guess those of others.
+            // The count of the address. The client's count stays: it may know the password of one account and guess others.
             let count_key = count_keys.into_iter().next_back();
             let login = VerifiedLogin { user, password_hash, new_password_hash, count_key, known_client };
             if let Some(session) = self.sessions.sign_in(login).await? {
@@ -441,7 +441,7 @@ async fn delete_row(transaction: &mut Transaction<'_>, id: Uuid) -> Result<bool>
     let Some(user) = get_user(transaction, id).await? else { return Ok(false) };
     clear_counts(transaction, &user).await?;
     let count = transaction.execute(&sql::DELETE_USER, &[id.into()]).await?;
-    // The log has the entries of the deletion itself by now.
+    // After the deletion, which adds entries to the log.
     transaction.erase_from_log(id).await?;
     Ok(count > 0)
 }

@@ -1,9 +1,9 @@
 //! Passwords: hashed and checked with bounded time and memory.
 //!
-//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one, of which one client has
-//! at most [`CHECKS_OF_CLIENT`]. Each hash uses a block memory of its own, which is reused and freed when no hash
-//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters to check
-//! against.
+//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one. One client has at most
+//! [`CHECKS_OF_CLIENT`] hashes that run or wait. Each hash uses a block memory of its own, which is reused and freed when no hash
+//! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters
+//! to check against.
 
 use std::{sync::Arc, time::Duration};
 

@@ -62,7 +62,8 @@ static DELETE_OLD_COUNTS: Statement = Statement::new("DELETE FROM townsquare.fai
 
 static CLEAR_COUNT: Statement = Statement::new("DELETE FROM townsquare.failures WHERE key_hash = $1");
 
-/// The key of a count: a hash. The kinds of keys do not collide, because only an address contains `@` and no white space.
+/// The key of a count: a hash. Keys of different kinds differ, because only the key of an address has no white space and a
+/// `@`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct CountKey {
     hash: String,
@@ -138,8 +139,8 @@ impl RateLimit {
         }
     }
 
-    /// Counts a failed password check for each of `keys`: the client's before that of an account, so that two of these
-    /// transactions do not deadlock.
+    /// Counts a failed password check for each of `keys`. The key of the client comes before the key of an account, so that two of
+    /// these transactions do not deadlock.
     pub(super) async fn count_failure(&self, keys: &[CountKey]) -> Result<()> {
         let (keys, now) = (keys.to_vec(), self.clock.now());
         let count = self.scope.write(move |transaction| {

@@ -25,8 +25,8 @@ impl Auth {
     /// address and password.
     ///
     /// The program mails the token to the user's stored address, never to the address that was asked for: two spellings of
-    /// one address may be two mailboxes (`k` and the Kelvin sign are one letter in lower case). It answers who asked for it
-    /// alike for a known and for an unknown address, and limits how many mails it sends to one address.
+    /// one address may be two mailboxes (`k` and the Kelvin sign are one letter in lower case). The program gives the same answer
+    /// for a known and for an unknown address, and limits how many mails it sends to one address.
     ///
     /// # Errors
     /// `Unauthorized` for an anonymous caller, `Forbidden` for a user.

@@ -417,16 +417,16 @@ impl SessionState {
         current.last_refresh.as_ref().filter(|(used, _)| used == refresh_token).map(|(_, nonce)| nonce.clone())
     }
 
-    /// Makes the tokens with which a new password replaces those of `refresh_token`, and saves them as pending. The caller
-    /// holds the lock of the file.
+    /// Makes the new tokens of a session that changes its password, and saves them as pending. `refresh_token` is the old token.
+    /// The caller holds the lock of the file.
     pub(super) fn prepare_tokens(&self, refresh_token: &str) -> Result<TokenPair> {
         let tokens = TokenPair::new(self.accounts.clock().now())?;
         self.save_pending(refresh_token, &tokens);
         Ok(tokens)
     }
 
-    /// Saves the tokens that are to replace those of `refresh_token` as pending. The refresh goes on even if they cannot be
-    /// saved. The caller holds the lock of the file.
+    /// Saves the new tokens that will replace `refresh_token` as pending. The refresh goes on even if they cannot be saved. The
+    /// caller holds the lock of the file.
     fn save_pending(&self, refresh_token: &str, tokens: &TokenPair) {
         let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
         let pending = StoredTokens { access_token: access, refresh_token: refresh };

@@ -1,7 +1,7 @@
 //! The sessions of all users, in the database.
 //!
 //! Invariant: a session has one valid pair of tokens. A refresh token works once. A second use within [`REPEAT`] repeats a
-//! refresh whose reply was lost, and returns the same new tokens, unless those were used in turn. Any other second use means
+//! refresh whose reply was lost, and returns the same new tokens, unless the session has got others since. Any other second use means
 //! that the token was copied, and ends the session.
 
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(super) struct VerifiedLogin {
     pub(super) new_password_hash: Option<String>,
     /// The rate limit of sign-ins with the address.
     pub(super) count_key: Option<CountKey>,
-    /// The client with the address, to be known from now on.
+    /// The key of the client and the address, which the sign-in stores: the client is known then.
     pub(super) known_client: Option<CountKey>,
 }
 
@@ -135,7 +135,7 @@ impl SessionStore {
     }
 
     /// Does what [`refresh_session`](SessionStore::refresh_session) does, with a nonce that the caller has made. A call with
-    /// the nonce of an earlier one repeats that one, however long ago it was.
+    /// the nonce of an earlier call repeats that call, however long ago it was.
     pub(super) async fn replace_tokens(&self, refresh_token: &str, nonce: Nonce) -> Result<Session> {
         let now = self.clock.now();
         let (old_token, old_hash) = (refresh_token.to_owned(), token::hash(refresh_token));
@@ -204,8 +204,8 @@ impl SessionStore {
     }
 }
 
-/// The session after the refresh that spent a refresh token, if a call with `nonce` at `now` repeats that refresh. `None` if
-/// the session has other tokens by now.
+/// Returns the session after the refresh that spent a refresh token, if a call with `nonce` at `now` repeats that refresh.
+/// `None` if it does not, and if the session has got other tokens since.
 fn repeated_refresh(spent: sql::SpentRow, refresh_token: &str, nonce: &Nonce, now: Timestamp) -> Option<Session> {
     let is_recent = now.duration_since(spent.spent_at).unsigned_abs() <= REPEAT;
     (is_recent || spent.nonce == nonce.0).then_some(())?;
@@ -262,7 +262,7 @@ impl TokenPair {
         Ok(TokenPair::of(token::new(TokenKind::Access)?, token::new(TokenKind::Refresh)?, now))
     }
 
-    /// The tokens that replace those of `refresh_token`.
+    /// Makes the tokens that replace `refresh_token` and its access token.
     pub(super) fn successor(refresh_token: &str, nonce: &Nonce, now: Timestamp) -> TokenPair {
         let make = |kind| token::successor(kind, refresh_token, &nonce.0);
         TokenPair::of(make(TokenKind::Access), make(TokenKind::Refresh), now)

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use super::pull_queue::{EventSource, Pulled};
 
 /// Events that wait for a callback, at most `limit` of them. A callback that falls further behind misses the oldest. Once the
-/// program has unsubscribed, no event is added; those that wait are still pulled.
+/// program has unsubscribed, no event is added; waiting events are still delivered.
 pub(crate) struct BoundedEvents<E> {
     waiting: Mutex<Waiting<E>>,
     limit: usize,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the thread that owns the [`Parts`] is the only one that pulls from the source and that calls the callback and
 //! `on_close`. So calls of one subscription never overlap. After the last call of the callback `on_close` is called, and then
-//! the callback is dropped, each exactly once. `unsubscribe` outside of callbacks delivers what a bounded source has.
+//! the callback is dropped, each exactly once. `unsubscribe` outside of callbacks first delivers the events of a bounded source.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -30,7 +30,7 @@ pub(crate) trait EventSource<E>: Send + Sync {
     /// for it any more. Called under no lock, perhaps while another thread is in `pull`.
     fn unsubscribed(&self) {}
 
-    /// Whether `unsubscribe` delivers what the source has. Such a source is bounded, and adds no event after
+    /// Whether `unsubscribe` delivers the events that the source still has. Such a source is bounded, and adds no event after
     /// [`unsubscribed`](EventSource::unsubscribed).
     fn delivers_rest(&self) -> bool {
         false
@@ -244,7 +244,7 @@ impl<E: Send + 'static> QueueShared<E> {
         self.finish(parts, reason);
     }
 
-    /// Ends the subscription. If `drains`, what a bounded source has is delivered first, on a thread of the library.
+    /// Ends the subscription. With `drains`, a thread of the library first delivers the events of a bounded source.
     fn close(this: &Arc<Self>, drains: bool) {
         if this.is_inherited() {
             return;
@@ -277,8 +277,8 @@ impl<E: Send + 'static> QueueShared<E> {
         self.finished.notify_all();
     }
 
-    /// Finishes the subscription on a thread of the pool, after what is to be delivered before the end; on this thread, without
-    /// that, if the pool takes no job, or drops it.
+    /// Finishes the subscription on a thread of the pool, after the events that are delivered before the end. If the pool takes
+    /// no job, or drops it, finishes on this thread and delivers no event.
     fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: Parts<E>) {
         let drains = state.drains;
         drop(state);
@@ -302,7 +302,7 @@ struct FinishJob<E: Send + 'static> {
 }
 
 impl<E: Send + 'static> FinishJob<E> {
-    /// Calls the callback with what the source has.
+    /// Calls the callback with each event that the source still has.
     fn deliver_rest(&mut self) {
         let Some(parts) = &mut self.parts else { return };
         while let Pulled::Event(event) = self.shared.source.pull() {

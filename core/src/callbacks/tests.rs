@@ -164,7 +164,7 @@ fn unsubscribe_waits_for_the_running_callback_and_drops_it() {
 }
 
 #[test]
-fn what_happened_before_unsubscribe_is_delivered_before_it_returns() {
+fn events_before_unsubscribe_are_delivered_before_it_returns() {
     for waits_for_start in [true, false] {
         let (events, thread_of_callback) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
         let (seen, thread) = (Arc::clone(&events), Arc::clone(&thread_of_callback));

@@ -226,7 +226,7 @@ impl SearchIndex {
         if top.is_full() {
             return;
         }
-        // All words count of a query that a name starts with, and of one whose last word is hardly typed.
+        // All words count if a name starts with the query, and while the last word has only a few letters.
         let needs_all_words = top.first().is_some() || !query.has_clear_last_word(cursors);
         let expand = |is_fuzzy| {
             let groups = expand_words(query, cursors, is_fuzzy, &self.dictionary, &self.postings);

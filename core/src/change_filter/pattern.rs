@@ -36,7 +36,7 @@ enum Segment {
 struct Automaton {
     /// The places that each character of the segment fits, in the order of the characters.
     places: Vec<(char, Bits)>,
-    /// The places that every other character fits: those of `_`.
+    /// The places that every other character fits: the places of `_`.
     any: Bits,
     /// The number of characters.
     length: usize,
@@ -144,7 +144,7 @@ impl Automaton {
         Automaton { places: characters.into_iter().map(places_of).collect(), any, length: pieces.len() }
     }
 
-    /// The text after the leftmost place of the segment.
+    /// Returns the text after the leftmost place of the segment; `None` if the text does not contain it.
     fn after_leftmost<'t>(&self, text: &'t str) -> Option<&'t str> {
         let mut state = Bits::default();
         let mut characters = text.chars();

@@ -55,8 +55,8 @@ pub(crate) struct EntryKey {
     pub(crate) transaction: u64,
 }
 
-/// What tells an entry from the entry of another history that has the same id. Histories of one database differ when a server
-/// fails over to one that lagged, and when the last commits are lost with the power.
+/// Identifies an entry: an entry of another history with the same id has another proof. A database gets another history when
+/// a server fails over to one that lagged, and when a power loss undoes the last commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EntryProof {
     pub(crate) id: i64,
@@ -100,7 +100,7 @@ pub(crate) enum EntryKind {
     /// A session ended: sign-out, revocation, a change of the password, or its user was deleted. `old` has `session_id`
     /// and `user_id`.
     SessionEnded,
-    /// A session got other tokens, and its old ones are no longer valid. `new` has `session_id` and `user_id`.
+    /// A session got new tokens, which makes its old ones invalid. `new` has `session_id` and `user_id`.
     SessionRotated,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct CurrentRow {
     pub(crate) context: Option<RowImage>,
 }
 
-/// What policies need of a row as it is now: the columns of [`Table::outline`], and what is beside the row.
+/// What policies need of a current row: the columns of [`Table::outline`], and the context.
 #[derive(Debug)]
 pub(crate) struct OutlinedRow {
     pub(crate) image: RowImage,
@@ -188,10 +188,10 @@ impl<Shows: Fn(&CurrentRow) -> Option<bool>> CurrentRows<Shows> {
 /// A part of the log, read in one snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LogPage {
-    /// The entries of the tables that were asked for, and those of sessions.
+    /// The entries of the tables that the reader asked for, and the entries of sessions.
     pub(crate) entries: Vec<LogEntry>,
-    /// The point up to which the log was read. It can be after the last of `entries`: those of other tables are left out, and
-    /// those that cannot be read.
+    /// The point up to which the log was read. It can be after the last of `entries`, which leaves out entries of other tables and
+    /// entries that cannot be read.
     pub(crate) end: LogPoint,
     /// The number of entries that were read or left out.
     pub(crate) count: usize,
@@ -492,7 +492,7 @@ impl Database {
         on_engine!(self, engine => engine.rows_and_position(table, equality, CurrentRows::new(table, shows)).await)
     }
 
-    /// Reads the rows with these keys, as they are now: the columns of [`Table::outline`]. No policy applies.
+    /// Reads the columns of [`Table::outline`] of the current rows with these keys. No policy applies.
     pub(crate) async fn rows_with_keys(&self, table: Table, keys: Vec<RowKey>) -> Result<HashMap<RowKey, OutlinedRow>> {
         if keys.is_empty() {
             return Ok(HashMap::new());
@@ -513,8 +513,8 @@ impl Database {
         on_engine!(self, engine => engine.prune_changes(limits, keep_after).await)
     }
 
-    /// Counts the bytes of the log anew, over the next calls of [`prune_changes`](Database::prune_changes). For entries that
-    /// changed their size after they were counted.
+    /// Makes the next calls of [`prune_changes`](Database::prune_changes) count the bytes of the log again, because entries may
+    /// have changed their size after they were counted.
     pub(crate) async fn recount_changes(&self) -> Result<()> {
         on_engine!(self, engine => engine.recount_changes().await)
     }

@@ -1,6 +1,6 @@
-//! Notices a database that is a copy of another one and was not made by `restore`: its place is not the one that it records.
+//! Recognizes a database that is a copy of another one and was not made by `restore`: its place is not the recorded place.
 //!
-//! The place of a SQLite database is that of its file. The place of a PostgreSQL database is the system identifier of the server
+//! The place of a SQLite database is the place of its file. The place of a PostgreSQL database is the system identifier of the server
 //! and the oid of the database. A standby that takes over has the same place: it goes on as the same database.
 
 use uuid::Uuid;
@@ -30,8 +30,8 @@ static SERVER_PLACE: Statement = Statement::new(
 const NO_PRIVILEGE: &str = "42501";
 
 impl Database {
-    /// Gives the database a new incarnation and new keys of signed URLs and cursors if it is a copy. Its cursors, signed URLs and identity
-    /// claims are not those of the original any more.
+    /// Gives the database a new incarnation and new keys of signed URLs and cursors if it is a copy. Then it refuses the cursors,
+    /// signed URLs and identity claims of the original.
     pub(super) async fn recognize_copy(&self) -> Result<()> {
         let service = self.service();
         let read = |row: &super::Row<'_>| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get::<bool>(2)?));

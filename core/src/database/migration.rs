@@ -14,9 +14,9 @@ pub(super) struct Migration {
 pub(super) struct AppliedMigration {
     pub(super) version: i64,
     pub(super) name: String,
-    /// `None` in a database from before the migration that added the column.
+    /// `None` in a database without the column, which a migration adds.
     pub(super) minimum_version: Option<i64>,
-    /// [`Migration::checksum`]. `None` in a database from before the migration that added the column.
+    /// [`Migration::checksum`]. `None` in a database without the column, which a migration adds.
     pub(super) checksum: Option<String>,
 }
 

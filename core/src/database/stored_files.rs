@@ -1,6 +1,6 @@
 //! What a database knows of its object store, read before `open` changes anything.
 
-/// The large files and the buckets of a database; those of no file for a new one.
+/// The store, large files and buckets of a database. A new database has the default.
 #[derive(Debug, Default)]
 pub(crate) struct StoredFiles {
     /// The id of the object store; empty if there is none yet.

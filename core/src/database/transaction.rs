@@ -22,7 +22,7 @@ pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "SQLite always answers"))]
 pub(crate) enum Effect {
     Reads,
-    /// It reads the change log, whose writers a PostgreSQL server in recovery does not know.
+    /// It reads the change log. A PostgreSQL server in recovery does not know the transactions that write the log.
     ReadsLog,
     /// It must not run twice.
     Writes,
@@ -143,8 +143,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Reduces what the change log holds of a user whose row was deleted in this transaction: of the user's row, and of the rows
-    /// that went with it, nothing but keys and what decides who is told of their end.
+    /// Reduces what the change log holds of a user whose row was deleted in this transaction. Of the user's row, and of the rows
+    /// that were deleted with it, the log keeps the keys and the columns that decide who gets the `DELETE`.
     pub(crate) async fn erase_from_log(&mut self, user_id: Uuid) -> Result<()> {
         let statement = match &self.inner {
             #[cfg(feature = "sqlite")]

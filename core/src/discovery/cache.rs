@@ -27,7 +27,7 @@ pub(super) struct CatalogCache {
     is_closed: AtomicBool,
     /// When each further list was last read.
     reads: Mutex<HashMap<ListKey, Moment>>,
-    /// The further lists that the program itself has read, and not only callers of the endpoint.
+    /// The further lists that calls of the program have read. Requests to the endpoint add none.
     of_program: Mutex<HashSet<ListKey>>,
 }
 
@@ -91,7 +91,7 @@ impl CatalogCache {
         }
     }
 
-    /// Keeps the lists that the program has read.
+    /// Removes from `lists` those that the program has not read.
     pub(super) fn retain_lists_of_program(&self, lists: &mut Vec<ListKey>) {
         if !lists.is_empty() {
             let of_program = self.of_program.lock();

@@ -114,7 +114,8 @@ static UNUSED_GENERATIONS: Statement = Statement::new(
     "SELECT generation, max(part), max(written_at) FROM townsquare.catalog_parts WHERE source = $1
     AND generation NOT IN (SELECT generation FROM townsquare.catalog WHERE source = $1) GROUP BY generation",
 );
-/// Dates the parts that an older library wrote, or a process whose clock was ahead: they may belong to a save that runs.
+/// Sets the time of parts without a time and of parts with a time in the future. An older library, or a process with a clock that
+/// was ahead, wrote them. They may belong to a save that runs.
 static DATE_PARTS: Statement = Statement::new(
     "UPDATE townsquare.catalog_parts SET written_at = $2
     WHERE generation = $1 AND (written_at IS NULL OR written_at > $2)",

@@ -117,8 +117,8 @@ impl UrlKey {
         url + "&signature=" + &signature
     }
 
-    /// Returns the token of a target at the time `now`. `None` if the signature is not valid, and if the token has ended or
-    /// is valid for more than [`MAX_LIFE`].
+    /// Returns the token of a target at the time `now`. `None` if the signature is not valid, if the token has expired, and if it
+    /// expires later than [`MAX_LIFE`] from `now`.
     pub(crate) fn verify(&self, target: &Target, now: Timestamp) -> Option<UrlToken> {
         let parameter = |name| target.parameter(name);
         let (method, expires, signer) = (parameter("method")?, parameter("expires")?, parameter("signer")?);
@@ -140,7 +140,8 @@ impl UrlKey {
         (now < token.expires_at && token.expires_at <= latest_end).then_some(token)
     }
 
-    /// A valid bucket, path and media type contain no line break, so that each text belongs to one set of parts.
+    /// Returns the text that is signed. A valid bucket, path and media type contain no line break, so that each text belongs to
+    /// one set of parts.
     fn text(&self, parts: &SignedText<'_>) -> String {
         let SignedText { method, bucket, path, expires, signer, max_size, content_type } = *parts;
         let or_none = |limit: Option<&str>| limit.map_or_else(|| "none".to_owned(), |limit| format!("={limit}"));
@@ -150,7 +151,7 @@ impl UrlKey {
     }
 }
 
-/// What a signature covers, as the URL says it.
+/// The parts of a URL that a signature covers, as they are written in the URL.
 #[derive(Clone, Copy)]
 struct SignedText<'a> {
     method: &'a str,

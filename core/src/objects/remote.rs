@@ -2,7 +2,7 @@
 //!
 //! Invariant: bytes are staged as the object `.townsquare/staging/<id>` with all their attributes. `install` copies that
 //! object to its key inside the store, which replaces the object there in one step, and removes the stage. Each call of the
-//! store has a time limit. A copy that was given up on may still be carried out, so its stage stays.
+//! store has a time limit. The store may complete a copy after that, so the stage of such a copy stays.
 
 mod cleanup;
 mod connect;
@@ -41,7 +41,7 @@ use crate::{
 /// The time limit of one call: of a request with its retries, and of one part of a body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The longest time for which an export may need what it holds.
+/// How long the copies of a hold stay if their client does not remove them. An export may need them for as long.
 const LONGEST_HOLD: Duration = Duration::from_secs(7 * 86_400);
 
 /// The staged objects, beside the buckets.
@@ -92,7 +92,8 @@ impl Remote {
         RemoteStage::new(self.clone(), attributes)
     }
 
-    /// If this fails, or if the caller drops the future, the store may still carry the copy out. Then the stage stays.
+    /// Makes a stage the object of `key` and removes the stage. If this fails, or if the caller drops the future, the store may
+    /// still complete the copy; then the stage stays.
     pub(super) async fn install(&self, mut staged: RemoteStaged, key: &ObjectKey) -> Result<()> {
         staged.is_kept = true;
         if !self.install_stage(staged.id(), key).await? {
@@ -220,7 +221,7 @@ impl Remote {
     }
 
     pub(super) async fn remove_stale_stages(&self, older_than: Duration) -> Result<u32> {
-        // What a hold has is read for as long as its export takes.
+        // An export reads the copies of its hold until it ends.
         self.remove_older(self.held_path(), older_than.max(LONGEST_HOLD)).await?;
         self.remove_older(self.0.prefix.clone().join(WORK_FOLDER).join(STAGING), older_than).await
     }

@@ -19,8 +19,8 @@ pub(crate) enum Predicate {
     /// The column is true.
     IsTrue(&'static str),
     /// The column is true, in a form that PostgreSQL expects nearly every row to meet. For the plain form it knows the share
-    /// of rows, and multiplies it with that of a statement which asks for the same column: a page of public rows then looks
-    /// so short that the server sorts all of them.
+    /// of rows, and multiplies it with the share of a statement that tests the same column. A page of public rows then looks so
+    /// short that the server sorts all of them.
     IsTrueForPages(&'static str),
     /// The column, a list of texts, contains an identity key that the caller has linked.
     CallerHoldsKey(&'static str),

@@ -33,13 +33,13 @@ impl RealtimeCore {
             }
             let is_rotation =
                 |entry: &LogEntry| entry.kind == EntryKind::SessionRotated && session_of(entry) == feed.fixed_session();
-            // The consumer looks again by itself, so nobody is to be woken.
+            // The consumer looks again by itself, so it needs no wake.
             let mut wakes = Vec::new();
             if page.entries.iter().any(is_rotation) && !self.keeps_session(feed, &mut wakes).await? {
                 return Ok(());
             }
             drop(feed.end_if_expired(self.clock.now()));
-            // After the page: what is hidden or deleted since is known.
+            // After the page, so that rows which were hidden or deleted since are found.
             let rows = self.database.rows_with_keys(feed.view.table, feed.replayed_rows(&page)).await?;
             feed.absorb(&page, &cursors, head, &rows);
         }
@@ -86,7 +86,7 @@ impl RealtimeCore {
         })
     }
 
-    /// Lets a feed read the log again after a while, or ends it if the log no longer has what it needs.
+    /// Lets a feed read the log again after a while, or ends it if the entries that it needs were deleted from the log.
     pub(super) fn retry_later(&self, feed: &Arc<Feed>, error: &Error) {
         match error.kind() {
             ErrorKind::CursorExpired => {

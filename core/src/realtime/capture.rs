@@ -1,4 +1,4 @@
-//! The switch of the change log: the program switches it on and off, a request over HTTP never does.
+//! Switches the change log on and off for the program. A request over HTTP never does.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl RealtimeCore {
-    /// Switches capture on if it is off. Returns the key of the database's cursors. Asks the database each time: it may be another
-    /// one by now, with another key and without capture.
+    /// Switches capture on if it is off. Returns the key of the database's cursors. Asks the database each time: after a failover
+    /// it may have another key, and capture may be off.
     ///
     /// # Errors
     /// `Unavailable` if capture is off and `capture` may not switch it on.

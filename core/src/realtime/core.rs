@@ -209,7 +209,7 @@ impl RealtimeCore {
     }
 
     /// # Errors
-    /// `Unauthorized` if the handle may not act for the caller's session any more.
+    /// `Unauthorized` if the handle may no longer act for the caller's session.
     async fn require_session(&self, handle: &CurrentPrincipal, caller: FeedCaller) -> Result<()> {
         match caller.session_id {
             Some(session_id) => self.database.check_session(handle, session_id).await,
@@ -217,7 +217,7 @@ impl RealtimeCore {
         }
     }
 
-    /// Ends a feed if its handle may not act for its session any more. Returns true if the feed goes on.
+    /// Ends a feed if its handle may no longer act for its session. Returns true if the feed goes on.
     ///
     /// # Errors
     /// Those of the database, but not `Unauthorized`.
@@ -378,8 +378,8 @@ impl RealtimeCore {
         let cursors = wait(self.cursors())?;
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
-                // Another process has pruned what the feeds had not yet got, or the server has failed over to one with another
-                // history, which may have another incarnation, or capture off.
+                // Another process has pruned entries that the feeds have not read. Or another server with another history has
+                // taken over; it may have another incarnation, or capture off.
                 tracing::warn!(%error, "the change feed ends its subscriptions");
                 let (is_on, cursors) = wait(self.database.capture_state())?;
                 self.cursors.store(Some(Arc::new(cursors)));
@@ -402,7 +402,7 @@ impl RealtimeCore {
         for handle in &changed {
             handle.follow(head, |session_id| wait(self.database.session_entries(session_id, head)))?;
         }
-        // Before the page is delivered: what follows a change of tokens is for those who have the new ones.
+        // Before the page is delivered: changes after a rotation of tokens are only for handles with the new tokens.
         let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
         let feeds = lane.registry.lock().feeds_of_sessions(rotated.filter_map(session_of));
         for feed in feeds {
@@ -526,7 +526,7 @@ async fn end_expired_feeds(core: Weak<RealtimeCore>) {
     }
 }
 
-/// Stops to read the log for lanes that have no feed any more after [`LINGER`], and the watch for commits if no lane has one.
+/// After [`LINGER`], stops reading the log for lanes without feeds. If no lane has feeds, also stops the watch for commits.
 async fn stop_unused_watch(core: Weak<RealtimeCore>) {
     tokio::time::sleep(LINGER).await;
     let Some(core) = core.upgrade() else { return };

@@ -44,15 +44,15 @@ const CAPACITY_BYTES: usize = 512 << 10;
 pub(super) struct Feed {
     pub(super) view: View,
     pub(super) caller: FeedIdentity,
-    /// Where the log was when a feed with a cursor began. The entries before are judged by the rows as they are now, too.
+    /// The end of the log when a feed with a cursor began. Entries before it are also judged by the current rows.
     replays_to: Option<Position>,
     state: Mutex<FeedState>,
 }
 
 /// For whom a feed's changes are judged.
 pub(super) enum FeedIdentity {
-    /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a feed that replays the past
-    /// judges it for the caller that it began with.
+    /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a feed judges
+    /// older entries for the caller that it began with.
     Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
     /// The caller that the feed began with: that of a live query, of an `as_user` or `as_service` handle, or of a request's
     /// bearer. The feed ends when the handle may no longer act for the caller's session.
@@ -224,7 +224,7 @@ impl Feed {
             Mode::Behind(Position { seen: position.seen.clone(), ..before.max(position.point()).into() })
         };
         if self.replays(key) {
-            // The consumer reads it, with the row as it is now.
+            // The consumer reads the entry, with the current row.
             let mut state = self.state.lock();
             state.live_position(key)?;
             state.mode = behind(&position);
@@ -315,7 +315,7 @@ impl Feed {
         self.replays_to.as_ref().is_some_and(|end| !end.includes(&key)) && self.caller_at(key) != Caller::Service
     }
 
-    /// The keys of the rows that the feed has to look at as they are now, before it takes over the page.
+    /// The keys of the rows that the feed has to look up in the tables before it takes over the page.
     pub(super) fn replayed_rows(&self, page: &LogPage) -> Vec<RowKey> {
         let entries = page.entries.iter().filter(|entry| entry.table == self.view.table && self.replays(entry.key));
         let mut keys: Vec<_> = entries.filter_map(LogEntry::row_key).collect();
@@ -324,8 +324,8 @@ impl Feed {
         keys
     }
 
-    /// Whether only the key of the entry's row may be told: the feed replays the entry, and the row is gone or hidden from the
-    /// caller. `rows` are the rows of [`replayed_rows`](Feed::replayed_rows) that there are.
+    /// Whether the caller may only learn the key of the entry's row: the feed replays the entry, and the row is deleted or hidden
+    /// from the caller. `rows` are the rows of [`replayed_rows`](Feed::replayed_rows) that exist.
     fn is_gone(&self, entry: &LogEntry, caller: Caller, rows: &HashMap<RowKey, OutlinedRow>) -> bool {
         let sees = |row: &OutlinedRow| may_see(entry.table, caller, &row.image, row.context.as_ref());
         // Another row may have the key of a deleted one.
@@ -334,7 +334,7 @@ impl Feed {
     }
 
     /// Takes over a page that the consumer read, up to the point `head` of the pump. `rows` are the rows of
-    /// [`replayed_rows`](Feed::replayed_rows) that there are. The consumer alone calls this.
+    /// [`replayed_rows`](Feed::replayed_rows) that exist. The consumer alone calls this.
     pub(super) fn absorb(
         &self,
         page: &LogPage,

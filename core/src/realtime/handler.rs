@@ -96,8 +96,8 @@ impl Realtime {
     /// [`event_heartbeat`](crate::Config::event_heartbeat) without a change.
     ///
     /// If the subscription ends by itself, the last event is `event: end` with `data: {"error":"Session has ended","status":401}`:
-    /// the status and the message with which the same request would be refused from now on. A bearer's subscription ends when the
-    /// access token expires, is replaced or is revoked.
+    /// the status and the message with which a repeated request would be refused. A bearer's subscription ends when the access
+    /// token expires, is replaced or is revoked.
     ///
     /// The status is 200; 400 for a malformed request, filter or cursor, 401 for a token that is not valid, 404 for an unknown
     /// table, 410 for a cursor after which the feed no longer has every change, 429 for a client with too many streams (see
@@ -123,7 +123,8 @@ impl Realtime {
         let bearer = self.events.bearer.principal(headers).await?;
         let anonymous = || self.core.database.service().handle_of(Principal::Anonymous);
         let caller = bearer.unwrap_or_else(anonymous);
-        // What the host has not switched on, a request does not switch on either: every change would be written twice.
+        // A request does not switch capture on: with capture, every change costs a second write. The refusal is made here, because
+        // the refusal of an error of `capture` would not name the reason and would be logged.
         if !self.core.database.capture_state().await?.0 {
             return Err(Refusal::new(503, "The change feed is switched off"));
         }

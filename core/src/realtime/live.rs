@@ -22,8 +22,8 @@ use crate::policy::Table;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LiveQuery {
-    /// The rows when the query began, in the form of [`RowChange::new`](super::RowChange::new) for its caller. Spaces are in the order newest
-    /// first, fidgets oldest first, others in the order of their keys.
+    /// The rows when the query began, in the form of [`RowChange::new`](super::RowChange::new) for its caller: spaces newest first,
+    /// fidgets oldest first, other rows in the order of their keys.
     pub rows: Vec<Map<String, Value>>,
     /// Every change after them. It keeps the caller that the query began with, and ends with `Unauthorized` when that
     /// caller's session ends.

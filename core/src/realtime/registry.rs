@@ -44,7 +44,7 @@ pub(super) struct Registry {
     sessions: HashMap<Uuid, Vec<Arc<HandleCaller>>>,
     /// The feeds that end with a session.
     fixed: HashMap<Uuid, Vec<Arc<Feed>>>,
-    /// No access token of these feeds expires before.
+    /// No access token of the feeds in `fixed` expires before this time.
     next_expiry: Option<Timestamp>,
     count: usize,
 }

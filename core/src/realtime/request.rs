@@ -64,9 +64,8 @@ impl ChangeRequest {
 
     /// Begins after a cursor: first the changes since then, then those to come, with no gap and no repeat.
     ///
-    /// Of a row that was deleted since, or that its caller no longer sees, only the `DELETE` is delivered, with the primary key
-    /// alone. Such a row is judged by the parts of a filter on its primary key, and on `space_id` for fidgets. The service gets
-    /// every change as it was.
+    /// For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered. A
+    /// filter then tests only the primary key, and `space_id` for fidgets. The service gets every change as it was.
     pub fn since(mut self, cursor: impl Into<String>) -> ChangeRequest {
         self.since = Some(cursor.into());
         self

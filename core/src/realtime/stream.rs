@@ -22,8 +22,8 @@ use crate::{
 /// Changes as a stream: the result of [`Realtime::changes`](super::Realtime::changes). It is live when it is returned.
 /// Dropping it ends it.
 ///
-/// A stream that nobody reads costs at most 1 MiB of memory: it falls behind in the log and reads the rest later. The log keeps changes
-/// for the option [`change_retention`](crate::Config::change_retention).
+/// A stream that nobody reads costs at most 1 MiB of memory, and one larger row: it falls behind in the log and reads the rest
+/// later. The log keeps changes for the option [`change_retention`](crate::Config::change_retention).
 ///
 /// ```
 /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {

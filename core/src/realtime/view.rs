@@ -36,7 +36,7 @@ pub(super) struct SharedChange<'a> {
     /// Made when the first subscription needs it.
     cursor: OnceCell<Arc<str>>,
     key_of_old: OnceCell<Option<Arc<RowImage>>>,
-    /// Whether only the key of the row may be told: the row is gone, or hidden from the caller.
+    /// Whether the caller may only learn the key of the row: the row is deleted, or hidden from the caller.
     is_key_alone: bool,
 }
 
@@ -129,7 +129,7 @@ impl View {
         let (event_type, old, new) = match (before, after) {
             (false, false) => return None,
             (true, true) if entry.kind == EntryKind::Visibility => return None,
-            // The row's end comes later, with its key.
+            // The `DELETE` with the key comes later.
             (_, true) if shared.is_key_alone => return None,
             (true, true) => (EventType::Update, whole(&entry.old), whole(&entry.new)),
             (false, true) => (EventType::Insert, None, whole(&entry.new)),
@@ -137,7 +137,7 @@ impl View {
             (true, false) if entry.kind == EntryKind::Delete && !shared.is_key_alone => {
                 (EventType::Delete, whole(&entry.old), None)
             }
-            // The row is hidden: what it holds now, and what it held, is none of the caller's business.
+            // The row is hidden: the caller learns neither its values nor its earlier values.
             (true, false) => (EventType::Delete, shared.key_of_old().map(PendingRow::Key), None),
         };
         if self.event.is_some_and(|event| event != event_type) {
@@ -158,25 +158,23 @@ impl<'a> SharedChange<'a> {
             }
             judged.map(Arc::new)
         };
-        let new = entry.new.as_ref().map(judged);
+        let read = |row: &Option<Arc<LoggedRow>>| row.as_ref().map_or(Some(None), |row| judged(row).map(Some));
+        let new = read(&entry.new)?;
         let old = match entry.kind {
             EntryKind::Visibility => new.clone(),
-            _ => entry.old.as_ref().map(judged),
+            _ => read(&entry.old)?,
         };
-        let with_context = |row: Option<Option<Arc<RowImage>>>, context: &Option<Box<str>>| {
-            let context = context.as_deref().and_then(|text| read_context(entry.table, text));
-            match row {
-                Some(row) => Some(Some(JudgedRow { row: row?, context })),
-                None => Some(None),
-            }
+        let with_context = |row: Option<Arc<RowImage>>, context: &Option<Box<str>>| {
+            let context = || context.as_deref().and_then(|text| read_context(entry.table, text));
+            row.map(|row| JudgedRow { row, context: context() })
         };
-        let (old, new) = (with_context(old, &entry.old_context)?, with_context(new, &entry.new_context)?);
+        let (old, new) = (with_context(old, &entry.old_context), with_context(new, &entry.new_context));
         let is_key_alone = [&old, &new].into_iter().flatten().any(|judged| is_erased(&judged.row));
         let (cursor, key_of_old) = (OnceCell::new(), OnceCell::new());
         Some(SharedChange { entry, old, new, cursors, cursor, key_of_old, is_key_alone })
     }
 
-    /// The change of a row that is gone now, or hidden from the caller.
+    /// The change of a row that is deleted, or hidden from the caller.
     pub(super) fn of_gone_row(entry: &'a LogEntry, cursors: &'a CursorKey) -> Option<SharedChange<'a>> {
         Some(SharedChange { is_key_alone: true, ..SharedChange::new(entry, cursors)? })
     }

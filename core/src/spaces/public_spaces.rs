@@ -30,7 +30,8 @@ impl Spaces {
     /// to `offset + limit - 1` (SPEC 4.5). Every caller sees the e-mail addresses of the owners that the option
     /// [`expose_owner_email`](crate::Config::expose_owner_email) names.
     ///
-    /// A page has fewer rows if they take more than 64 MiB of memory.
+    /// A page has fewer rows if they take more than 64 MiB of memory. Then
+    /// [`get_public_spaces_after`](Spaces::get_public_spaces_after) returns the next page without a gap.
     ///
     /// The database reads and skips `offset` rows, and a row that is inserted or deleted meanwhile shifts the later pages.
     /// [`get_public_spaces_after`](Spaces::get_public_spaces_after) has neither cost.
@@ -67,7 +68,8 @@ impl Spaces {
     /// Returns the public spaces that follow `after` in the order of [`get_public_spaces`](Spaces::get_public_spaces).
     ///
     /// Pages that each begin after the last space of the page before contain no space twice and leave none out, whatever
-    /// is inserted or deleted meanwhile. A page costs the same at any depth.
+    /// is inserted or deleted meanwhile. A page costs the same at any depth. A page has fewer spaces if they take more than 64 MiB
+    /// of memory: only an empty page is the last one.
     ///
     /// `after` is a [`PublicSpace`], whose position stays valid when the space is deleted or unpublished, or the id of a
     /// space that is public now, which costs one more read.

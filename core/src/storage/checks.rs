@@ -45,6 +45,8 @@ pub(super) fn check_options(options: &UploadOptions) -> Result<()> {
     Ok(())
 }
 
+/// Checks a media type, if there is one.
+///
 /// # Errors
 /// `InvalidInput` (400) for text that is no media type.
 pub(super) fn check_content_type(text: Option<&str>) -> Result<()> {

@@ -14,6 +14,8 @@ impl DamagedFiles {
         self.0.push(format!("{bucket}/{path} ({reason})"));
     }
 
+    /// Succeeds if there are no damaged files. `what_lacks_them` begins the message.
+    ///
     /// # Errors
     /// `Internal` (500), naming the files, if there are any.
     pub(super) fn into_result(self, what_lacks_them: &str) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Lists of files, in the order of their paths.
 //!
 //! Invariant: a list costs what its rows cost, however many files of other users the bucket has. In a private bucket a user
-//! sees the files below few first segments, and in `spaces` those of visible spaces, so the list reads each of them as a range
+//! sees the files below few first segments, and in `spaces` the files of visible spaces, so the list reads each of them as a range
 //! of paths. (A list of all spaces also looks at each space in between.)
 
 use uuid::Uuid;

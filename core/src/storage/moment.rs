@@ -13,13 +13,13 @@ use crate::{
     objects::{Held, Hold, ObjectKey, ObjectReader},
 };
 
-/// How often a moment is taken again because files changed before they were held. From the third time on the paths of these
-/// files are locked meanwhile, so each time fewer paths can change.
+/// How often a moment is taken because files changed before they were held. From the third time on the paths of these files are
+/// locked meanwhile, so each time fewer paths can change.
 const TRIES: usize = 50;
 
 /// The files at one moment.
 pub(super) struct Moment {
-    /// The database at this moment; `None` once nobody reads it any more.
+    /// The database at this moment; `None` after its last reader took it.
     pub(super) database: Option<DatabaseMoment>,
     /// The files whose bytes are objects, without the damaged ones.
     pub(super) objects: Vec<StoredObject>,
@@ -89,7 +89,7 @@ impl Storage {
             None => hold.insert(self.core.objects.begin_hold().await?),
         };
         let held = hold.add(&key, name, object.size).await?;
-        // After it was held: if the row has not changed and nobody writes the object, its bytes are those of the row.
+        // After it was held: if the row has not changed and nobody writes the object, the held bytes belong to the row.
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         let version = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
         let found = self.core.service.fetch_optional(&sql::VERSION, &values, version).await?;
@@ -129,7 +129,7 @@ impl Moment {
     /// Ends the hold.
     ///
     /// # Errors
-    /// `Internal`, naming them, if there are damaged files.
+    /// `Internal` (500), naming the files, if there are damaged ones; the errors of the store.
     pub(super) async fn end(self, what_lacks_them: &str) -> Result<()> {
         if let Some(hold) = self.hold {
             hold.end().await?;

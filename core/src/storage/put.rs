@@ -35,7 +35,7 @@ pub(super) const HEAD: usize = 8_192;
 /// How often a write begins again because a dead writer's intent is in its way.
 const TRIES: usize = 8;
 
-/// The error of a write whose bytes are installed and whose row is not: whoever settles the path next finishes it.
+/// The error of a write with installed bytes and without its row. The next client that settles the path finishes it.
 fn in_doubt(error: Error) -> Error {
     if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
 }
@@ -258,7 +258,7 @@ impl Storage {
         }
     }
 
-    /// Why a write found its intent gone or the file changed, as the caller sees it now.
+    /// The error of a write that found its intent gone or the file changed: the reason that the caller would get for a new write.
     async fn overtaken(&self, new: NewFile) -> Error {
         let caller = self.scope.caller();
         let target = new.target.clone();

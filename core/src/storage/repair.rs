@@ -153,8 +153,8 @@ impl Storage {
         }
     }
 
-    /// Makes the object of a remote store the version of the file: a writer that was given up on replaced the object after a
-    /// later writer. Requires the lock of the path.
+    /// Gives the file the version of its object in a remote store: the store completed the copy of a writer that had given up, and
+    /// so replaced the object of a later writer. Requires the lock of the path.
     async fn adopt(&self, key: &ObjectKey, etag: &str) -> Result<Found> {
         let Some(ObjectDigest { size, digest, version: Some(version) }) = self.core.objects.hash(key).await? else {
             return Ok(Found::Damaged);
@@ -182,7 +182,7 @@ impl Storage {
 enum Found {
     Same,
     Gone,
-    /// Bytes of another version, which is the file's now.
+    /// Bytes of another version; the row got that version.
     Adopted,
     /// Bytes of another size or version.
     Damaged,

@@ -109,9 +109,9 @@ impl StorageCore {
 
     /// Finishes an intent if its bytes are the object, else undoes it. Requires the lock of the path.
     ///
-    /// In a store with locks the writer is dead or has given up, and without its staged bytes it cannot install them any more.
-    /// A remote store may still carry out the copy of a writer that has given up. So the copy is repeated there: only an
-    /// object with the intent's version shows how the intent ended. A copy that lands late has the same bytes.
+    /// In a store with locks the writer is dead or has given up, and it cannot install bytes after their stage was removed. A
+    /// remote store may still complete the copy of a writer that has given up. So the copy is repeated there: only an object
+    /// with the intent's version shows how the intent ended. A copy that the store completes later has the same bytes.
     async fn settle_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
         if !self.objects.is_remote() {
             self.objects.discard(&intent.staged).await?;
@@ -135,8 +135,8 @@ impl StorageCore {
         Ok(object.is_some_and(|object| object.is_of(intent.size, &intent.digest, &intent.etag)))
     }
 
-    /// Installs the staged bytes of an intent in a remote store, unless they must not come over the file as it is now. False if
-    /// nothing was installed.
+    /// Installs the staged bytes of an intent in a remote store, unless the file has changed since the intent, so that they must
+    /// not replace it. False if nothing was installed.
     async fn install_again(&self, key: &ObjectKey, intent: &Intent) -> Result<bool> {
         if !self.objects.is_remote() || self.version(key).await?.unwrap_or_default() != intent.base_etag {
             return Ok(false);

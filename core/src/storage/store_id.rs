@@ -22,7 +22,7 @@ use crate::{
 /// How long `open` waits for the store.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What follows the check of a store.
+/// What the caller does after the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// Inline files need no store, so any store is fine for a database that has no large file.
@@ -187,7 +187,7 @@ impl StorageCore {
         }
     }
 
-    /// Gives the store a new id and records it, so that the store is no other database's any more.
+    /// Gives the store a new id and records it, so that the store belongs to this database alone.
     async fn take_store_over(&self, recorded: &RecordedStore) -> Result<()> {
         self.objects.expect_id(None);
         // Two clients must not give the store two ids.
@@ -212,7 +212,7 @@ impl StorageCore {
             None if recorded.is_own && !recorded.id.is_empty() && recorded.id != MEMORY_ID => recorded.id.clone(),
             _ => Uuid::new_v4().simple().to_string(),
         };
-        // First in the database: a store with an id that no database records would be taken for that of another one.
+        // First in the database: a store with an id that no database records would look like the store of another database.
         let values = vec![id.clone().into(), recorded.id.clone().into()];
         self.service.execute(&sql::SET_STORE, values, |_| Ok(())).await?;
         self.objects.write_id(&id).await?;

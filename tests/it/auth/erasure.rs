@@ -82,7 +82,7 @@ fn fill(client: &Client, data_dir: &Path, address: &str) -> Vec<String> {
     [vec![address.to_owned(), hash, sha256(address), session], texts.to_vec()].concat()
 }
 
-/// Signs up users who stay. Their rows lie around those of the others.
+/// Signs up users who are not deleted. Their rows lie before and after the rows of the deleted users.
 fn sign_up_others(client: &Client, from: usize) {
     for number in from..from + 10 {
         let address = format!("other{number}@town.example");
@@ -118,7 +118,7 @@ fn nothing_of_a_deleted_user_is_left_in_the_database_and_in_a_later_backup() {
     assert_eq!(found(&data_dir, &marks), Vec::<String>::new());
     assert_eq!(found(&backups, &marks), Vec::<String>::new());
 
-    // The others are still there.
+    // The rows of the other users stay.
     let client = open(&data_dir);
     wait(client.as_service().auth().sign_in("other19@town.example", PASSWORD)).expect("signed in");
     wait(client.close());

@@ -227,7 +227,7 @@ on_engine! { Postgres in postgres;
         assert_eq!(db.raw.value("SELECT navigation_config FROM community_configs"), "1");
     }
 
-    fn callers_read_the_columns_that_are_theirs(db: &TestDatabase) {
+    fn callers_may_select_only_the_readable_columns(db: &TestDatabase) {
         let TwoUsers { ann, .. } = two_users(db);
         let claim = identity_claim(ann, &"01".repeat(32), "town", db.now()).expect("a key");
         let mut patch: CommunityPatch = required();

@@ -156,7 +156,7 @@ on_both_engines! {
         wait(two.close());
     }
 
-    fn a_lease_from_before_the_clock_was_set_back_is_free(db: &TestDatabase) {
+    fn a_lease_taken_before_the_clock_was_set_back_is_free(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(60).rows());
         upstream.reply_with(|_| Reply::Never);
         let (dead, alive) = (open(db, &upstream), open(db, &upstream));
@@ -178,7 +178,7 @@ on_both_engines! {
         wait(alive.close());
     }
 
-    fn parts_from_before_the_clock_was_set_back_are_deleted_after_an_hour(db: &TestDatabase) {
+    fn parts_written_before_the_clock_was_set_back_are_deleted_after_an_hour(db: &TestDatabase) {
         let upstream = Upstream::of(Catalog::of(60).rows());
         let client = open(db, &upstream);
         wait(count(&client, Timeframe::Hours24));

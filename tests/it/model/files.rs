@@ -124,7 +124,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether lists show the file: of the files of spaces those of the spaces that the caller sees.
+    /// Whether lists show the file. They show the files of the spaces that the caller sees.
     fn lists_file(&self, principal: Principal, name: &Name) -> bool {
         if access_of(name.0) != Access::Spaces || principal == Principal::Service {
             return self.sees_file(principal, name);

@@ -118,7 +118,7 @@ fn unread_streams() {
     wait(client.close());
 }
 
-/// Begins live queries on a table of which the caller sees little, and one that is too large.
+/// Begins a live query on a table with few visible rows, and one with too many.
 fn live_queries() {
     let client = wait(Client::open(inherited())).expect("opens");
     let service = client.as_service();

@@ -46,7 +46,7 @@ fn no_thread_looks_for_commits_of_other_processes_without_a_subscription() {
 
 on_both_engines! {
     /// The patterns take seconds for one change. Meanwhile other subscriptions get it, come and go.
-    fn patterns_that_take_long_hold_up_nobody_else(db: &TestDatabase) {
+    fn slow_patterns_delay_no_other_subscription(db: &TestDatabase) {
         let pattern = format!("description=like.%{}_b%", "a".repeat(90));
         let streams: Vec<_> = (0..20).map(|_| stream(&db.client, spaces().filter(&pattern))).collect();
         let mut last = stream(&db.service, spaces().filter("name=like.%"));

@@ -117,7 +117,7 @@ on_both_engines! {
         assert_silent(db, &mut changes);
     }
 
-    fn everything_that_acts_for_one_session_ends_with_an_error_when_its_token_is_not_valid_any_more(db: &TestDatabase) {
+    fn feeds_of_a_session_end_with_an_error_when_its_token_becomes_invalid(db: &TestDatabase) {
         let ann = sign_up(db, "ann");
         for end in End::ALL {
             let session = sign_in(db, "ann");

@@ -1,4 +1,4 @@
-//! The switch of the change log: the program switches it on and off, a request over HTTP never does.
+//! The program switches the change log on and off; a request over HTTP never does.
 
 use townsquare::{
     Client, ErrorKind,

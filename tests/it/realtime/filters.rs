@@ -157,7 +157,7 @@ fn expected(rows: &TableRows, members: &Membership, from: usize) -> Vec<String> 
 }
 
 impl Subscribed {
-    /// What the subscriptions got and were not to get, or the other way round.
+    /// The differences between the events that the subscriptions got and the expected ones.
     /// Waits for them until `end`.
     fn differences(&mut self, rows: &TableRows, replayed: &mut ChangeStream, end: Instant) -> Vec<String> {
         let due = expected(rows, &self.members[0], 0);

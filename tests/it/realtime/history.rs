@@ -1,5 +1,5 @@
-//! Cursors and subscriptions after the database lost its last changes: to a failover, to a restore, or with the power. Other
-//! changes get the ids of the lost ones.
+//! Cursors and subscriptions after the database lost its last changes in a failover, a restore or a power loss. Later changes
+//! get the ids of the lost ones.
 
 use std::{fs, time::Duration};
 
@@ -65,7 +65,7 @@ fn real_time(db: &TestDatabase) -> Config {
 }
 
 on_both_engines! {
-    fn what_stands_on_a_lost_change_ends_and_what_stands_before_it_goes_on(db: &TestDatabase) {
+    fn feeds_and_cursors_on_a_lost_change_end_and_older_cursors_go_on(db: &TestDatabase) {
         let start = cursor(&db.service);
         create(&db.service, "shared");
         let (shared, shared_id) = (cursor(&db.service), last_id(db));
@@ -138,9 +138,9 @@ on_both_engines! {
     }
 }
 
-/// With `durability=normal` SQLite may lose the last commits with the power: the file is as it was before them.
+/// With `durability=normal` SQLite may lose the last commits in a power loss: the file is as it was before them.
 #[test]
-fn a_cursor_of_commits_that_went_with_the_power_is_refused() {
+fn a_cursor_of_commits_that_a_power_loss_undid_is_refused() {
     let (folder, earlier) = (temp_dir(), temp_dir());
     let open = || wait(Client::open(Config::new().data_dir(folder.path()).catalog_api_key(""))).expect("opens");
     let file = |folder: &tempfile::TempDir| folder.path().join("townsquare.db");
@@ -221,7 +221,7 @@ impl Pair {
 }
 
 #[test]
-fn a_failover_to_a_standby_that_lagged_ends_what_stands_on_a_lost_change() {
+fn a_failover_to_a_standby_that_lagged_ends_feeds_and_cursors_on_a_lost_change() {
     let Some(pair) = Pair::start() else { return };
     let service = &pair.service;
     create(service, "shared");

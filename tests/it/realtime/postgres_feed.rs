@@ -67,7 +67,7 @@ on_engine! { Postgres in postgres;
         subscription.unsubscribe();
     }
 
-    /// Each entry is larger than a page of the log should be (4 MiB), and those of another table come between them.
+    /// Each entry has 5 MiB; a page of the log has 256 KiB and one entry at least. Entries of another table come between them.
     fn entries_larger_than_a_page_are_delivered_completely(db: &TestDatabase) {
         let cursor = wait(db.service.realtime().cursor()).expect("a cursor");
         let live = Names::default();

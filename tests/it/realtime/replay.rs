@@ -1,4 +1,5 @@
-//! What a replay shows of rows that are gone or hidden by now: to others than the service, nothing but their keys (DESIGN 5).
+//! A subscription that begins with a cursor shows callers other than the service only the keys of deleted and hidden rows
+//! (DESIGN 5).
 
 use serde_json::{Value, json};
 use townsquare::{
@@ -33,7 +34,7 @@ fn update(db: &TestDatabase, space: Uuid, patch: SpacePatch) {
     wait(db.service.spaces().update_space(space, patch)).expect("updated");
 }
 
-/// Reads a replay up to the space `end`, which is made now and public.
+/// Creates the public space `end`, and reads the changes after the cursor up to it.
 #[track_caller]
 fn replay_to_end(db: &TestDatabase, client: &Client, request: ChangeRequest, end: &str) -> Vec<RowChange> {
     let mut changes = stream(client, request);
@@ -64,7 +65,7 @@ fn end_of(id: Uuid) -> Value {
 }
 
 on_both_engines! {
-    fn of_a_row_that_was_public_for_a_moment_a_stranger_gets_the_key(db: &TestDatabase) {
+    fn a_stranger_gets_only_the_key_of_a_row_that_was_public_for_a_moment(db: &TestDatabase) {
         let ((ann_id, ann), (_, bob)) = (user(db, "ann"), user(db, "bob"));
         let start = cursor(db);
         let space = db.public_space(ann_id, "secret plan");
@@ -79,7 +80,7 @@ on_both_engines! {
             assert!(fidgets.iter().any(|change| change.event_type.to_string() == "DELETE"));
             assert!(!json!([contents(&spaces), contents(&fidgets)]).to_string().contains("secret"));
         }
-        // The owner still sees them, and the service sees everything.
+        // The owner sees the changes, and so does the service.
         for client in [&ann, &db.service] {
             let names = next_short(&mut stream(client, ChangeRequest::table("spaces").since(&*start)), 3);
             assert_eq!(names, ["INSERT secret plan", "UPDATE secret name", "UPDATE secret name"]);
@@ -90,7 +91,7 @@ on_both_engines! {
         assert_eq!(names, ["INSERT secret plan", "UPDATE secret name"]);
     }
 
-    fn of_a_deleted_row_a_stranger_gets_the_key(db: &TestDatabase) {
+    fn callers_get_only_the_key_of_a_deleted_row(db: &TestDatabase) {
         let (ann_id, ann) = user(db, "ann");
         let start = cursor(db);
         let space = db.public_space(ann_id, "secret plan");
@@ -116,7 +117,7 @@ on_both_engines! {
         assert_eq!(next_short(&mut live, 2), ["INSERT seen", "DELETE seen"]);
     }
 
-    fn filters_find_out_nothing_about_rows_that_are_gone(db: &TestDatabase) {
+    fn filters_reveal_nothing_about_rows_that_are_gone(db: &TestDatabase) {
         let (ann_id, _) = user(db, "ann");
         let start = cursor(db);
         let (space, other) = (db.public_space(ann_id, "secret plan"), db.public_space(ann_id, "other"));
@@ -163,7 +164,7 @@ on_both_engines! {
         }
     }
 
-    fn of_a_file_whose_path_was_given_again_the_deleted_version_stays_unknown(db: &TestDatabase) {
+    fn callers_get_only_the_keys_of_deleted_and_moved_files(db: &TestDatabase) {
         let (_, ann) = user(db, "ann");
         let start = cursor(db);
         let upload = |path: &str, bytes: &'static str| {
@@ -183,7 +184,7 @@ on_both_engines! {
         assert_eq!(next_short(&mut changes, 1), ["INSERT mark"]);
     }
 
-    fn a_browser_that_comes_back_gets_keys_of_rows_that_are_gone(db: &TestDatabase) {
+    fn a_browser_that_reconnects_gets_only_the_keys_of_rows_that_are_gone(db: &TestDatabase) {
         let (ann_id, _) = user(db, "ann");
         let start = cursor(db);
         let space = db.public_space(ann_id, "secret plan");
@@ -229,7 +230,7 @@ on_both_engines! {
         assert!(!json!(contents(&changes)).to_string().contains("secret"));
     }
 
-    fn a_cursor_serves_every_process_of_its_database_and_says_nothing(db: &TestDatabase) {
+    fn a_cursor_is_valid_in_every_process_of_its_database_and_reveals_nothing(db: &TestDatabase) {
         let other = db.another();
         let (here, there) = (cursor(db), wait(other.realtime().cursor()).expect("a cursor"));
         db.public_space(db.user(), "harbor");

@@ -73,7 +73,7 @@ fn assert_writes(client: &Client) {
     assert_complete(client);
 }
 
-/// Checks that the client has no store any more.
+/// Checks that the store of the client belongs to another database.
 fn assert_lost_its_store(client: &Client) {
     let error = wait(client.as_service().storage().repair()).expect_err("the store of another database");
     assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");

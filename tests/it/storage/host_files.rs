@@ -192,7 +192,7 @@ fn a_download_keeps_permissions_and_the_link_to_the_file() {
 #[test]
 fn an_export_names_the_files_that_it_lacks_and_has_all_others() {
     let fixture = fixture(10);
-    // The bytes of the damaged files are those of no other file.
+    // No other file has the bytes of a damaged file.
     for (path, seed) in [("a", 1), ("b/gone", 2), ("c/short", 3), ("z", 1)] {
         fixture.put("assets", path, bytes(1_000, seed));
     }

@@ -8,7 +8,7 @@ use super::{
     fixture::{Fixture, Store, put},
 };
 
-/// The server goes while the upload, whose bytes are in place, writes its row: whoever reads the file next finishes it.
+/// The server stops while an upload with installed bytes writes its row. The next reader of the file finishes the upload.
 #[test]
 fn an_upload_whose_row_could_not_be_written_is_in_doubt() {
     let Some(fixture) = Fixture::on(Engine::Postgres, Store::Folder(0)) else { return };

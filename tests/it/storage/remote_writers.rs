@@ -49,7 +49,7 @@ fn assert_clean(fixture: &Fixture) {
 }
 
 #[test]
-fn a_copy_that_was_given_up_on_becomes_the_file_when_it_lands() {
+fn a_copy_that_completes_after_its_time_limit_becomes_the_file() {
     each_engine(|fixture| {
         let old = fixture.put("assets", "a", bytes(SIZE, 1));
         let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
@@ -67,7 +67,7 @@ fn a_copy_that_was_given_up_on_becomes_the_file_when_it_lands() {
 }
 
 #[test]
-fn a_write_after_a_copy_that_was_given_up_on_wins() {
+fn a_write_wins_over_an_earlier_copy_that_completes_later() {
     each_engine(|fixture| {
         fixture.put("assets", "a", bytes(SIZE, 1));
         let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();

@@ -183,7 +183,7 @@ on_both_engines! {
 }
 
 #[test]
-fn a_path_behind_a_thousand_that_cannot_be_settled_is_settled() {
+fn a_thousand_paths_that_fail_do_not_keep_another_path_from_being_settled() {
     each_engine(|fixture| {
         fixture.put("assets", "z", bytes(1_000, 1));
         // A folder of files refuses these paths.

@@ -99,7 +99,7 @@ fn can_trace() -> bool {
 }
 
 #[test]
-fn a_restore_that_is_killed_anywhere_left_all_or_nothing_and_runs_again() {
+fn a_restore_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     if !can_trace() {
         return skip("kills at each step of a restore: no strace here");
     }
@@ -140,7 +140,7 @@ fn a_restore_that_is_killed_anywhere_left_all_or_nothing_and_runs_again() {
 }
 
 #[test]
-fn a_backup_that_is_killed_anywhere_left_all_or_nothing_and_runs_again() {
+fn a_backup_that_is_killed_leaves_all_or_nothing_and_can_be_repeated() {
     if !can_trace() {
         return skip("kills at each step of a backup: no strace here");
     }

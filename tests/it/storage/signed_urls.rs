@@ -352,7 +352,7 @@ on_both_engines! {
         assert_eq!(get(db, &longer), 200);
         db.clock.step(-SignedDuration::try_from(week).expect("a week"));
         let at_once = if db.engine == Engine::Sqlite { 401 } else { 200 };
-        // On PostgreSQL the time is that of the server, which a step of the host's clock does not change.
+        // PostgreSQL uses the time of the server, which a step of the host's clock does not change.
         assert_eq!(get(db, &longer), at_once);
     }
 

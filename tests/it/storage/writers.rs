@@ -1,4 +1,5 @@
-//! 64 writers of one path in two processes, whose threads stop polling from time to time: the last acknowledged wins whole; with `if_match` exactly one wins each round.
+//! 64 writers of one path in two processes, whose threads stop polling from time to time. The last acknowledged write wins as a
+//! whole; with `if_match` exactly one write wins each round.
 
 use std::{process::Child, sync::Barrier, thread};
 

@@ -216,7 +216,7 @@ on_engine! { Postgres in postgres;
             }
             let planners = [
                 (Planner::of_user(db, id), &ann),
-                // The statements of an anonymous caller are those of a user.
+                // An anonymous caller has the same statements as a user.
                 (Planner::of_anonymous(db), &ann),
                 (Planner::of_service(db), &service),
             ];

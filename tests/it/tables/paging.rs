@@ -29,7 +29,7 @@ fn addresses_are_hidden_on_request(engine: Engine) {
     }
 }
 
-/// Whoever signs up with the address of somebody else does not publish it.
+/// A user who signs up with the address of somebody else does not publish it.
 fn only_verified_addresses_are_shown_on_request(engine: Engine) {
     let options = |config: Config| config.expose_owner_email(OwnerEmail::Verified);
     let Some(db) = TestDatabase::with(engine, options) else { return };

@@ -49,14 +49,15 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect()
 }
 
-/// The names without that of the file of shared memory, which has no row: it keeps room on the disk for the next open.
+/// The names without the file of shared memory. It contains no row and keeps room on the disk for the next open.
 fn names_of_rows(folder: &Path) -> BTreeSet<String> {
     let mut names = names(folder);
     names.remove("townsquare.db-shm");
     names
 }
 
-/// Checks that `townsquare.db` is the only file of `folder`, besides the room for the next open, and that a copy of it holds `rows` spaces.
+/// Checks that `townsquare.db` is the only file of `folder`, besides the room for the next open, and that a copy of it has `rows`
+/// spaces.
 fn assert_one_file(folder: &Path, rows: usize) {
     assert_eq!(names_of_rows(folder), ["townsquare.db".to_owned()].into());
     let copy = temp_dir();

@@ -232,7 +232,7 @@ fn a_database_behind_symbolic_links_works() {
     let by_link = by_link.expect("opens");
     write(&service_of(&by_link)).expect("written");
     assert_eq!(stored(&real.join("townsquare.db")).len(), 3);
-    // The folder that `data_dir` names now is another one.
+    // `data_dir` names another folder after that.
     let other = folder.path().join("other");
     fs::create_dir(&other).expect("a folder");
     fs::remove_file(&linked).expect("removed");

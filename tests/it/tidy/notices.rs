@@ -1,4 +1,4 @@
-//! The licences in the wheel: those of this library, and those of the crates that are compiled into it.
+//! The wheel contains the licences of this library and of the crates that are compiled into it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -60,7 +60,7 @@ struct Accumulator<'a, 'top> {
 }
 
 impl MaxScore<'_> {
-    /// Prepares the evaluation of a query with these groups, of which a document must have `words` words.
+    /// Prepares the evaluation of a query with these groups. A document with all words has `words` of them.
     pub(super) fn new(postings: &Postings, mut groups: Vec<TermGroup>, words: usize) -> MaxScore<'_> {
         groups.sort_by_key(|group| (!group.is_required, group.postings));
         let required = groups.iter().filter(|group| group.is_required).count();

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
 };
 
-/// The most apps that follow those of an address.
+/// The most apps that follow the apps of an address.
 const MAX_AFTER_ADDRESSED: usize = 4;
 
 /// A suggestion for a search box while the user types.

@@ -75,7 +75,7 @@ impl CursorKey {
         tag
     }
 
-    /// Encrypts or decrypts.
+    /// Encrypts or decrypts `content`: the same operation does both.
     fn encrypt(&self, tag: &[u8], content: &mut [u8]) {
         let mut stream = vec![0; content.len()];
         blake3::Hasher::new_keyed(&self.encryption).update(tag).finalize_xof().fill(&mut stream);
@@ -89,7 +89,7 @@ fn padded(tag: &[u8]) -> [u8; 32] {
     hash
 }
 
-/// Whether the text is a cursor of a library before the version with keys: `INCARNATION.TRANSACTION.ID`.
+/// Whether the text is a cursor of a library that made cursors without a key: `INCARNATION.TRANSACTION.ID`.
 fn is_of_first_form(text: &str) -> bool {
     let incarnation = text.split('.').next().unwrap_or_default();
     incarnation.len() == 32

@@ -110,7 +110,8 @@ pub(super) fn read_image(table: Table, text: &str) -> Option<RowImage> {
     Some(image)
 }
 
-/// Reads the context of a row of `table`; `None` if it cannot be read. That of a fidget or of a file has a part of the space's image.
+/// Reads the context of a row of `table`; `None` if it cannot be read. The context of a fidget or of a file has columns of the
+/// space.
 pub(crate) fn read_context(table: Table, text: &str) -> Option<RowImage> {
     read_object(if matches!(table, Table::Fidgets | Table::Files) { Table::Spaces } else { table }, text)
 }

@@ -35,8 +35,8 @@ const FOUND: &str = "SELECT class.relname::text, class.relkind::text, column_.at
         AND class.relname = ANY ($1)
     ORDER BY class.relname, column_.attnum";
 
-/// The tables of which other roles would lose rows: each with whether it has row-level security already, and the roles. Forced
-/// row-level security binds the owner, too.
+/// Selects each table, whether it has row-level security, and the other roles that would lose rows by it. Forced row-level
+/// security binds the owner, too.
 const LOSING_ROLES: &str =
     "SELECT class.oid::regclass AS name, class.relname::text AS plain_name, class.relrowsecurity,
         (SELECT string_agg(quote_ident(role.rolname), ', ' ORDER BY role.rolname) FROM pg_catalog.pg_roles AS role

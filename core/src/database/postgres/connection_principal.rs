@@ -46,8 +46,8 @@ macro_rules! set {
 }
 
 /// Sets role, caller, session, search path and time limit in one round trip. Returns the id of the server process, whether
-/// the server is in recovery, the setting that [`check_triggers`] reads, and the server's time. The hash of the session is a parameter, because
-/// the text of a statement stands in logs and in `pg_stat_activity`.
+/// the server is in recovery, the setting that [`check_triggers`] reads, and the server's time. The hash of the session is a
+/// parameter, because the text of a statement stands in logs and in `pg_stat_activity`.
 macro_rules! set_principal {
     ($is_local:literal $(, $name:literal = $value:literal)*) => {
         concat!(

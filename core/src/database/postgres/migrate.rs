@@ -31,6 +31,8 @@ macro_rules! migrations {
     };
 }
 
+/// The engines share the numbers in the names; 0021 is another migration on each. No migration has the numbers 0014, 0016 and 0022.
+/// The version of a migration is its position, not its number.
 const MIGRATIONS: &[Migration] = migrations! {
     "0001_catalog" needs 1;
     "0002_tables" needs 2;
@@ -141,7 +143,7 @@ pub(super) async fn apply(
     Ok(if applied > MIGRATIONS.len() { SchemaState::NewerCompatible } else { SchemaState::Current })
 }
 
-/// Records the checksums of the migrations, also of those from before the column existed.
+/// Records the checksums of the migrations that have none, also of those that were applied before the column existed.
 async fn record_checksums(connection: &mut PgConnection) -> Result<()> {
     let names: Vec<&str> = MIGRATIONS.iter().map(|migration| migration.name).collect();
     let checksums: Vec<String> = MIGRATIONS.iter().map(Migration::checksum).collect();
@@ -170,7 +172,7 @@ pub(super) async fn version(connection: &mut PgConnection) -> Result<usize> {
     if !exists {
         return Ok(0);
     }
-    // As JSON, because two columns are younger than the table.
+    // As JSON, because an older database lacks two of the columns.
     let applied = "SELECT version, name, (to_jsonb(migrations) ->> 'minimum_version')::bigint,
             to_jsonb(migrations) ->> 'checksum'
         FROM townsquare.migrations AS migrations ORDER BY version";

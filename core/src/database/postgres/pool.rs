@@ -39,7 +39,7 @@ use crate::{
 /// trip.
 const CONNECTIONS_BEFORE_SWITCH: usize = 4;
 
-/// How long after its last use a connection is taken for open. A ping costs a round trip.
+/// How long after its last use a connection counts as open. A ping costs a round trip.
 const RECENT: Duration = Duration::from_millis(1);
 
 /// How long to wait before the next attempt to connect to a server that is full or starts.
@@ -358,7 +358,7 @@ impl PooledConnection {
     }
 
     /// Whether the server closed the connection while it was idle, or is gone. Asks the server, unless the connection has
-    /// been idle for so short that it was in use just now.
+    /// been idle for less than [`RECENT`].
     pub(super) async fn is_lost(&mut self) -> bool {
         let open = self.open.as_mut().expect(NOT_RELEASED);
         if !self.was_idle || open.released.elapsed() < RECENT {

@@ -38,7 +38,7 @@ pub(super) struct OpenConnection {
     pub(super) principal: ConnectionPrincipal,
     /// The process id of the server process; `None` behind a pooler in transaction mode.
     pub(super) process: Option<i32>,
-    /// The server was a standby when the connection was set to its principal. It may accept writes by now.
+    /// The server was a standby when the connection was set to its principal. It may have become the primary since.
     pub(super) is_in_recovery: bool,
     pub(super) opened: Instant,
     pub(super) released: Instant,

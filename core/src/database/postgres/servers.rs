@@ -57,7 +57,7 @@ impl Servers {
     /// answers, each has twice the time in another round. The caller limits the time of all rounds.
     ///
     /// # Errors
-    /// That of the last server that refused the connection; `Unavailable` (25006) if servers answer and none fits.
+    /// The error of the last server that refused the connection; `Unavailable` (25006) if servers answer and none fits.
     pub(super) async fn connect(&self) -> Result<PgConnection> {
         self.connect_to_one().await.map(|(connection, _)| connection)
     }

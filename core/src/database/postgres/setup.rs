@@ -43,7 +43,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// Connects to the server, and finds out how long connections belong to the pool.
 ///
 /// # Errors
-/// `Unavailable` if the server does not accept connections now; `Config` if the URL or the server's set-up has to change.
+/// `Unavailable` if the server accepts no connections; `Config` if the URL or the server's set-up has to change.
 pub(super) async fn connect(pool: &Pool, own_clock: &Clock) -> Result<(PooledConnection, Lifetime)> {
     let mut connection = pool.acquire_unset().await.map_err(cannot_connect)?;
     let lifetime = pooler::detect(pool, &mut connection).await?;

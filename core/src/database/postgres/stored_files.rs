@@ -8,7 +8,7 @@ use crate::{
     error::Result,
 };
 
-/// As JSON, because the column is younger than the table.
+/// As JSON, because an older database lacks the column.
 const STORE_ID: &str = "SELECT COALESCE(to_jsonb(database) ->> 'store_id', '') FROM townsquare.database AS database";
 
 const OBJECTS: &str = "SELECT bucket::text, path::text, size FROM townsquare.files WHERE NOT is_inline

@@ -111,9 +111,9 @@ static SET_PRUNED: Statement = Statement::new(
      WHERE pruned_id < $1",
 );
 
-/// Reduces the rows of the deleted user `$1` to their outlines: the user's own row, and the rows that the user owned and that are
-/// gone. The contexts stay, so that the feed still tells their end. Nothing of the user is before the entry of the user's own row,
-/// if the log has it: so the deletion of a young account reads little.
+/// Reduces the rows of the deleted user `$1` to their outlines: the user's own row, and the deleted rows that the user owned. The
+/// contexts stay, so that the feed can deliver the `DELETE` of these rows. If the log has the insert of the user's row, all
+/// entries of the user come after it: so the deletion of a young account reads little.
 pub(in crate::database) static ERASE_USER: Statement = Statement::new(
     "UPDATE townsquare.changes AS entry SET
         old = CASE WHEN old IS NOT NULL THEN CASE table_name

@@ -34,7 +34,7 @@ pub(super) struct CopyStage {
 }
 
 impl CopyStage {
-    /// Creates the folder, and removes those of processes that were killed.
+    /// Creates the folder, and removes the folders of processes that were killed.
     pub(super) fn create(database: &Path, files: &Path) -> io::Result<CopyStage> {
         remove_stale(database, Some(files))?;
         let mut name = file_name(database);
@@ -108,7 +108,7 @@ pub(super) fn remove_stale(database: &Path, files: Option<&Path>) -> io::Result<
     for stage in stages_of(database)? {
         let lock = match File::open(stage.0.join(LOCK)) {
             Ok(lock) => lock,
-            // Its process has not yet created the lock file, or was killed before.
+            // Its process was killed before it created the lock file, or is about to create it.
             Err(_) => {
                 let _ = fs::remove_dir(&stage.0);
                 continue;
@@ -131,7 +131,7 @@ pub(super) fn remove_stale(database: &Path, files: Option<&Path>) -> io::Result<
     Ok(())
 }
 
-/// The folder of some process.
+/// The folder in which a process prepares, or prepared, a copy.
 struct FoundStage(PathBuf);
 
 impl FoundStage {

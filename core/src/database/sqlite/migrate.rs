@@ -23,6 +23,8 @@ macro_rules! migrations {
     };
 }
 
+/// The engines share the numbers in the names; 0021 is another migration on each. PostgreSQL alone has 0009, 0012 and 0019. No
+/// migration has the numbers 0014, 0016 and 0022. The version of a migration is its position, not its number.
 const MIGRATIONS: &[Migration] = migrations! {
     "0001_catalog" needs 1;
     "0002_tables" needs 2;
@@ -92,7 +94,7 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
                 )?;
             }
         }
-        // Also of the migrations from before the column existed.
+        // Also for migrations that were applied before the column existed.
         for (version, migration) in (1_i64..).zip(MIGRATIONS) {
             transaction.execute(
                 "UPDATE townsquare_migrations SET checksum = ?2 WHERE version = ?1 AND checksum IS NULL",
@@ -114,14 +116,14 @@ const IDENTITY: [(&str, &str); 4] = [
     ("cursor_key", "lower(hex(randomblob(32)))"),
 ];
 
-/// The same of a copy whose objects are in another store, whose id the first client records.
+/// The further column of a copy with its objects in another store. The first client records the id of that store.
 const OTHER_STORE: (&str, &str) = ("store_id", "''");
 
-/// The same of a copy whose objects are in the store of the original.
+/// The further column of a copy with its objects in the store of the original.
 const SAME_STORE: (&str, &str) = ("owns_store", "0");
 
-/// The SQL that makes a copy a database of its own. A migration adds what an older copy lacks. `shares_store` says whether its
-/// objects are in the store of the original.
+/// Returns the SQL that makes a copy a database of its own. The migrations give an older copy the columns that it lacks.
+/// `shares_store` says whether its objects are in the store of the original.
 pub(super) fn change_identity(connection: &Connection, shares_store: bool) -> Result<String> {
     let columns = "SELECT count(*) FROM pragma_table_info('townsquare_database') WHERE name = ?1";
     let has = |column: &str| -> Result<bool> {

@@ -30,7 +30,7 @@ impl SqliteMoment {
     pub(super) fn take(sqlite: Arc<Sqlite>) -> Result<SqliteMoment> {
         let connection = sqlite.readers.take()?;
         let transaction = ReadTransaction { sqlite, connection: Mutex::new(Some(connection)) };
-        // The moment is that of the first read.
+        // The first read sets the moment.
         let begin = "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1;";
         transaction.with_connection(|connection| connection.0.execute_batch(begin).map_err(translate))?;
         Ok(SqliteMoment(Arc::new(transaction)))

@@ -1,4 +1,4 @@
-//! The files of an open database: whether their paths still name the files that its connections have open.
+//! The files of an open database. Checks that their paths name the files that the connections have open.
 //!
 //! SQLite goes on writing to a file that was removed or replaced, and nobody reads what it writes there. Another SQLite
 //! library in this process does that too: when it closes the database, the process loses its locks, so it takes itself for
@@ -19,7 +19,7 @@ pub(super) type FileId = (u64, u64);
 #[cfg(not(unix))]
 pub(super) type FileId = PathBuf;
 
-/// Returns the identity of the file that `path` names now.
+/// Returns the identity of the file that `path` names.
 #[cfg(unix)]
 pub(super) fn file_id(path: &Path) -> io::Result<FileId> {
     use std::os::unix::fs::MetadataExt as _;
@@ -45,7 +45,7 @@ struct OpenFile {
     id: FileId,
 }
 
-/// What a path names now.
+/// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     OpenFile,
@@ -117,6 +117,6 @@ fn cannot_find(what: &str) -> Error {
         "{what} was removed or replaced while it was open, so nothing more is read or written; close the client and open \
          it again"
     );
-    // As SQLite's own failures to reach its files.
+    // The code of SQLite's own failures to reach its files.
     Error::database(Some("58030"), ErrorKind::Unavailable, message)
 }

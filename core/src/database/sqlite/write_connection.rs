@@ -73,7 +73,7 @@ impl WriteConnection {
     /// Moves the WAL into the database file and truncates it, so that the file alone holds everything. A reader of
     /// another process can prevent that; then the WAL stays, which SQLite reads at the next open.
     ///
-    /// Does nothing if the paths name files of others by now: the pages of the WAL are older than theirs.
+    /// Does nothing if other files took the places of the database's files: the pages of the WAL are older than theirs.
     pub(super) fn checkpoint(&self) {
         if self.files.are_replaced() {
             // SQLite would also do it by itself, when the last connection is closed.

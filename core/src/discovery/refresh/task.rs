@@ -68,8 +68,8 @@ impl RefreshRequest {
         RefreshRequest { lists, ..RefreshRequest::default() }
     }
 
-    /// Asks for a main list that is fetched after `since`. Returns false if the refresh will not do that for this caller:
-    /// it began its fetch before the call, which was made after the fetch `last_fetch`.
+    /// Asks for a main list that is fetched after `since`. `last_fetch` is the number of the last fetch that had begun when the
+    /// caller called. Returns false if the caller has to wait for another refresh: the fetch of this one began before the call.
     pub(super) fn join(&self, since: Timestamp, last_fetch: u64, mode: FetchMode) -> bool {
         let mut demand = self.demand.lock();
         let is_joined = match demand.stage {
@@ -94,14 +94,15 @@ impl RefreshRequest {
         *self.demand.lock()
     }
 
-    /// Begins the fetch of this number. Returns the demand, which a forced call does not change any more.
+    /// Begins the fetch with this number. Returns the demand; no later caller changes its `is_forced`.
     pub(super) fn begin_fetch(&self, number: u64) -> Demand {
         let mut demand = self.demand.lock();
         demand.stage = Stage::Fetching(number);
         *demand
     }
 
-    /// Ends the refresh of the main list as it is, if that satisfies the callers who have joined. Returns whether it does.
+    /// Ends the refresh of the main list without a further fetch, if that satisfies the callers who have joined. Returns whether
+    /// it does.
     pub(super) fn end_if(&self, satisfies: impl FnOnce(&Demand) -> bool) -> bool {
         let mut demand = self.demand.lock();
         let is_satisfied = satisfies(&demand);

@@ -165,7 +165,7 @@ pub(super) fn remove_stale(work: &Dir) -> io::Result<()> {
         match tree::open_file(&dir, LOCK)? {
             Some((lock, _)) if lock.try_lock().is_ok() => above.remove_dir_all(name)?,
             Some(_) => {}
-            // Its process has not yet created the lock file, or was killed before: then the folder is empty.
+            // Its process was killed before it created the lock file, or is about to create it. Only an empty folder is removed.
             None => drop(above.remove_dir(name)),
         }
     }

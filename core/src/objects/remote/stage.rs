@@ -42,7 +42,7 @@ pub(in crate::objects) struct RemoteStage {
 pub(in crate::objects) struct RemoteStaged {
     remote: Remote,
     id: String,
-    /// Whether the stage outlives this value: its install may be under way, or has to be repeated.
+    /// Whether the stage stays when this value is dropped: the store may be installing it, or the install has to be repeated.
     pub(super) is_kept: bool,
 }
 
@@ -83,7 +83,7 @@ impl RemoteStage {
     }
 
     pub(in crate::objects) async fn finish(mut self) -> Result<(RemoteStaged, u64, String)> {
-        // Dropping it removes the staged object, also if the caller drops the future of a call that still completes it.
+        // Dropping it removes the staged object, also if the caller drops the future while the store completes the call.
         let staged = RemoteStaged { remote: self.remote.clone(), id: self.id.clone(), is_kept: false };
         let staged = if self.upload.is_none() {
             let payload = self.take_payload().await?;

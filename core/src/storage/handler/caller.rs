@@ -63,7 +63,10 @@ impl RequestCaller {
         if is_public && !self.is_signed { Access::Public } else { Access::Private }
     }
 
-    /// The media type of the file that a PUT with the header `content-type` stores; `None` if it is to be guessed.
+    /// The media type of the file that a PUT stores; `sent` is its header `content-type`. `None` if the type is guessed.
+    ///
+    /// # Errors
+    /// 415 if the signed URL is for another type.
     pub(super) fn content_type<'a>(&'a self, sent: Option<&'a str>) -> Result<Option<&'a str>, Refusal> {
         let sent = sent.filter(|value| !value.is_empty());
         match (self.limits.content_type.as_deref(), sent) {
@@ -74,7 +77,10 @@ impl RequestCaller {
         }
     }
 
-    /// Refuses a body that is larger than the URL or the option `max_file_size` allows.
+    /// Checks the size of a body.
+    ///
+    /// # Errors
+    /// `TooLarge` (413) for a body that is larger than the URL or the option `max_file_size` allows.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
         match self.limits.max_size {
             Some(limit) if size > limit => Err(Error::file(413, format!("the limit is {limit} bytes (max_size)"))),

@@ -251,7 +251,7 @@ fn an_adoption_reports_what_stays_different_and_whose_rights_it_keeps() {
 }
 
 #[test]
-fn rights_on_single_columns_and_those_of_another_owner_stay() {
+fn an_adoption_keeps_rights_on_single_columns_and_rights_of_another_owner() {
     let Some(project) = Project::new() else { return };
     let administrator = project.server.administrator(&project.database);
     administrator.run(&project.with_roles(

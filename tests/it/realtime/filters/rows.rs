@@ -45,7 +45,7 @@ pub(super) struct TableRows {
     others: &'static [(&'static str, &'static str)],
 }
 
-/// Two ids whose order is that of their texts and of their bytes.
+/// Two ids with the same order as texts and as bytes.
 const IDS: [&str; 2] = ["0f8fad5b-d9cb-469f-a165-70867728950e", "f47ac10b-58cc-4372-a567-0e02b2c3d479"];
 /// By code point the first is before the second, in most languages after it.
 const TEXTS: [&str; 2] = ["Plain", "b%_*\"\\,().&='é\u{1F600}"];
