@@ -10,13 +10,15 @@ use super::{
     mailed_token::Purpose,
     password::{self, HashPermit, PasswordCheck, PasswordHasher},
     rate_limit::{self, CountKey, RateLimit},
-    session_store::{SessionStore, TokenPair, VerifiedLogin, confirm_password, invalid_credentials, require_session},
+    session_store::{
+        KNOWN, SessionStore, TokenPair, VerifiedLogin, confirm_password, invalid_credentials, require_session,
+    },
     statements::{self as sql, Account},
     token,
 };
 use crate::{
     client_key::ClientKey,
-    clock::Clock,
+    clock::{Clock, earlier},
     database::{Scope, Transaction, session_ended},
     error::{Error, ErrorKind, Result},
     model::{Session, User, UserPatch},
@@ -142,7 +144,7 @@ impl Accounts {
             let known = client.map(|client| CountKey::known_client(email, client));
             let is_known = match &known {
                 Some(known) => {
-                    let key = [known.hash().into()];
+                    let key = [known.hash().into(), earlier(self.clock.now(), KNOWN).into()];
                     self.scope.fetch_optional(&sql::GET_KNOWN_CLIENT, &key, sql::id).await?.is_some()
                 }
                 None => false,
@@ -291,6 +293,7 @@ impl Accounts {
                 }
                 require_session(transaction, &access_hash).await?;
                 transaction.execute(&sql::DELETE_OTHER_SESSIONS, &[id.into(), access_hash.as_str().into()]).await?;
+                transaction.execute(&sql::DELETE_KNOWN_CLIENTS, &[id.into()]).await?;
                 if let Some(hash) = password_hash {
                     transaction.execute(&sql::SET_CREDENTIALS, &[id.into(), hash.into(), now.into()]).await?;
                     Purpose::Recovery.void_tokens(transaction, id).await?;

@@ -34,7 +34,7 @@ const REPEAT: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(86_400);
 
 /// How long a client is known after the last sign-in from it.
-const KNOWN: Duration = Duration::from_secs(180 * 86_400);
+pub(super) const KNOWN: Duration = Duration::from_secs(180 * 86_400);
 
 /// Creates, finds, refreshes and ends sessions.
 #[derive(Clone)]

@@ -238,7 +238,7 @@ pub(super) static UPDATE_USER: Statement = Statement::new(
 pub(super) static DELETE_USER: Statement = Statement::new("DELETE FROM users WHERE id = $1");
 
 pub(super) static GET_KNOWN_CLIENT: Statement =
-    Statement::new("SELECT user_id FROM townsquare.known_clients WHERE key_hash = $1");
+    Statement::new("SELECT user_id FROM townsquare.known_clients WHERE key_hash = $1 AND last_at >= $2");
 
 pub(super) static SAVE_KNOWN_CLIENT: Statement = Statement::new(
     "INSERT INTO townsquare.known_clients (key_hash, user_id, last_at) VALUES ($1, $2, $3)

@@ -144,15 +144,22 @@ impl<'a> Transaction<'a> {
     }
 
     /// Reduces what the change log holds of a user whose row was deleted in this transaction. Of the user's row, and of the rows
-    /// that were deleted with it, the log keeps the keys and the columns that decide who gets the `DELETE`.
+    /// that were deleted with it, the log keeps the keys and the columns that decide who gets the `DELETE`. The log then has
+    /// fewer bytes than were counted, so that it is counted again.
     pub(crate) async fn erase_from_log(&mut self, user_id: Uuid) -> Result<()> {
-        let statement = match &self.inner {
+        let (recount, erase) = match &self.inner {
             #[cfg(feature = "sqlite")]
-            TransactionInner::Sqlite(_) => &super::sqlite::change_log::ERASE_USER,
+            TransactionInner::Sqlite(_) => {
+                (&super::sqlite::change_log::RECOUNT, &super::sqlite::change_log::ERASE_USER)
+            }
             #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(..) => &super::postgres::change_log::ERASE_USER,
+            TransactionInner::Postgres(..) => {
+                (&super::postgres::change_log::RECOUNT, &super::postgres::change_log::ERASE_USER)
+            }
         };
-        self.execute(statement, &[user_id.into()]).await.map(drop)
+        // In the order in which pruning locks: first the row with the count, then the entries.
+        self.execute(recount, &[]).await?;
+        self.execute(erase, &[user_id.into()]).await.map(drop)
     }
 
     /// Asks an engine that caches pages in this process to drop its page cache after the commit. For large writes that

@@ -240,7 +240,7 @@ impl Storage {
             }
             // The store may have installed the bytes, or install them later. In doubt the intent stays.
             if !self.core.is_installed(&key, &intent).await.unwrap_or_default() {
-                return Err(error);
+                return Err(in_doubt(error));
             }
             self.core.objects.discard(&staged_id).await?;
         }

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use townsquare::{Client, ErrorKind, Result, auth::Session, blocking::wait};
+use townsquare::{
+    Client, ErrorKind, Result,
+    auth::{Session, UserPatch},
+    blocking::wait,
+};
 use townsquare_tests::{
     on_both_engines, on_engine,
     test_database::{Engine, TestDatabase},
@@ -97,12 +101,28 @@ on_both_engines! {
         assert_eq!(known_clients(db), 1);
         wait(db.service.auth().set_password(ann, PASSWORD)).expect("set");
         assert_eq!(known_clients(db), 0);
+        for (email, patch) in [
+            (ANN, UserPatch::new().email("ann@harbor.example")),
+            ("ann@harbor.example", UserPatch::new().email(ANN)),
+            (ANN, UserPatch::new().password(PASSWORD)),
+        ] {
+            let session = create_session(db, "phone", email, PASSWORD).expect("signed in");
+            assert_eq!(known_clients(db), 1);
+            let own = wait(db.client.as_user(&session.access_token)).expect("a handle");
+            wait(own.auth().update_user(PASSWORD, patch)).expect("changed");
+            assert_eq!(known_clients(db), 0);
+        }
         create_session(db, "phone", ANN, PASSWORD).expect("signed in");
         wait(db.service.auth().delete_user(ann)).expect("deleted");
         assert_eq!(known_clients(db), 0);
         account(db, ANN);
         create_session(db, "phone", ANN, PASSWORD).expect("signed in");
         db.clock.advance(Duration::from_secs(181 * 86_400));
+        for _ in 0..10 {
+            assert_refused(ErrorKind::Unauthorized, create_session(db, "stranger", ANN, WRONG));
+        }
+        assert_refused(ErrorKind::RateLimited, create_session(db, "phone", ANN, PASSWORD));
+        db.clock.advance(Duration::from_secs(30));
         create_session(db, "tablet", ANN, PASSWORD).expect("signed in");
         assert_eq!(known_clients(db), 1);
         // Failed sign-ins and calls without a key make no client known.

@@ -61,7 +61,9 @@ static SESSION_ENTRIES: Statement = Statement::new(
 /// Reduces the rows of the deleted user `$1` in the log to their outlines.
 pub(in crate::database) static ERASE_USER: Statement = Statement::new("SELECT townsquare.erase_user($1)");
 static PRUNE: Statement = Statement::new("SELECT townsquare.prune_changes($1, $2, $3, $4, $5)");
-static RECOUNT: Statement = Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0");
+/// Lets whoever prunes count the whole log again.
+pub(in crate::database) static RECOUNT: Statement =
+    Statement::new("UPDATE townsquare.feed SET counted_to = 0, counted_bytes = 0");
 // The entries above the settled one are committed, but a transaction that may write one before them runs.
 static STATS: Statement = Statement::new(
     "SELECT (SELECT max(id) FROM townsquare.changes), first.id, first.at,

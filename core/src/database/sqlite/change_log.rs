@@ -74,7 +74,9 @@ static AGED_PREFIX: Statement = Statement::new(
 );
 static DELETE_ENTRIES: Statement = Statement::new("DELETE FROM townsquare.changes WHERE id <= $1");
 static COUNTED: Statement = Statement::new("SELECT counted_id, counted_bytes FROM townsquare.feed");
-static RECOUNT: Statement = Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0");
+/// Lets whoever prunes count the whole log again.
+pub(in crate::database) static RECOUNT: Statement =
+    Statement::new("UPDATE townsquare.feed SET counted_id = 0, counted_bytes = 0");
 // The last id of the next $2 entries after $1, and their bytes.
 static UNCOUNTED: Statement = Statement::new(concat!(
     "SELECT max(id), coalesce(sum(bytes), 0) FROM (SELECT id, ",
