@@ -6,6 +6,7 @@
 mod fidgets;
 mod insert;
 mod public_spaces;
+mod readable_page;
 mod rows;
 mod statements;
 

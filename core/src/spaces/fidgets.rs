@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{
     insert::{GivenId, NewRow, increasing_times, insert_all, insert_one},
+    readable_page::ReadablePage,
     statements as sql,
 };
 use crate::{
@@ -252,23 +253,24 @@ impl Fidgets {
         after: Option<FidgetCursor>,
     ) -> Result<Vec<Fidget>> {
         operation(Operation::GetSpaceFidgets, async {
-            let limit = i64::from(validate::limit(limit)?);
-            let (statement, values) = match after {
-                None => (&sql::GET_FIRST_FIDGETS, vec![space_id.into(), limit.into()]),
-                Some(FidgetCursor { id, created_at }) => {
-                    if created_at.is_none() {
-                        let named = [id.into(), space_id.into()];
-                        let found =
-                            self.scope.fetch_optional(&sql::HAS_FIDGET, &named, |row| row.get::<Uuid>(0)).await?;
-                        found
-                            .ok_or_else(|| Error::invalid_input(format!("after names no fidget of the space: {id}")))?;
+            let mut page = ReadablePage::new(validate::limit(limit)?);
+            if let Some(FidgetCursor { id, created_at: None }) = after {
+                let named = [id.into(), space_id.into()];
+                let found = self.scope.fetch_optional(&sql::HAS_FIDGET, &named, |row| row.get::<Uuid>(0)).await?;
+                found.ok_or_else(|| Error::invalid_input(format!("after names no fidget of the space: {id}")))?;
+            }
+            loop {
+                let (space_id, limit) = (space_id.into(), page.wanted.into());
+                let (statement, values) = match after {
+                    None => (&sql::GET_FIRST_FIDGETS, vec![space_id, limit]),
+                    Some(FidgetCursor { id, created_at }) => {
+                        (&sql::GET_FIDGETS_AFTER, vec![space_id, limit, id.into(), created_at.into()])
                     }
-                    let values = vec![space_id.into(), limit.into(), id.into(), created_at.into()];
-                    (&sql::GET_FIDGETS_AFTER, values)
+                };
+                if let Some(fidgets) = page.of(self.scope.scan(statement, values, readable_record).await?) {
+                    return Ok(fidgets);
                 }
-            };
-            let rows = self.scope.scan(statement, values, readable_record).await?;
-            Ok(rows.into_iter().flatten().collect())
+            }
         })
         .await
     }

@@ -16,7 +16,7 @@ use futures_core::Stream;
 
 use uuid::Uuid;
 
-use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, rows, sql};
+use super::{DEEP_OFFSET, PublicSpace, PublicSpaceCursor, Spaces, readable_page::ReadablePage, rows, sql};
 use crate::{
     config::OwnerEmail,
     database::Principal,
@@ -51,16 +51,20 @@ impl Spaces {
     /// ```
     pub async fn get_public_spaces(&self, limit: u32, offset: u64) -> Result<Vec<PublicSpace>> {
         operation(Operation::GetPublicSpaces, async {
-            let limit = i64::from(validate::limit(limit)?);
-            let offset = validate::offset(offset)?;
-            let values = [limit.into(), offset.into()];
-            let (page, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
-            let spaces = if offset > DEEP_OFFSET {
-                self.scope.scan(page, values.to_vec(), read).await?
-            } else {
-                self.scope.fetch(page, &values, read).await?
-            };
-            self.with_exposed_columns(spaces).await
+            let (limit, offset) = (validate::limit(limit)?, validate::offset(offset)?);
+            let (statement, read) = (&sql::GET_PUBLIC_SPACES, rows::public_space);
+            let mut page = ReadablePage::new(limit);
+            loop {
+                let values = [page.wanted.into(), offset.into()];
+                let rows = if offset > DEEP_OFFSET {
+                    self.scope.scan(statement, values.to_vec(), read).await?
+                } else {
+                    self.scope.fetch(statement, &values, read).await?
+                };
+                if let Some(spaces) = page.of(rows) {
+                    return self.with_exposed_columns(spaces).await;
+                }
+            }
         })
         .await
     }
@@ -95,7 +99,7 @@ impl Spaces {
     ) -> Result<Vec<PublicSpace>> {
         let PublicSpaceCursor { id, time } = after.into();
         operation(Operation::GetPublicSpaces, async {
-            let limit = i64::from(validate::limit(limit)?).into();
+            let mut page = ReadablePage::new(validate::limit(limit)?);
             let created_at = match time {
                 CursorTime::At(created_at) => Some(created_at),
                 CursorTime::Null => None,
@@ -105,17 +109,22 @@ impl Spaces {
                     position.ok_or_else(|| Error::invalid_input(format!("after names no public space: {id}")))?
                 }
             };
-            let spaces = match created_at {
-                Some(created_at) => {
-                    let values = [created_at.into(), id.into(), limit];
-                    self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER, &values, rows::public_space).await?
+            loop {
+                let limit = page.wanted.into();
+                let rows = match created_at {
+                    Some(created_at) => {
+                        let values = [created_at.into(), id.into(), limit];
+                        self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER, &values, rows::public_space).await?
+                    }
+                    None => {
+                        let values = [id.into(), limit];
+                        self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
+                    }
+                };
+                if let Some(spaces) = page.of(rows) {
+                    return self.with_exposed_columns(spaces).await;
                 }
-                None => {
-                    let values = [id.into(), limit];
-                    self.scope.fetch(&sql::GET_PUBLIC_SPACES_AFTER_NULL, &values, rows::public_space).await?
-                }
-            };
-            self.with_exposed_columns(spaces).await
+            }
         })
         .await
     }
@@ -143,9 +152,8 @@ impl Spaces {
         PublicSpaces { spaces: self.clone(), page_size, page: Vec::new().into_iter(), next_page: NextPage::First }
     }
 
-    /// Leaves out rows that cannot be read, and removes the e-mail addresses that the client hides.
-    async fn with_exposed_columns(&self, rows: Vec<Option<PublicSpace>>) -> Result<Vec<PublicSpace>> {
-        let mut spaces: Vec<_> = rows.into_iter().flatten().collect();
+    /// Removes the e-mail addresses that the client hides.
+    async fn with_exposed_columns(&self, mut spaces: Vec<PublicSpace>) -> Result<Vec<PublicSpace>> {
         if self.owner_email == OwnerEmail::Always {
             return Ok(spaces);
         }

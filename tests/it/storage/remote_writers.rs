@@ -54,7 +54,11 @@ fn a_copy_that_completes_after_its_time_limit_becomes_the_file() {
         let old = fixture.put("assets", "a", bytes(SIZE, 1));
         let late = fixture.s3.as_ref().expect("a server").give_up_on_copies();
         let error = put(&fixture.db.service, "assets", "a", bytes(SIZE, 2)).expect_err("the server does not answer");
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Unavailable, Some("08007")),
+            "it may happen later: {error:?}"
+        );
         assert_file(fixture, &old, 1);
         drop(late);
         let object = fixture.s3.as_ref().expect("a server").folder().join("objects/assets/a");

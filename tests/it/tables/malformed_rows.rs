@@ -137,6 +137,11 @@ on_both_engines! {
         let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
         assert_eq!(spaces[0], found);
         assert_unreadable(wait(db.client.fidgets().get_fidget(bad.id)), "config");
+        // A page of one row is not empty because its row cannot be read.
+        let page = |after: Option<&Fidget>| {
+            wait(db.client.fidgets().get_space_fidgets_after(space.id, 1, after.map(Into::into))).expect("a page")
+        };
+        assert_eq!((page(None), page(Some(&good))), (vec![good.clone()], vec![]));
         wait(db.service.fidgets().delete_fidget(good.id)).expect("deleted");
         let spaces = wait(db.client.spaces().get_user_spaces(space.owner_id.expect("owned"))).expect("a readable list");
         assert_eq!((&spaces[0].space, spaces[0].fidgets.len()), (&space, 0), "the space stays");
@@ -199,6 +204,10 @@ on_engine! { Sqlite in sqlite_alone;
             write_unchecked(db, &format!("UPDATE spaces SET {change} WHERE name = 'bad'"));
             let (listed, warnings) = with_warnings(|| public_spaces(db));
             assert_eq!((listed, warnings), (vec![good.clone()], 1), "{change}");
+            // A page of one row is not empty because its row cannot be read.
+            let mut spaces = db.client.spaces().iter_public_spaces(1);
+            assert_eq!(wait(spaces.next()).expect("one").expect("readable").id, good.id, "{change}");
+            assert!(wait(spaces.next()).is_none(), "{change}");
             if change.starts_with("owner_id") {
                 assert_unreadable(wait(db.service.spaces().get_space(bad.id)), "owner_id");
                 assert_unreadable(wait(db.service.spaces().create_spaces(vec![
