@@ -350,7 +350,11 @@ impl RealtimeCore {
         let lane = &self.lanes[index];
         loop {
             lane.pump.begin();
-            match self.pump_page(lane) {
+            let mut wakes = Vec::new();
+            let read = self.pump_page(lane, &mut wakes);
+            // Also if the page could not be delivered: these feeds are not woken again.
+            self.delivery.add(wakes);
+            match read {
                 Ok(true) if lane.pump.finish() => break,
                 Ok(_) => self.delivery.run_on_pool(),
                 Err(error) => {
@@ -367,14 +371,14 @@ impl RealtimeCore {
         self.delivery.run();
     }
 
-    /// Reads one page and gives it to the feeds. Returns true if nothing comes after it.
-    fn pump_page(&self, lane: &Lane) -> Result<bool> {
+    /// Reads one page and gives it to the feeds. Returns true if nothing comes after it. Appends whom to wake to `wakes`, also if
+    /// it fails.
+    fn pump_page(&self, lane: &Lane, wakes: &mut Vec<Wake>) -> Result<bool> {
         let (head, tables) = {
             let registry = lane.registry.lock();
             let Some(head) = registry.head else { return Ok(true) };
             (head, registry.tables())
         };
-        let mut wakes = Vec::new();
         let cursors = wait(self.cursors())?;
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
@@ -406,7 +410,7 @@ impl RealtimeCore {
         let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
         let feeds = lane.registry.lock().feeds_of_sessions(rotated.filter_map(session_of));
         for feed in feeds {
-            wait(self.keeps_session(&feed, &mut wakes))?;
+            wait(self.keeps_session(&feed, wakes))?;
         }
         let mut registry = lane.registry.lock();
         if registry.head.is_none_or(|now| now.after != head) || !tables.contains_all(registry.tables()) {
@@ -414,15 +418,14 @@ impl RealtimeCore {
             // rows for it.
             return Ok(false);
         }
-        registry.end_expired(self.clock.now(), &mut wakes);
+        registry.end_expired(self.clock.now(), wakes);
         changed.iter().for_each(|handle| registry.watch_sessions(handle));
         let dispatch = registry.begin_dispatch(&page);
         drop(registry);
         if let Some(dispatch) = dispatch {
-            dispatch.run(&page, &cursors, &lane.registry, &mut wakes);
+            dispatch.run(&page, &cursors, &lane.registry, wakes);
             lane.registry.lock().end_dispatch();
         }
-        self.delivery.add(wakes);
         if page.is_last {
             lane.pump.has_read(page.count);
         }
