@@ -28,6 +28,7 @@ mod behind;
 mod caller;
 mod capture;
 mod core;
+mod deleted_files;
 mod delivery;
 mod feed;
 mod handler;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::task::JoinHandle;
+use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
 
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
@@ -11,13 +11,17 @@ use super::{
 use crate::{
     database::change_log::{EntryKind, LogEntry, LogPoint, Position, TableSet, session_of},
     error::{Error, ErrorKind, Result},
+    threads::wait,
 };
 
 impl RealtimeCore {
     /// Reads a page for a feed that has fallen behind. Makes the feed live if the page reaches the pump.
     pub(super) async fn read_behind(&self, feed: &Arc<Feed>, position: Position) -> Result<()> {
         let lane = self.lane(&feed.view);
-        let Some(head) = lane.registry.lock().head else { return Err(Error::closed()) };
+        let Some(head) = lane.registry.lock().head else {
+            // A lane that stops ends its feeds: the consumer looks again and finds the reason.
+            return if feed.has_ended() { Ok(()) } else { Err(Error::closed()) };
+        };
         if position.after < head.after {
             let cursors = self.cursors().await?;
             let (page, head) = match feed.take_read_ahead(position.point()) {
@@ -27,6 +31,9 @@ impl RealtimeCore {
                     (self.database.read_changes_up_to(position.point(), head.after, tables).await?, head)
                 }
             };
+            if feed.has_ended() {
+                return Ok(());
+            }
             // One row that is larger than a page waits for a consumer, not two.
             if !page.is_last && page.end.after < head.after && !page.is_one_large_row() {
                 self.read_ahead(feed, page.end, head);
@@ -40,7 +47,8 @@ impl RealtimeCore {
             }
             drop(feed.end_if_expired(self.clock.now()));
             // After the page: what is hidden or deleted since is known.
-            let rows = self.database.rows_with_keys(feed.view.table, feed.replayed_rows(&page)).await?;
+            let mut rows = self.database.rows_with_keys(feed.view.table, feed.replayed_rows(&page)).await?;
+            self.find_deletions(feed, position.point(), &mut rows).await?;
             feed.absorb(&page, &cursors, head, &rows);
         }
         let registry = lane.registry.lock();
@@ -64,12 +72,17 @@ impl RealtimeCore {
         feed.set_read_ahead(ReadAhead { after, head, page });
     }
 
-    /// Reads a page for a stream that has fallen behind, on the client's runtime. Tries again after a failure.
+    /// Reads a page for a stream that has fallen behind. Tries again after a failure, as long as the feed has not ended.
     pub(super) fn spawn_read(&self, feed: &Arc<Feed>, position: Position) -> JoinHandle<()> {
         let (this, feed) = (Weak::clone(&self.this), Arc::clone(feed));
+        let readers = Arc::clone(&self.lane(&feed.view).readers);
         self.runtime.spawn(async move {
-            while let Some(core) = this.upgrade() {
-                match core.read_behind(&feed, position.clone()).await {
+            while !feed.has_ended() {
+                let read = match Arc::clone(&readers).acquire_owned().await {
+                    Ok(turn) => read_on_thread(&this, &feed, position.clone(), turn).await,
+                    Err(_) => Err(Error::closed()),
+                };
+                match read {
                     Ok(()) => return,
                     Err(error) if error.kind() == ErrorKind::CursorExpired => {
                         feed.end_after_batch(Some(error));
@@ -80,7 +93,6 @@ impl RealtimeCore {
                         tracing::warn!(%error, "the change log could not be read for a slow stream; it tries again");
                     }
                 }
-                drop(core);
                 tokio::time::sleep(RETRY_AFTER).await;
             }
         })
@@ -106,4 +118,21 @@ impl RealtimeCore {
             }
         }
     }
+}
+
+/// Reads a page for a stream on a thread of its own, which holds `turn` until it is done. To judge a page may take long, and the
+/// threads of the runtime are few.
+async fn read_on_thread(
+    core: &Weak<RealtimeCore>,
+    feed: &Arc<Feed>,
+    position: Position,
+    turn: OwnedSemaphorePermit,
+) -> Result<()> {
+    let core = core.upgrade().ok_or_else(Error::closed)?;
+    let (threads, feed) = (core.runtime.blocking.clone(), Arc::clone(feed));
+    let read = move || {
+        let _turn = turn;
+        if feed.has_ended() { Ok(()) } else { wait(core.read_behind(&feed, position)) }
+    };
+    threads.run(read).await?
 }

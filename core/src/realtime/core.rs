@@ -19,6 +19,7 @@ use tokio::sync;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
+    deleted_files::DeletedFiles,
     delivery::Delivery,
     feed::{Consumer, Feed, FeedIdentity, Wake},
     pruning::{self, Needs},
@@ -51,17 +52,28 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How many streams that have fallen behind read a page of the log at a time, in the lane of cheap filters and in that of costly
+/// ones. The others wait in line: a thousand requests that go on from an old cursor take no more threads than these.
+const READERS: [usize; 2] = [2, 1];
+
 /// Feeds that one pump serves. A lane without feeds does not read the log.
 pub(super) struct Lane {
     pub(super) registry: Mutex<Registry>,
+    /// The turns of the streams that read a page.
+    pub(super) readers: Arc<sync::Semaphore>,
     pump: Pump,
     /// Whether the registry has a head.
     is_active: AtomicBool,
 }
 
 impl Lane {
-    fn new(pause: Duration) -> Lane {
-        Lane { registry: Mutex::default(), pump: Pump::new(pause), is_active: AtomicBool::new(false) }
+    fn new(pause: Duration, readers: usize) -> Lane {
+        Lane {
+            registry: Mutex::default(),
+            readers: Arc::new(sync::Semaphore::new(readers)),
+            pump: Pump::new(pause),
+            is_active: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn set_head(&self, registry: &mut Registry, head: Option<LogPoint>) {
@@ -88,6 +100,8 @@ pub(crate) struct RealtimeCore {
     watches_expiry: AtomicBool,
     /// Known once capture is on.
     pub(super) cursors: ArcSwapOption<CursorKey>,
+    /// For replays of files.
+    pub(super) deleted_files: sync::Mutex<DeletedFiles>,
     is_closed: AtomicBool,
     /// The process that opened the client.
     process: u32,
@@ -103,7 +117,7 @@ impl RealtimeCore {
     ) -> Arc<RealtimeCore> {
         let core = Arc::new_cyclic(|this| RealtimeCore {
             this: Weak::clone(this),
-            lanes: std::array::from_fn(|_| Lane::new(database.pause_between_reads())),
+            lanes: READERS.map(|readers| Lane::new(database.pause_between_reads(), readers)),
             database,
             runtime,
             delivery: Delivery::new(callbacks.clone()),
@@ -114,6 +128,7 @@ impl RealtimeCore {
             is_lingering: AtomicBool::new(false),
             watches_expiry: AtomicBool::new(false),
             cursors: ArcSwapOption::empty(),
+            deleted_files: sync::Mutex::default(),
             is_closed: AtomicBool::new(false),
             process: std::process::id(),
         });

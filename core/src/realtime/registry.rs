@@ -47,6 +47,8 @@ pub(super) struct Registry {
     /// No access token of these feeds expires before.
     next_expiry: Option<Timestamp>,
     count: usize,
+    /// How often every feed was ended. `handles` counts the feeds that were added since.
+    ends: u64,
 }
 
 /// A page on its way to the feeds that were live when the pump moved to its end.
@@ -85,6 +87,7 @@ impl Registry {
     /// Adds a feed. The pump is at `head`.
     pub(super) fn add(&mut self, feed: &Arc<Feed>, head: EntryKey) {
         Arc::make_mut(self.tables.entry(feed.view.table).or_default()).add(feed);
+        feed.note_ends(self.ends);
         if let Some(handle) = feed.handle() {
             match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
                 Some((_, count)) => *count += 1,
@@ -110,6 +113,7 @@ impl Registry {
             remove_from(&mut self.fixed, &session_id, feed);
         }
         if let Some(handle) = feed.handle()
+            && feed.was_added_after(self.ends)
             && let Some(index) = self.handles.iter().position(|(known, _)| Arc::ptr_eq(known, handle))
         {
             self.handles[index].1 -= 1;
@@ -170,6 +174,7 @@ impl Registry {
         for feed in self.feeds(None) {
             wakes.extend(feed.end_after_batch(Some(reason.clone())));
         }
+        self.ends += 1;
         // The pump may have missed the end of a session. New feeds begin with the caller that their handle has then.
         self.handles.clear();
         self.sessions.clear();
