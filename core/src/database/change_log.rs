@@ -134,17 +134,11 @@ pub(crate) struct CurrentRow {
 pub(crate) struct OutlinedRow {
     pub(crate) image: RowImage,
     pub(crate) context: Option<RowImage>,
-    /// The id of the last entry that deletes a row with this key, for a table whose rows do not say when they were made; 0 for none.
+    /// The id of the last entry that deletes a row with this key; 0 for none. The entries before it are of other rows.
     pub(crate) last_deletion: i64,
 }
 
 impl OutlinedRow {
-    /// Whether an entry with this image is of this row, and not of one that had the key before.
-    pub(crate) fn is_row_of(&self, entry: &LogEntry, image: &RowImage) -> bool {
-        let is_same = |column: &str| image.get(column) == self.image.get(column);
-        entry.key.id > self.last_deletion && entry.table.made_at().is_none_or(is_same)
-    }
-
     /// `None` if the row cannot be read.
     pub(in crate::database) fn read(table: Table, image: &str, context: Option<&str>) -> Option<OutlinedRow> {
         let context = context.and_then(|text| read_context(table, text));
@@ -341,12 +335,8 @@ impl LogEntry {
 
     /// The primary key of the row; `None` for entries of sessions.
     pub(crate) fn row_key(&self) -> Option<RowKey> {
-        self.table.key_of(&self.judged_row()?)
-    }
-
-    /// What policies and filters read of the row, after the change if there is one; `None` for entries of sessions.
-    pub(crate) fn judged_row(&self) -> Option<RowImage> {
-        self.new.as_deref().or(self.old.as_deref()).filter(|_| !self.kind.is_of_session())?.judged()
+        let row = self.new.as_deref().or(self.old.as_deref()).filter(|_| !self.kind.is_of_session())?;
+        self.table.key_of(&row.judged()?)
     }
 }
 

@@ -114,25 +114,13 @@ impl Table {
         row.retain(|name, _| self.may_read(caller, name));
     }
 
-    /// The columns of the primary key, those that the feed's policy reads, and [`made_at`](Table::made_at).
+    /// The columns of the primary key, and those that the feed's policy reads.
     pub(crate) const fn outline(self) -> &'static [&'static str] {
         match self {
+            Table::Spaces => &["id", "owner_id", "is_public"],
+            Table::Fidgets => &["id", "space_id"],
             Table::CommunityConfigs => &["id", "is_published"],
-            Table::CommunityDomains | Table::Users => &["id", "created_at"],
-            Table::SpaceRegistrations => &["spaceId", "timestamp"],
-            Table::Spaces => &["id", "owner_id", "is_public", "created_at"],
-            Table::Fidgets => &["id", "space_id", "created_at"],
-            Table::Files => self.key(),
-        }
-    }
-
-    /// The column that says when a row was made, which no update changes. It tells a row from one that had its key before. The ids
-    /// of community configs are not used again.
-    pub(crate) const fn made_at(self) -> Option<&'static str> {
-        match self {
-            Table::CommunityConfigs | Table::Files => None,
-            Table::SpaceRegistrations => Some("timestamp"),
-            Table::CommunityDomains | Table::Users | Table::Spaces | Table::Fidgets => Some("created_at"),
+            _ => self.key(),
         }
     }
 

@@ -48,7 +48,7 @@ impl RealtimeCore {
             drop(feed.end_if_expired(self.clock.now()));
             // After the page: what is hidden or deleted since is known.
             let mut rows = self.database.rows_with_keys(feed.view.table, feed.replayed_rows(&page)).await?;
-            self.find_deletions(feed, position.point(), &mut rows).await?;
+            self.find_deletions(feed, position.point(), head, &mut rows).await?;
             feed.absorb(&page, &cursors, head, &rows);
         }
         let registry = lane.registry.lock();

@@ -19,7 +19,7 @@ use tokio::sync;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
-    deleted_files::DeletedFiles,
+    deletions::Deletions,
     delivery::Delivery,
     feed::{Consumer, Feed, FeedIdentity, Wake},
     pruning::{self, Needs},
@@ -39,7 +39,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Result},
     model::RealtimeStats,
-    policy::RowImage,
+    policy::{RowImage, Table},
     threads::{BlockingPool, RuntimeHandle, wait},
 };
 
@@ -100,8 +100,8 @@ pub(crate) struct RealtimeCore {
     watches_expiry: AtomicBool,
     /// Known once capture is on.
     pub(super) cursors: ArcSwapOption<CursorKey>,
-    /// For replays of files.
-    pub(super) deleted_files: sync::Mutex<DeletedFiles>,
+    /// Of each table, for replays.
+    pub(super) deletions: [sync::Mutex<Deletions>; Table::ALL.len()],
     is_closed: AtomicBool,
     /// The process that opened the client.
     process: u32,
@@ -128,7 +128,7 @@ impl RealtimeCore {
             is_lingering: AtomicBool::new(false),
             watches_expiry: AtomicBool::new(false),
             cursors: ArcSwapOption::empty(),
-            deleted_files: sync::Mutex::default(),
+            deletions: std::array::from_fn(|_| sync::Mutex::default()),
             is_closed: AtomicBool::new(false),
             process: std::process::id(),
         });

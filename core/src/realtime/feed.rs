@@ -349,11 +349,10 @@ impl Feed {
         if !self.replays(entry.key) {
             return false;
         }
-        let Some(image) = entry.judged_row().filter(|_| entry.kind != EntryKind::Delete) else { return true };
-        let row = entry.table.key_of(&image).and_then(|key| rows.get(&key));
-        !row.is_some_and(|row| {
-            row.is_row_of(entry, &image) && may_see(entry.table, caller, &row.image, row.context.as_ref())
-        })
+        let is_shown = |row: &OutlinedRow| {
+            entry.key.id > row.last_deletion && may_see(entry.table, caller, &row.image, row.context.as_ref())
+        };
+        entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(is_shown)
     }
 
     /// Takes over a page that the consumer read, up to the point `head` of the pump. `rows` are the rows of

@@ -327,3 +327,46 @@ fn remove_one<T>(list: &mut Vec<Arc<T>>, value: &Arc<T>) -> bool {
     list.swap_remove(index);
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::{
+        database::{
+            Credential, Principal,
+            change_log::{LogPoint, capture_is_off},
+        },
+        policy::Caller,
+        realtime::{feed::FeedIdentity, view::View},
+    };
+
+    #[test]
+    fn a_feed_that_ended_with_all_others_leaves_the_handle_of_later_ones() {
+        let session_id = Uuid::from_u128(1);
+        let user = Principal::User(Credential {
+            user_id: Uuid::from_u128(2),
+            session_id,
+            access_hash: String::new(),
+            expires_at: Timestamp::MAX,
+        });
+        let principal = CurrentPrincipal::new(user, Arc::new(AtomicBool::new(false)));
+        let handle = Arc::new(HandleCaller::new(principal.clone()));
+        let feed = || {
+            let view = View::new("public", "spaces", Caller::Anonymous, None, "").expect("a view");
+            let handle = Arc::clone(&handle);
+            let caller = FeedIdentity::Handle { handle, began_at: EntryKey::START, began_as: Caller::Anonymous };
+            Arc::new(Feed::new(view, caller, LogPoint::default().into(), None))
+        };
+        let (old, new) = (feed(), feed());
+        let mut registry = Registry::default();
+        registry.add(&old, EntryKey::START);
+        registry.end_all(&capture_is_off(), &mut Vec::new());
+        registry.add(&new, EntryKey::START);
+        assert!(registry.remove(&old) && !registry.remove(&old));
+        assert!(registry.handle_caller(&principal).is_some() && registry.sessions.contains_key(&session_id));
+        assert!(registry.remove(&new));
+        assert!(registry.handles.is_empty() && registry.sessions.is_empty() && registry.len() == 0);
+    }
+}

@@ -65,7 +65,7 @@ impl ChangeRequest {
     /// Begins after a cursor: first the changes since then, then those to come, with no gap and no repeat.
     ///
     /// Of a row that was deleted since, or that its caller no longer sees, only the `DELETE` is delivered, with the primary key
-    /// alone. Such a row is judged by the parts of a filter on its primary key, and on `space_id` for fidgets. The service gets
+    /// alone, also if another row has the key by now. Such a row is judged by the parts of a filter on its primary key, and on `space_id` for fidgets. The service gets
     /// every change as it was.
     pub fn since(mut self, cursor: impl Into<String>) -> ChangeRequest {
         self.since = Some(cursor.into());
