@@ -45,7 +45,8 @@ pub(crate) fn run_replays(url: &str) {
     let target = format!("/events?table=spaces&since={start}&filter={filter}");
     let open_stream = |_| client.realtime().handle_events(&target, &[]).expect("a response").body;
     let streams: Vec<_> = (0..sized(64, 4)).map(open_stream).collect();
-    let (count, closers) = (streams.len(), streams.iter().filter_map(|stream| stream.closer()).collect::<Vec<_>>());
+    let (count, closers) =
+        (streams.len(), streams.iter().filter_map(townsquare::blocking::EventBody::closer).collect::<Vec<_>>());
     let readers: Vec<_> = streams.into_iter().map(|stream| thread::spawn(move || stream.for_each(drop))).collect();
     let among = measure();
     closers.iter().for_each(townsquare::realtime::StreamCloser::close);
