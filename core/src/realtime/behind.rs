@@ -1,16 +1,21 @@
 //! Feeds that have fallen behind: their consumers read the log.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use tokio::{sync::OwnedSemaphorePermit, task::JoinHandle};
 
 use super::{
     core::{RETRY_AFTER, RealtimeCore},
+    deletions::Deletions,
     feed::{Feed, ReadAhead},
 };
 use crate::{
-    database::change_log::{EntryKind, LogEntry, LogPoint, Position, TableSet, session_of},
+    database::change_log::{EntryKey, EntryKind, LogEntry, LogPoint, OutlinedRow, Position, TableSet, session_of},
     error::{Error, ErrorKind, Result},
+    policy::RowKey,
     threads::wait,
 };
 
@@ -54,6 +59,63 @@ impl RealtimeCore {
         let registry = lane.registry.lock();
         if let Some(head) = registry.head {
             feed.go_live(head.after);
+        }
+        Ok(())
+    }
+
+    /// Notes in each row of the feed's table where the log after `from` last deletes a row with its key. `rows` were read before.
+    /// `head` is where the pump is.
+    async fn find_deletions(
+        &self,
+        feed: &Feed,
+        from: LogPoint,
+        head: LogPoint,
+        rows: &mut HashMap<RowKey, OutlinedRow>,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut deletions = self.deletions[feed.view.table as usize].lock().await;
+        match self.read_deletions(feed, from, head, &mut deletions).await {
+            // What is known may be of another history.
+            Err(error) if error.kind() == ErrorKind::CursorExpired => {
+                deletions.forget();
+                self.read_deletions(feed, from, head, &mut deletions).await?;
+            }
+            read => read?,
+        }
+        for (key, row) in rows {
+            row.last_deletion = deletions.last(key);
+        }
+        Ok(())
+    }
+
+    /// Reads the log for the deletions after `from` that are not known yet. Stops if the feed ends.
+    async fn read_deletions(
+        &self,
+        feed: &Feed,
+        from: LogPoint,
+        head: LogPoint,
+        deletions: &mut Deletions,
+    ) -> Result<()> {
+        let tables = TableSet::from_iter([feed.view.table]);
+        let mut end = deletions.begin(from);
+        while end.after < head.after && !feed.has_ended() {
+            let page = self.database.read_changes_up_to(end, head.after, tables).await?;
+            deletions.note(&page);
+            // The last page reaches the head also if no entry has the head's key.
+            end = if page.is_last { page.end.max(head) } else { page.end };
+            deletions.advance_to(end);
+        }
+        // A key that was given again was deleted in a transaction that has ended, but an entry before that one may be missing
+        // yet (PostgreSQL). So the entries after the pump are read each time.
+        while !feed.has_ended() {
+            let page = self.database.read_changes_up_to(end, EntryKey::up_to(i64::MAX), tables).await?;
+            deletions.note(&page);
+            end = page.end;
+            if page.is_last {
+                break;
+            }
         }
         Ok(())
     }

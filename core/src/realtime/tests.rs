@@ -4,14 +4,15 @@ use std::{
     sync::{Arc, mpsc},
     task::{Context, Waker},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::{ChangeRequest, EventType, Realtime, feed::Taken, request::Capture};
-use crate::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
+#[cfg(test)]
+use crate::{Client, Config, ErrorKind, spaces::NewSpace, threads::wait};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -88,10 +89,8 @@ fn streams_that_read_the_log_wait_in_line_and_leave_it_when_they_are_dropped() {
     assert!(Box::pin(costly.next()).as_mut().poll(&mut context).is_pending());
     let feed = Arc::downgrade(&core.lanes[1].registry.lock().feeds(None)[0]);
     drop(costly);
-    let began = Instant::now();
     while feed.upgrade().is_some() {
-        assert!(began.elapsed() < DEADLINE, "the read of a dropped stream goes on");
-        thread::sleep(Duration::from_millis(1));
+        thread::yield_now();
     }
     let mut next = wait(service.realtime().changes(since(&cursor).filter("name=like.h%"))).expect("a stream");
     drop(turn);
