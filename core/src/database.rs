@@ -176,6 +176,11 @@ impl Database {
         CurrentPrincipal::new(principal, Arc::clone(&self.is_closed))
     }
 
+    /// The principal of an anonymous request.
+    pub(crate) fn anonymous_request(&self) -> CurrentPrincipal {
+        CurrentPrincipal::of_anonymous_request(Arc::clone(&self.is_closed))
+    }
+
     /// Finishes the submitted writes, ends the database's threads and closes its files or connections. Later calls
     /// return `Closed`.
     pub(crate) fn close(&self) {

@@ -28,6 +28,7 @@ mod behind;
 mod caller;
 mod capture;
 mod core;
+mod deletions;
 mod delivery;
 mod feed;
 mod handler;
@@ -38,6 +39,8 @@ mod registry;
 mod request;
 mod stream;
 mod subscription;
+#[cfg(all(test, feature = "sqlite"))]
+mod tests;
 mod view;
 
 use std::{fmt, sync::Arc};

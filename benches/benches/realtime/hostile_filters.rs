@@ -1,13 +1,14 @@
 //! A subscription beside filters that were made to take long: patterns with `_` on a long text, as an anonymous request can
 //! choose them.
 
-use std::{sync::mpsc, time::Duration};
+use std::{sync::mpsc, thread, time::Duration};
 
 use townsquare::{
     Uuid,
     blocking::Client,
     realtime::ChangeRequest,
     spaces::{NewSpace, SpacePatch},
+    storage::UploadOptions,
 };
 use townsquare_benches::{sized, spaces::open};
 
@@ -21,6 +22,41 @@ fn hostile() -> String {
     let mut conditions = vec![like("a"); 7];
     conditions.push(like("b"));
     conditions.join("&")
+}
+
+/// An upload beside anonymous streams that go on from an old cursor, each with such a filter.
+pub(crate) fn run_replays(url: &str) {
+    let client = open(url);
+    let service = client.as_service();
+    let start = service.realtime().cursor().expect("a cursor");
+    let entries = sized(20_000, 50);
+    let description = "a".repeat(1_000);
+    for number in 0..entries {
+        let space = NewSpace::named(number.to_string()).public().description(&description);
+        service.spaces().create_space(space).expect("a space");
+    }
+    let upload = |number: usize| {
+        let content = vec![0; sized(1 << 20, 1 << 10)];
+        service.storage().upload("assets", &number.to_string(), content, UploadOptions::new()).expect("uploaded");
+    };
+    let measure = || median((0..sized(50, 3)).map(|number| timed(|| upload(number)).as_secs_f64() * 1e3).collect());
+    let alone = measure();
+    let filter = hostile().replace('%', "%25").replace('&', "%26");
+    let target = format!("/events?table=spaces&since={start}&filter={filter}");
+    let open_stream = |_| client.realtime().handle_events(&target, &[]).expect("a response").body;
+    let streams: Vec<_> = (0..sized(64, 4)).map(open_stream).collect();
+    let (count, closers) =
+        (streams.len(), streams.iter().filter_map(townsquare::blocking::EventBody::closer).collect::<Vec<_>>());
+    let readers: Vec<_> = streams.into_iter().map(|stream| thread::spawn(move || stream.for_each(drop))).collect();
+    let among = measure();
+    closers.iter().for_each(townsquare::realtime::StreamCloser::close);
+    readers.into_iter().for_each(|reader| reader.join().expect("no panic"));
+    println!("SQLite: an upload of 1 MiB: {alone:.1} ms alone");
+    println!(
+        "  beside {count} anonymous patterns that replay {entries} entries: {among:.1} ms, {:.2} times",
+        among / alone
+    );
+    client.close();
 }
 
 pub(crate) fn run(url: &str) {

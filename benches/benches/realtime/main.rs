@@ -48,6 +48,7 @@ fn main() {
     part("sqlite capture", || capture::run("SQLite", &sqlite, &[1]));
     part("sqlite subscriptions", || subscriptions::run(&sqlite()));
     part("sqlite hostile filters", || hostile_filters::run(&sqlite()));
+    part("sqlite hostile replays", || hostile_filters::run_replays(&sqlite()));
     part("sqlite replay", || replay::run("SQLite", &sqlite()));
     part("postgres", || drop(postgres()));
     let Some(Some(_)) = server.get() else { return };

@@ -134,13 +134,15 @@ pub(crate) struct CurrentRow {
 pub(crate) struct OutlinedRow {
     pub(crate) image: RowImage,
     pub(crate) context: Option<RowImage>,
+    /// The id of the last entry that deletes a row with this key; 0 for none. The entries before it are of other rows.
+    pub(crate) last_deletion: i64,
 }
 
 impl OutlinedRow {
     /// `None` if the row cannot be read.
     pub(in crate::database) fn read(table: Table, image: &str, context: Option<&str>) -> Option<OutlinedRow> {
         let context = context.and_then(|text| read_context(table, text));
-        Some(OutlinedRow { image: read_image(table, image)?, context })
+        Some(OutlinedRow { image: read_image(table, image)?, context, last_deletion: 0 })
     }
 }
 

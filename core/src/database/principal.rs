@@ -105,6 +105,19 @@ impl CurrentPrincipal {
     /// The principal of a handle on the database that `is_database_closed` belongs to.
     pub(crate) fn new(principal: Principal, is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
         let has_fixed_caller = !matches!(principal, Principal::Anonymous);
+        CurrentPrincipal::of_caller(principal, has_fixed_caller, is_database_closed)
+    }
+
+    /// The principal of an anonymous request: nobody signs in on its handle.
+    pub(crate) fn of_anonymous_request(is_database_closed: Arc<AtomicBool>) -> CurrentPrincipal {
+        CurrentPrincipal::of_caller(Principal::Anonymous, true, is_database_closed)
+    }
+
+    fn of_caller(
+        principal: Principal,
+        has_fixed_caller: bool,
+        is_database_closed: Arc<AtomicBool>,
+    ) -> CurrentPrincipal {
         let principal = ArcSwap::from_pointee(principal);
         CurrentPrincipal(Arc::new(PrincipalState {
             principal,
@@ -123,7 +136,7 @@ impl CurrentPrincipal {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether the handle acts for one caller: it began as a user or as the service, and no sign-in changes that.
+    /// Whether the handle acts for one caller: it began as a user, as the service or for a request, and no sign-in changes that.
     pub(crate) fn has_fixed_caller(&self) -> bool {
         self.0.has_fixed_caller
     }

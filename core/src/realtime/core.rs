@@ -19,6 +19,7 @@ use tokio::sync;
 
 use super::{
     caller::{FeedCaller, HandleCaller},
+    deletions::Deletions,
     delivery::Delivery,
     feed::{Consumer, Feed, FeedIdentity, Wake},
     pruning::{self, Needs},
@@ -38,7 +39,7 @@ use crate::{
     },
     error::{Error, ErrorKind, Result},
     model::RealtimeStats,
-    policy::RowImage,
+    policy::{RowImage, Table},
     threads::{BlockingPool, RuntimeHandle, wait},
 };
 
@@ -51,17 +52,28 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How many streams that have fallen behind read a page of the log at a time, in the lane of cheap filters and in that of costly
+/// ones. The others wait in line: a thousand requests that go on from an old cursor take no more threads than these.
+const READERS: [usize; 2] = [2, 1];
+
 /// Feeds that one pump serves. A lane without feeds does not read the log.
 pub(super) struct Lane {
     pub(super) registry: Mutex<Registry>,
+    /// The turns of the streams that read a page.
+    pub(super) readers: Arc<sync::Semaphore>,
     pump: Pump,
     /// Whether the registry has a head.
     is_active: AtomicBool,
 }
 
 impl Lane {
-    fn new(pause: Duration) -> Lane {
-        Lane { registry: Mutex::default(), pump: Pump::new(pause), is_active: AtomicBool::new(false) }
+    fn new(pause: Duration, readers: usize) -> Lane {
+        Lane {
+            registry: Mutex::default(),
+            readers: Arc::new(sync::Semaphore::new(readers)),
+            pump: Pump::new(pause),
+            is_active: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn set_head(&self, registry: &mut Registry, head: Option<LogPoint>) {
@@ -88,6 +100,8 @@ pub(crate) struct RealtimeCore {
     watches_expiry: AtomicBool,
     /// Known once capture is on.
     pub(super) cursors: ArcSwapOption<CursorKey>,
+    /// Of each table, for replays.
+    pub(super) deletions: [sync::Mutex<Deletions>; Table::ALL.len()],
     is_closed: AtomicBool,
     /// The process that opened the client.
     process: u32,
@@ -103,7 +117,7 @@ impl RealtimeCore {
     ) -> Arc<RealtimeCore> {
         let core = Arc::new_cyclic(|this| RealtimeCore {
             this: Weak::clone(this),
-            lanes: std::array::from_fn(|_| Lane::new(database.pause_between_reads())),
+            lanes: READERS.map(|readers| Lane::new(database.pause_between_reads(), readers)),
             database,
             runtime,
             delivery: Delivery::new(callbacks.clone()),
@@ -114,6 +128,7 @@ impl RealtimeCore {
             is_lingering: AtomicBool::new(false),
             watches_expiry: AtomicBool::new(false),
             cursors: ArcSwapOption::empty(),
+            deletions: std::array::from_fn(|_| sync::Mutex::default()),
             is_closed: AtomicBool::new(false),
             process: std::process::id(),
         });
@@ -350,7 +365,11 @@ impl RealtimeCore {
         let lane = &self.lanes[index];
         loop {
             lane.pump.begin();
-            match self.pump_page(lane) {
+            let mut wakes = Vec::new();
+            let read = self.pump_page(lane, &mut wakes);
+            // Also if the page could not be delivered: these feeds are not woken again.
+            self.delivery.add(wakes);
+            match read {
                 Ok(true) if lane.pump.finish() => break,
                 Ok(_) => self.delivery.run_on_pool(),
                 Err(error) => {
@@ -367,14 +386,14 @@ impl RealtimeCore {
         self.delivery.run();
     }
 
-    /// Reads one page and gives it to the feeds. Returns true if nothing comes after it.
-    fn pump_page(&self, lane: &Lane) -> Result<bool> {
+    /// Reads one page and gives it to the feeds. Returns true if nothing comes after it. Appends whom to wake to `wakes`, also if
+    /// it fails.
+    fn pump_page(&self, lane: &Lane, wakes: &mut Vec<Wake>) -> Result<bool> {
         let (head, tables) = {
             let registry = lane.registry.lock();
             let Some(head) = registry.head else { return Ok(true) };
             (head, registry.tables())
         };
-        let mut wakes = Vec::new();
         let cursors = wait(self.cursors())?;
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
@@ -406,7 +425,7 @@ impl RealtimeCore {
         let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
         let feeds = lane.registry.lock().feeds_of_sessions(rotated.filter_map(session_of));
         for feed in feeds {
-            wait(self.keeps_session(&feed, &mut wakes))?;
+            wait(self.keeps_session(&feed, wakes))?;
         }
         let mut registry = lane.registry.lock();
         if registry.head.is_none_or(|now| now.after != head) || !tables.contains_all(registry.tables()) {
@@ -414,15 +433,14 @@ impl RealtimeCore {
             // rows for it.
             return Ok(false);
         }
-        registry.end_expired(self.clock.now(), &mut wakes);
+        registry.end_expired(self.clock.now(), wakes);
         changed.iter().for_each(|handle| registry.watch_sessions(handle));
         let dispatch = registry.begin_dispatch(&page);
         drop(registry);
         if let Some(dispatch) = dispatch {
-            dispatch.run(&page, &cursors, &lane.registry, &mut wakes);
+            dispatch.run(&page, &cursors, &lane.registry, wakes);
             lane.registry.lock().end_dispatch();
         }
-        self.delivery.add(wakes);
         if page.is_last {
             lane.pump.has_read(page.count);
         }

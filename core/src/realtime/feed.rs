@@ -9,7 +9,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::Waker,
 };
 
@@ -46,6 +49,8 @@ pub(super) struct Feed {
     pub(super) caller: FeedIdentity,
     /// The end of the log when a feed with a cursor began. Entries before it are also judged by the current rows.
     replays_to: Option<Position>,
+    /// How often the registry had ended every feed when this one was added.
+    ends_before: AtomicU64,
     state: Mutex<FeedState>,
 }
 
@@ -54,8 +59,8 @@ pub(super) enum FeedIdentity {
     /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a feed judges
     /// older entries for the caller that it began with.
     Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
-    /// The caller that the feed began with: that of a live query, of an `as_user` or `as_service` handle, or of a request's
-    /// bearer. The feed ends when the handle may no longer act for the caller's session.
+    /// The caller that the feed began with: that of a live query, of an `as_user` or `as_service` handle, or of a request. The
+    /// feed ends when the handle may no longer act for the caller's session.
     Fixed(FeedCaller, CurrentPrincipal),
 }
 
@@ -66,6 +71,8 @@ struct FeedState {
     batch_bytes: usize,
     /// Why the feed ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
+    /// Whether the client or the program has ended it.
+    is_closed: bool,
     consumer: Consumer,
     /// The next page, for a feed that reads a long log.
     read_ahead: Option<ReadAhead>,
@@ -131,11 +138,22 @@ impl Feed {
             batch: VecDeque::new(),
             batch_bytes: 0,
             end: None,
+            is_closed: false,
             consumer: Consumer::Nobody,
             read_ahead: None,
             is_awake: false,
         };
-        Feed { view, caller, replays_to, state: Mutex::new(state) }
+        Feed { view, caller, replays_to, ends_before: AtomicU64::new(0), state: Mutex::new(state) }
+    }
+
+    /// Notes how often the registry has ended every feed, when it adds this one. The registry's lock guards it.
+    pub(super) fn note_ends(&self, ends: u64) {
+        self.ends_before.store(ends, Ordering::Relaxed);
+    }
+
+    /// Whether the feed was added after the registry had ended every feed for the last of `ends` times.
+    pub(super) fn was_added_after(&self, ends: u64) -> bool {
+        self.ends_before.load(Ordering::Relaxed) == ends
     }
 
     /// Sets who takes the changes, and returns whether the consumer is to be woken. If the feed has been closed meanwhile, it
@@ -143,7 +161,7 @@ impl Feed {
     pub(super) fn set_consumer(&self, consumer: Consumer) -> Option<Wake> {
         let mut state = self.state.lock();
         state.consumer = consumer;
-        if !matches!(state.end, Some(None)) {
+        if !state.is_closed {
             return state.wake();
         }
         drop(state);
@@ -186,7 +204,7 @@ impl Feed {
         }
     }
 
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.state.lock().end.is_some()
     }
 
@@ -251,10 +269,11 @@ impl Feed {
         state.wake()
     }
 
-    /// Ends the feed of a closed client or handle, and of a program that wants no more.
+    /// Ends the feed of a closed client or handle, and of a program that wants no more. A reason why it has ended before stays.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        state.end = Some(None);
+        state.end.get_or_insert(None);
+        state.is_closed = true;
         state.batch.clear();
         state.batch_bytes = 0;
         state.read_ahead = None;
@@ -325,12 +344,16 @@ impl Feed {
     }
 
     /// Whether the caller may only learn the key of the entry's row: the feed replays the entry, and the row is deleted or hidden
-    /// from the caller. `rows` are the rows of [`replayed_rows`](Feed::replayed_rows) that exist.
+    /// from the caller. Another row may have the key of a deleted one. `rows` are the rows of
+    /// [`replayed_rows`](Feed::replayed_rows) that exist.
     fn is_gone(&self, entry: &LogEntry, caller: Caller, rows: &HashMap<RowKey, OutlinedRow>) -> bool {
-        let sees = |row: &OutlinedRow| may_see(entry.table, caller, &row.image, row.context.as_ref());
-        // Another row may have the key of a deleted one.
-        self.replays(entry.key)
-            && (entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(sees))
+        if !self.replays(entry.key) {
+            return false;
+        }
+        let is_shown = |row: &OutlinedRow| {
+            entry.key.id > row.last_deletion && may_see(entry.table, caller, &row.image, row.context.as_ref())
+        };
+        entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(is_shown)
     }
 
     /// Takes over a page that the consumer read, up to the point `head` of the pump. `rows` are the rows of

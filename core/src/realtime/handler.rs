@@ -20,7 +20,6 @@ use super::{ChangeRequest, ChangeStream, EventType, Realtime, RowChange, StreamC
 use crate::{
     bearer::BearerResolver,
     client_key::{ClientSlots, Slot},
-    database::Principal,
     error::{Error, Operation, Result, operation},
     http_file::{Target, header},
     http_refusal::Refusal,
@@ -121,8 +120,7 @@ impl Realtime {
         let (request, since) = read_request(target, headers)?;
         let slot = self.events.streams.take()?;
         let bearer = self.events.bearer.principal(headers).await?;
-        let anonymous = || self.core.database.service().handle_of(Principal::Anonymous);
-        let caller = bearer.unwrap_or_else(anonymous);
+        let caller = bearer.unwrap_or_else(|| self.core.database.anonymous_request());
         // A request does not switch capture on: with capture, every change costs a second write. The refusal is made here, because
         // the refusal of an error of `capture` would not name the reason and would be logged.
         if !self.core.database.capture_state().await?.0 {

@@ -47,6 +47,8 @@ pub(super) struct Registry {
     /// No access token of the feeds in `fixed` expires before this time.
     next_expiry: Option<Timestamp>,
     count: usize,
+    /// How often every feed was ended. `handles` counts the feeds that were added since.
+    ends: u64,
 }
 
 /// A page on its way to the feeds that were live when the pump moved to its end.
@@ -85,6 +87,7 @@ impl Registry {
     /// Adds a feed. The pump is at `head`.
     pub(super) fn add(&mut self, feed: &Arc<Feed>, head: EntryKey) {
         Arc::make_mut(self.tables.entry(feed.view.table).or_default()).add(feed);
+        feed.note_ends(self.ends);
         if let Some(handle) = feed.handle() {
             match self.handles.iter_mut().find(|(known, _)| Arc::ptr_eq(known, handle)) {
                 Some((_, count)) => *count += 1,
@@ -110,6 +113,7 @@ impl Registry {
             remove_from(&mut self.fixed, &session_id, feed);
         }
         if let Some(handle) = feed.handle()
+            && feed.was_added_after(self.ends)
             && let Some(index) = self.handles.iter().position(|(known, _)| Arc::ptr_eq(known, handle))
         {
             self.handles[index].1 -= 1;
@@ -170,6 +174,7 @@ impl Registry {
         for feed in self.feeds(None) {
             wakes.extend(feed.end_after_batch(Some(reason.clone())));
         }
+        self.ends += 1;
         // The pump may have missed the end of a session. New feeds begin with the caller that their handle has then.
         self.handles.clear();
         self.sessions.clear();
@@ -321,4 +326,47 @@ fn remove_one<T>(list: &mut Vec<Arc<T>>, value: &Arc<T>) -> bool {
     let Some(index) = list.iter().position(|known| Arc::ptr_eq(known, value)) else { return false };
     list.swap_remove(index);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::{
+        database::{
+            Credential, Principal,
+            change_log::{LogPoint, capture_is_off},
+        },
+        policy::Caller,
+        realtime::{feed::FeedIdentity, view::View},
+    };
+
+    #[test]
+    fn a_feed_that_ended_with_all_others_leaves_the_handle_of_later_ones() {
+        let session_id = Uuid::from_u128(1);
+        let user = Principal::User(Credential {
+            user_id: Uuid::from_u128(2),
+            session_id,
+            access_hash: String::new(),
+            expires_at: Timestamp::MAX,
+        });
+        let principal = CurrentPrincipal::new(user, Arc::new(AtomicBool::new(false)));
+        let handle = Arc::new(HandleCaller::new(principal.clone()));
+        let feed = || {
+            let view = View::new("public", "spaces", Caller::Anonymous, None, "").expect("a view");
+            let handle = Arc::clone(&handle);
+            let caller = FeedIdentity::Handle { handle, began_at: EntryKey::START, began_as: Caller::Anonymous };
+            Arc::new(Feed::new(view, caller, LogPoint::default().into(), None))
+        };
+        let (old, new) = (feed(), feed());
+        let mut registry = Registry::default();
+        registry.add(&old, EntryKey::START);
+        registry.end_all(&capture_is_off(), &mut Vec::new());
+        registry.add(&new, EntryKey::START);
+        assert!(registry.remove(&old) && !registry.remove(&old));
+        assert!(registry.handle_caller(&principal).is_some() && registry.sessions.contains_key(&session_id));
+        assert!(registry.remove(&new));
+        assert!(registry.handles.is_empty() && registry.sessions.is_empty() && registry.len() == 0);
+    }
 }

@@ -64,8 +64,9 @@ impl ChangeRequest {
 
     /// Begins after a cursor: first the changes since then, then those to come, with no gap and no repeat.
     ///
-    /// For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered. A
-    /// filter then tests only the primary key, and `space_id` for fidgets. The service gets every change as it was.
+    /// For a row that was deleted since, or that the caller no longer sees, only a `DELETE` with the primary key is delivered, also
+    /// if another row has the key now. A filter then tests only the primary key, and `space_id` for fidgets. The service gets
+    /// every change as it was.
     pub fn since(mut self, cursor: impl Into<String>) -> ChangeRequest {
         self.since = Some(cursor.into());
         self

@@ -64,6 +64,9 @@ impl ChangeStream {
     /// Ends the stream: `next` returns `None` from here on.
     pub fn close(&mut self) {
         self.has_ended = true;
+        if let Some(reading) = self.reading.take() {
+            reading.abort();
+        }
         self.closer().close();
     }
 
@@ -159,7 +162,7 @@ impl Drop for ChangeStream {
     fn drop(&mut self) {
         // The locks of an inherited client may be held forever.
         if !self.is_inherited() {
-            self.closer().close();
+            self.close();
         }
     }
 }

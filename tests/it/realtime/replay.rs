@@ -6,7 +6,7 @@ use townsquare::{
     Client, ErrorKind, Uuid,
     blocking::{self, wait},
     realtime::{ChangeRequest, RowChange},
-    spaces::SpacePatch,
+    spaces::{FidgetPatch, NewFidget, SpacePatch},
     storage::{Overwrite, UploadOptions},
 };
 use townsquare_tests::{
@@ -15,7 +15,7 @@ use townsquare_tests::{
     test_database::{Engine, TestDatabase},
 };
 
-use super::fixture::{HeldPump, Recorder, next, next_short, stream};
+use super::fixture::{HeldPump, Recorder, next, next_short, short, stream};
 
 const PASSWORD: &str = "correct horse";
 
@@ -58,6 +58,17 @@ fn content(change: &RowChange) -> Value {
 
 fn contents(changes: &[RowChange]) -> Vec<Value> {
     changes.iter().map(content).collect()
+}
+
+/// The events of an anonymous request, up to the one that has the word `mark`.
+fn events_to_mark(db: &TestDatabase, target: &str) -> String {
+    let client = blocking::Client::from(db.client.clone());
+    let mut response = client.realtime().handle_events(target, &[]).expect("a response");
+    let mut text = String::new();
+    while !text.contains("mark") {
+        text.push_str(std::str::from_utf8(&response.body.next().expect("an event")).expect("UTF-8"));
+    }
+    text
 }
 
 fn end_of(id: Uuid) -> Value {
@@ -182,6 +193,85 @@ on_both_engines! {
         let key = |path: &str| json!(["DELETE", { "bucket": "assets", "path": path }, null]).to_string();
         assert_eq!(paths, ["a.txt", "b.txt", "c.txt"].map(key));
         assert_eq!(next_short(&mut changes, 1), ["INSERT mark"]);
+    }
+
+    fn of_a_fidget_whose_id_was_given_again_a_stranger_gets_the_key(db: &TestDatabase) {
+        let ((ann_id, _), (bob_id, bob)) = (user(db, "ann"), user(db, "bob"));
+        let start = cursor(db);
+        let space = db.public_space(ann_id, "harbor");
+        let fidget = db.fidget(space.id, "secret fidget");
+        wait(db.service.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("secret kind"))).expect("updated");
+        wait(db.service.fidgets().delete_fidget(fidget.id)).expect("deleted");
+        let own = db.public_space(bob_id, "own");
+        wait(bob.fidgets().create_fidget(own.id, NewFidget::of_type("own").with_id(fidget.id))).expect("created");
+        wait(bob.fidgets().update_fidget(fidget.id, FidgetPatch::new().kind("mark"))).expect("updated");
+        let request = || ChangeRequest::table("fidgets").since(&*start);
+        for client in [&db.client, &bob] {
+            let mut changes = stream(client, request());
+            assert_eq!(content(&next(&mut changes)), end_of(fidget.id));
+            assert_eq!(next_short(&mut changes, 2), ["INSERT own", "UPDATE mark"]);
+        }
+        let text = events_to_mark(db, &format!("/events?table=fidgets&since={start}"));
+        assert!(text.contains("DELETE") && text.contains("own") && !text.contains("secret"), "{text}");
+        let all = next_short(&mut stream(&db.service, request()), 5);
+        assert_eq!(
+            all,
+            ["INSERT secret fidget", "UPDATE secret kind", "DELETE secret kind", "INSERT own", "UPDATE mark"]
+        );
+    }
+
+    fn of_a_file_whose_path_was_uploaded_again_a_stranger_gets_the_key(db: &TestDatabase) {
+        let ((_, ann), (_, bob)) = (user(db, "ann"), user(db, "bob"));
+        let start = cursor(db);
+        let upload = |client: &Client, path: &str, kind: &str| {
+            let options = UploadOptions::new().content_type(format!("text/{kind}"));
+            wait(client.storage().upload("assets", path, "x", options)).expect("uploaded")
+        };
+        for path in ["theirs", "again", "moved"] {
+            upload(&ann, path, "secret");
+            upload(&ann, path, "secret-too");
+        }
+        for path in ["theirs", "again"] {
+            wait(ann.storage().delete("assets", path)).expect("deleted");
+        }
+        wait(ann.storage().move_file("assets", "moved", "away", Overwrite::Refuse)).expect("moved");
+        wait(ann.storage().delete("assets", "away")).expect("deleted");
+        upload(&bob, "theirs", "mine");
+        upload(&ann, "again", "plain");
+        upload(&bob, "moved", "mine");
+        // It was never deleted.
+        upload(&ann, "kept", "one");
+        upload(&db.service, "kept", "two");
+        upload(&ann, "mark", "x");
+        let request = || ChangeRequest::table("files").since(&*start);
+        for client in [&db.client, &bob, &ann] {
+            let mut changes = stream(client, request());
+            let mut ends = contents(&(0..4).map(|_| next(&mut changes)).collect::<Vec<_>>());
+            ends.sort_unstable_by_key(Value::to_string);
+            let end = |path: &str| json!(["DELETE", { "bucket": "assets", "path": path }, null]);
+            assert_eq!(ends, ["again", "away", "moved", "theirs"].map(end));
+            let mut rest: Vec<_> = (0..6).map(|_| next(&mut changes)).collect();
+            assert!(!json!(contents(&rest)).to_string().contains("secret"));
+            let rest: Vec<_> = rest.drain(..).map(|change| short(&change)).collect();
+            assert_eq!(
+                rest,
+                ["INSERT theirs", "INSERT again", "INSERT moved", "INSERT kept", "UPDATE kept", "INSERT mark"]
+            );
+        }
+        let text = events_to_mark(db, &format!("/events?table=files&since={start}"));
+        assert!(text.contains("DELETE") && text.contains("text/mine") && !text.contains("secret"), "{text}");
+        // A later replay reads what was deleted since the first one, and an earlier one what was deleted before.
+        let later = cursor(db);
+        upload(&ann, "later", "secret");
+        wait(ann.storage().delete("assets", "later")).expect("deleted");
+        upload(&bob, "later", "mark");
+        for cursor in [&later, &start] {
+            let text = events_to_mark(db, &format!("/events?table=files&since={cursor}"));
+            assert!(text.contains("DELETE") && !text.contains("secret"), "{text}");
+        }
+        let mut all = stream(&db.service, request());
+        let secrets = (0..10).map(|_| content(&next(&mut all)).to_string()).filter(|change| change.contains("secret"));
+        assert_eq!(secrets.count(), 10);
     }
 
     fn a_browser_that_reconnects_gets_only_the_keys_of_rows_that_are_gone(db: &TestDatabase) {
