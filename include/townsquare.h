@@ -133,6 +133,12 @@
  *                               (TSQ_QUOTA_EXCEEDED)
  *   path of a file              1,024 bytes; 255 between slashes; in a new one no bidirectional control
  *   metadata of a file          64 names of 64 characters; 1,024 bytes a value; 8 KiB together
+ *   rows of a list              64 MiB of memory: a page ends early, a result without pages fails with TSQ_TOO_LARGE
+ *   change log                  options change_retention, change_retention_rows, change_retention_bytes: 7 days, 1,000,000
+ *                               changes, 1 GiB
+ *   filter of changes           8 conditions, 1,024 bytes
+ *   unread subscription         1 MiB of memory, and one larger row; it falls behind in the log
+ *   one client key              64 event streams, 16 uploads and 8 password checks at the same time; 50 failed sign-ins
  *
  * A text, JSON or list over its limit fails with TSQ_TOO_LARGE before anything is written; the message names the argument.
  *

@@ -62,6 +62,7 @@
 //! | read and change communities | [`Client::communities`], module [`communities`] |
 //! | handle errors | [`Error`], module [`error`] |
 #![cfg_attr(feature = "http", doc = "| serve the discovery endpoint with axum | module [`http`] |")]
+//! | run PostgreSQL; know what is defended | modules [`postgres_guide`], [`security_guide`] |
 //!
 //! Names, limits and messages follow the specification. The documentation refers to its sections as `SPEC 4.5`.
 //!
@@ -166,6 +167,10 @@ pub use crate::{
 #[doc = include_str!("postgres_guide.md")]
 #[cfg(doc)]
 pub mod postgres_guide {}
+
+#[doc = include_str!("security_guide.md")]
+#[cfg(doc)]
+pub mod security_guide {}
 
 /// Compiles the Rust example of the README.
 #[cfg(doctest)]
