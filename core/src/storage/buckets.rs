@@ -14,6 +14,8 @@ use crate::{
     storage_path::{ASSETS, FilePath, PRIVATE, SPACES, first_segment, is_bucket_name},
 };
 
+pub(super) const NO_BUCKET: &str = "there is no such bucket";
+
 /// The rule of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BucketAccess {
@@ -128,7 +130,7 @@ impl Buckets {
     /// # Errors
     /// `NotFound` (404) for an unknown bucket.
     pub(super) fn access(&self, bucket: &str) -> Result<BucketAccess> {
-        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, "there is no such bucket"))
+        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, NO_BUCKET))
     }
 
     /// Checks a bucket and a path.
