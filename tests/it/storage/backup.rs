@@ -155,6 +155,7 @@ fn a_backup_that_names_files_elsewhere_is_not_restored() {
         RawConnection::sqlite(&backup).run(&format!(
             "PRAGMA ignore_check_constraints = ON; UPDATE townsquare_files SET bucket = '{bucket}', path = '{path}'"
         ));
+        fs::remove_file(fixture.folder.path().join("backup.db.files/assets/a")).expect("its path is a folder now");
         let mut source = fixture.folder.path().join("backup.db.files").join(bucket);
         source.extend(path.split('/'));
         fs::create_dir_all(source.parent().expect("a folder")).expect("created");

@@ -3,7 +3,7 @@
 use std::{fs, ops::ControlFlow};
 
 use townsquare::{
-    Config, ErrorKind, Uuid,
+    Client, Config, ErrorKind, Uuid,
     blocking::wait,
     spaces::NewSpace,
     storage::{Overwrite, UploadOptions},
@@ -199,7 +199,7 @@ on_engine! { Postgres in postgres_only;
             db.raw.run(&forged.file());
             db.raw.run(&forged.intent());
         }
-        let client = db.another().as_service();
+        let client = wait(Client::open(db.config().buckets("vault=private"))).expect("opens").as_service();
         let rows = db.raw.rows("SELECT bucket, path, access FROM townsquare.files ORDER BY bucket, path");
         let rows: Vec<String> = rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(rows, ["assets large public", "undeclared a public", "vault x/a private", "vault x/b private"]);
