@@ -11,8 +11,8 @@ use std::{
 
 use super::{
     Storage,
-    buckets::Buckets,
-    export::{is_place, place, target_of},
+    buckets::{Buckets, is_place, target_of},
+    export::place,
     host_file,
     moment::Moment,
 };

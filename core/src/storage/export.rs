@@ -9,19 +9,12 @@ use std::{
 
 use super::{
     Storage,
-    buckets::{BucketAccess, Buckets, NO_BUCKET, Target},
+    buckets::{Buckets, NO_PLACE, Target, target_of},
     host_file::{self, TargetFile, check_progress},
     moment::Moment,
     rows, statements as sql,
 };
-use crate::{
-    error::{Error, Result},
-    model::StoredObject,
-    storage_path::{BUILT_IN_BUCKETS, FilePath, is_bucket_name},
-};
-
-/// Why a row is no file: only another program can have written it.
-pub(super) const NO_PLACE: &str = "no file can have this bucket, path or version";
+use crate::{error::Result, model::StoredObject};
 
 /// An export that runs.
 struct Export<'a, P> {
@@ -130,25 +123,6 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Export<'_, P> {
             }
         }
     }
-}
-
-/// Checks the bucket and the path of a row, which another program may have written.
-///
-/// # Errors
-/// `NotFound` (404) for a bucket that the database does not have; `InvalidInput` (400) for a malformed path.
-pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<Target> {
-    let found = buckets.iter().find(|(name, _)| name == bucket && is_any_bucket(name));
-    let (_, access) = found.ok_or_else(|| Error::file(404, NO_BUCKET))?;
-    Target::new(bucket, path, *access)
-}
-
-/// Whether a bucket can have this name, and a file in it this path.
-pub(super) fn is_place(bucket: &str, path: &str) -> bool {
-    is_any_bucket(bucket) && FilePath::parse(path).is_ok()
-}
-
-fn is_any_bucket(name: &str) -> bool {
-    is_bucket_name(name) || BUILT_IN_BUCKETS.contains(&name)
 }
 
 /// The place of a file in a folder with the layout of SPEC 2.8.

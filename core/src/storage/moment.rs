@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 
 use super::{
     Storage,
-    buckets::Buckets,
+    buckets::{Buckets, NO_PLACE, target_of},
     core::LOCK_TIMEOUT,
     damaged_files::DamagedFiles,
-    export::{NO_PLACE, target_of},
     rows, statements as sql,
 };
 use crate::{
