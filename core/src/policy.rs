@@ -202,9 +202,8 @@ pub(crate) const fn rule(table: Table, action: Action) -> &'static Predicate {
             CallerIs("id"),
             Related { column: "id", table: Table::Spaces, key: "owner_id", predicate: &IsTrue("is_public") },
         ]),
-        // Only sign-up creates users, as the service.
-        (Table::Users, Insert) => &Nobody,
-        (Table::Users, Update | Delete) => &CallerIs("id"),
+        // The service signs users up, and changes and deletes them after it has checked the password.
+        (Table::Users, Insert | Update | Delete) => &Nobody,
         (Table::CommunityConfigs, Select) => &IsTrue("is_published"),
         // `updatable` limits this to the navigation.
         (Table::CommunityConfigs, Update) => &CallerHoldsKey("admin_identity_public_keys"),

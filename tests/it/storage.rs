@@ -12,6 +12,7 @@ mod descriptors;
 mod faults;
 mod files;
 mod fixture;
+mod forged_rows;
 mod handler;
 mod host_files;
 mod in_doubt;

@@ -11,8 +11,8 @@ use std::{
 
 use super::{
     Storage,
-    buckets::Buckets,
-    export::{place, target_of},
+    buckets::{Buckets, is_place, target_of},
+    export::place,
     host_file,
     moment::Moment,
 };
@@ -91,6 +91,10 @@ fn cannot_install(error: io::Error) -> Error {
 
 /// Copies one file; the inner error says why the backup does not have it.
 fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Result<(), &'static str>> {
+    // The rows are those of the backup, which may be a stranger's.
+    if !is_place(&object.bucket, &object.path) {
+        return Ok(Err("is not the name of a file"));
+    }
     let source = place(from, &object.bucket, &object.path);
     // No symbolic link leads out of the backup.
     match fs::symlink_metadata(&source) {

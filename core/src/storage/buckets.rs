@@ -11,8 +11,13 @@ use crate::{
     database::{Row, Scope},
     error::{Error, Result},
     objects::ObjectKey,
-    storage_path::{ASSETS, FilePath, PRIVATE, SPACES, first_segment, is_bucket_name},
+    storage_path::{ASSETS, BUILT_IN_BUCKETS, FilePath, PRIVATE, SPACES, first_segment, is_bucket_name},
 };
+
+const NO_BUCKET: &str = "there is no such bucket";
+
+/// Why a row is no file: only another program can have written it.
+pub(super) const NO_PLACE: &str = "no file can have this bucket, path or version";
 
 /// The rule of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +133,7 @@ impl Buckets {
     /// # Errors
     /// `NotFound` (404) for an unknown bucket.
     pub(super) fn access(&self, bucket: &str) -> Result<BucketAccess> {
-        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, "there is no such bucket"))
+        self.0.get(bucket).copied().ok_or_else(|| Error::file(404, NO_BUCKET))
     }
 
     /// Checks a bucket and a path.
@@ -201,4 +206,23 @@ impl Target {
     pub(super) fn key(&self) -> ObjectKey {
         ObjectKey { bucket: self.bucket.clone(), path: self.path.as_str().to_owned() }
     }
+}
+
+/// Checks the bucket and the path of a row, which another program may have written.
+///
+/// # Errors
+/// `NotFound` (404) for a bucket that the database does not have; `InvalidInput` (400) for a malformed path.
+pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<Target> {
+    let found = buckets.iter().find(|(name, _)| name == bucket && is_any_bucket(name));
+    let (_, access) = found.ok_or_else(|| Error::file(404, NO_BUCKET))?;
+    Target::new(bucket, path, *access)
+}
+
+/// Whether a bucket can have this name, and a file in it this path.
+pub(super) fn is_place(bucket: &str, path: &str) -> bool {
+    is_any_bucket(bucket) && FilePath::parse(path).is_ok()
+}
+
+fn is_any_bucket(name: &str) -> bool {
+    is_bucket_name(name) || BUILT_IN_BUCKETS.contains(&name)
 }

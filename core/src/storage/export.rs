@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Storage,
-    buckets::{BucketAccess, Buckets, Target},
+    buckets::{Buckets, NO_PLACE, Target, target_of},
     host_file::{self, TargetFile, check_progress},
     moment::Moment,
     rows, statements as sql,
@@ -103,9 +103,12 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Export<'_, P> {
             let Some(last) = files.last() else { return Ok(()) };
             (bucket, path) = (last.bucket.clone(), last.path.clone());
             for file in files {
+                let Ok(target) = target_of(&buckets, &file.bucket, &file.path) else {
+                    damaged.add(&file.bucket, &file.path, NO_PLACE);
+                    continue;
+                };
                 match file.content {
                     Some(content) if content.len() as u64 == file.size => {
-                        let target = target_of(&buckets, &file.bucket, &file.path)?;
                         let mut written = self.storage.create_target(&target, self.folder).await?;
                         written.write(pool, content).await?;
                         written.install(pool).await?;
@@ -120,13 +123,6 @@ impl<P: FnMut(u64, u64) -> ControlFlow<()> + Send> Export<'_, P> {
             }
         }
     }
-}
-
-/// Checks the bucket and the path of a row.
-pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<Target> {
-    let found = buckets.iter().find(|(name, _)| name == bucket);
-    // The table of files refers to no bucket that is not in the table of buckets.
-    Target::new(bucket, path, found.map_or(BucketAccess::Private, |(_, access)| *access))
 }
 
 /// The place of a file in a folder with the layout of SPEC 2.8.

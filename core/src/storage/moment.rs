@@ -5,7 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Storage, core::LOCK_TIMEOUT, damaged_files::DamagedFiles, rows, statements as sql};
+use super::{
+    Storage,
+    buckets::{Buckets, NO_PLACE, target_of},
+    core::LOCK_TIMEOUT,
+    damaged_files::DamagedFiles,
+    rows, statements as sql,
+};
 use crate::{
     database::{DatabaseMoment, Row},
     error::{Error, Result},
@@ -76,8 +82,18 @@ impl Storage {
     /// Takes a moment of the database.
     async fn read_moment(&self) -> Result<Moment> {
         let mut database = self.core.service.moment().await?;
-        let objects = database.scan(&sql::ALL_OBJECTS, Vec::new(), rows::stored_object).await?;
-        Ok(Moment { database: Some(database), objects, damaged: DamagedFiles::default(), hold: None })
+        let mut objects = database.scan(&sql::ALL_OBJECTS, Vec::new(), rows::stored_object).await?;
+        // Later than the moment: a bucket is never removed.
+        let buckets = Buckets::stored(&self.core.service).await?;
+        let mut damaged = DamagedFiles::default();
+        objects.retain(|object| {
+            let is_file = target_of(&buckets, &object.bucket, &object.path).is_ok() && is_name(held_name(object));
+            if !is_file {
+                damaged.add(&object.bucket, &object.path, NO_PLACE);
+            }
+            is_file
+        });
+        Ok(Moment { database: Some(database), objects, damaged, hold: None })
     }
 
     /// Holds the bytes of an object, unless they are held already.
@@ -136,6 +152,11 @@ impl Moment {
         }
         self.damaged.into_result(what_lacks_them)
     }
+}
+
+/// Whether a hold can have the name.
+fn is_name(name: &str) -> bool {
+    (1..=255).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// The name under which the bytes of an object are held. Copies and moves of a file share its digest.

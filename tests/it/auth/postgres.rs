@@ -171,8 +171,26 @@ on_engine! { Postgres in postgres;
         for space in [format!("'{}'", of_bob.0), "NULL".into()] {
             assert_refused(&raw, &format!("UPDATE fidgets SET space_id = {space} WHERE id = '{}'", of_ann.1), violates);
         }
-        assert_refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), violates);
+        assert_refused(&raw, &format!("UPDATE users SET id = '{}'", Uuid::new_v4()), "permission denied");
         assert_changes(&raw, "UPDATE spaces SET name = 'still mine'", 1);
+    }
+
+    /// Only the library asks for the password.
+    fn a_user_is_not_changed_without_the_password(db: &TestDatabase) {
+        let TwoUsers { ann, .. } = two_users(db);
+        for who in [ann.to_string(), "anonymous".to_owned()] {
+            let raw = connect_as(db, &who);
+            for sql in ["UPDATE users SET email = 'mallory@town.example'", "UPDATE users SET updated_at = now()", "DELETE FROM users"] {
+                assert_refused(&raw, sql, "permission denied for table users");
+            }
+        }
+        // Nor where no grant is in the way: on the library's login role.
+        let raw = RawConnection::postgres(&db.url()).expect("the server runs");
+        let session = insert_session(&db.raw, ann);
+        raw.run(&format!("SELECT set_config('townsquare.caller', 'user', false), set_config('townsquare.session', '{session}', false)"));
+        assert_changes(&raw, "UPDATE users SET email = 'mallory@town.example'", 0);
+        assert_changes(&raw, "DELETE FROM users", 0);
+        assert_eq!(db.raw.value(&format!("SELECT email FROM users WHERE id = '{ann}'")), "ann@town.example");
     }
 
     fn rows_of_other_owners_cannot_be_changed(db: &TestDatabase) {
@@ -193,7 +211,7 @@ on_engine! { Postgres in postgres;
                 );
             }
             // Neither a row lock nor a query plan reveals a hidden row.
-            assert_changes(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), 0);
+            assert_refused(&raw, &format!("DELETE FROM users WHERE id <> '{ann}'"), "permission denied");
             assert_eq!(raw.rows(&format!("SELECT 1 FROM spaces WHERE id = '{}' FOR UPDATE", of_bob.0)).len(), 0);
             let leak = format!("SELECT 1 FROM spaces WHERE id = '{}' AND 1 / (length(name) - 3) = 1", of_bob.0);
             assert_eq!(raw.rows(&leak).len(), 0, "a condition of the caller's is asked of visible rows alone");

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use townsquare::{Client, Config, ErrorKind, blocking::wait, realtime::ChangeRequest, storage::UrlMethod};
-use townsquare_tests::test_database::Engine;
+use townsquare_tests::{raw_sql::RawConnection, test_database::Engine};
 
 use super::fixture::{Fixture, Store, UNLIMITED, bytes, paths};
 
@@ -129,6 +129,41 @@ fn a_backup_whose_files_are_incomplete_is_not_restored() {
         let error = Client::restore(&backup, &data_dir).expect_err("incomplete");
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         assert!(error.message().contains("assets/images/a"), "{error}");
+        let left: Vec<_> = fs::read_dir(&data_dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// The rows of a stranger's backup name files outside of the data folder.
+#[test]
+fn a_backup_that_names_files_elsewhere_is_not_restored() {
+    let outside = townsquare_tests::temp_dir();
+    let absolute = outside.path().display().to_string();
+    for (bucket, path) in [
+        ("..", "stolen"),
+        (&*absolute, "stolen"),
+        (".townsquare", "stolen"),
+        ("assets", "../../stolen"),
+        ("assets", "a/../../../stolen"),
+        ("assets", &format!("{absolute}/stolen")),
+    ] {
+        let fixture = Fixture::on(Engine::Sqlite, Store::Folder(0)).expect("SQLite is always there");
+        // No check of the table is in the way.
+        fixture.put("assets", "a", bytes(100_000, 1));
+        let backup = fixture.folder.path().join("backup.db");
+        wait(fixture.db.client.backup(&backup)).expect("a backup");
+        RawConnection::sqlite(&backup).run(&format!(
+            "PRAGMA ignore_check_constraints = ON; UPDATE townsquare_files SET bucket = '{bucket}', path = '{path}'"
+        ));
+        fs::remove_file(fixture.folder.path().join("backup.db.files/assets/a")).expect("its path is a folder now");
+        let mut source = fixture.folder.path().join("backup.db.files").join(bucket);
+        source.extend(path.split('/'));
+        fs::create_dir_all(source.parent().expect("a folder")).expect("created");
+        fs::write(&source, bytes(100_000, 1)).expect("the bytes are there");
+        let data_dir = fixture.folder.path().join("restored");
+        let error = Client::restore(&backup, &data_dir).expect_err("crafted");
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.message().ends_with("is not the name of a file"), "{error}");
         let left: Vec<_> = fs::read_dir(&data_dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "{left:?}");
     }

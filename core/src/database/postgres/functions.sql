@@ -126,3 +126,17 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     ORDER BY updated_at DESC
     LIMIT 1
 $$;
+
+-- Callers give files and bytes to no other owner, whose quota they would fill. Policies cannot say so: they do not see the old row,
+-- and a move leaves the owner. The argument is the role of the callers.
+CREATE OR REPLACE FUNCTION townsquare.protect_owner() RETURNS TRIGGER
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF (current_user = TG_ARGV[0] OR COALESCE(current_setting('townsquare.caller', true), '') <> '')
+        AND NEW.owner_id IS DISTINCT FROM townsquare.caller_id()
+    THEN
+        RAISE EXCEPTION 'permission denied for table files' USING ERRCODE = '42501';
+    END IF;
+    RETURN NEW;
+END
+$$;

@@ -54,6 +54,7 @@ const MIGRATIONS: &[Migration] = migrations! {
     "0020_url_generations" needs 9;
     "0021_definers" needs 9;
     "0023_log_size" needs 9;
+    "0024_file_places" needs 9;
 };
 
 /// The minimum version of a migration that no older library works with.

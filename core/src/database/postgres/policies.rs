@@ -36,7 +36,7 @@ const STATE: &str = "WITH grantees (role) AS (SELECT 0::oid UNION SELECT oid FRO
     WHERE schema.nspname IN ('public', 'townsquare') AND class.relkind IN ('r', 'p', 'v', 'm', 'f')
   UNION ALL
     SELECT CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable', 'protect_columns',
-            'get_active_community_config') THEN 'functions' ELSE 'functions of migrations' END,
+            'protect_owner', 'get_active_community_config') THEN 'functions' ELSE 'functions of migrations' END,
         string_agg(concat_ws(',', procedure.oid::regprocedure, proowner = nspowner, prosecdef, provolatile, proconfig,
             prosrc, CASE WHEN proname IN ('caller_id', 'is_service', 'admitted', 'holds_key', 'owner_usage', 'is_claimable') THEN
                 (SELECT string_agg(concat_ws(',', grantee, privilege_type), ';' ORDER BY grantee)

@@ -42,16 +42,27 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
     ];
     for table in Table::ALL {
         let name = table_name(table);
-        let conditions = Action::ALL.map(|action| (action, condition(table, action)));
-        let updated = updated(table).map(|predicate| predicate.sql(table, CONTEXT));
+        let mut conditions = Action::ALL.map(|action| (action, condition(table, action)));
+        let mut updated = updated(table).map(|predicate| predicate.sql(table, CONTEXT));
+        if table == Table::Files {
+            let new_row = |rule: &str, of_owner: &str| format!("({rule}) AND {}{of_owner}", has_plain_path("files"));
+            let of_owner = format!(" AND (files.owner_id IS NULL OR files.owner_id = {CALLER})");
+            for (_, condition) in conditions.iter_mut().filter(|(action, _)| *action == Action::Insert) {
+                *condition = condition.as_deref().map(|rule| new_row(rule, &of_owner));
+            }
+            // A move leaves the owner: the trigger limits how an update changes it.
+            updated = updated.as_deref().map(|rule| new_row(rule, ""));
+        }
         let mut script = TableScript::new(roles, &name, &conditions, updated.as_deref(), tables_with_others);
         script.write_grants(|action| match (action, updatable(table)) {
             (Action::Update, Some(columns)) => format!(" ({})", columns.join(", ")),
             (Action::Select, _) if table.is_public() => format!(" ({})", readable(table).join(", ")),
             _ => String::new(),
         });
-        if table == Table::CommunityConfigs {
-            script.write_column_trigger();
+        match table {
+            Table::CommunityConfigs => script.write_trigger("UPDATE", "", "protect_columns"),
+            Table::Files => script.write_trigger("UPDATE OF owner_id, size", OWNER_GETS_MORE, "protect_owner"),
+            _ => {}
         }
         parts.push(Part { script: script.sql, name });
     }
@@ -72,17 +83,48 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
             rule(Table::Files, Action::Delete).sql(Table::Files, CONTEXT)
         )
     };
+    // The service makes an intent the row of its file, whatever the file is then. So who begins one must be allowed to change the
+    // file that is there, and gives the new row no other owner than that of the file that moves.
+    let new_intent = format!(
+        "{} AND {} AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
+                WHERE files.bucket = file_intents.bucket AND files.path = file_intents.path AND ({}) IS NOT TRUE)
+            AND (file_intents.owner_id IS NULL OR file_intents.owner_id = {CALLER} OR EXISTS (
+                SELECT 1 FROM townsquare.files AS files WHERE files.bucket = file_intents.bucket
+                    AND files.path = file_intents.moved_from AND files.owner_id = file_intents.owner_id))",
+        of_intent(Action::Insert),
+        has_plain_path("file_intents"),
+        rule(Table::Files, Action::Update).sql(Table::Files, CONTEXT)
+    );
     let contents = Action::ALL.map(|action| (action, Some(of_content(action))));
-    let intents = Action::ALL.map(|action| (action, Some(of_intent(action))));
-    let updated_intent = of_intent(Action::Insert);
-    for (name, conditions, updated) in
-        [("townsquare.file_contents", contents, None), ("townsquare.file_intents", intents, Some(&*updated_intent))]
+    // The service changes and deletes intents.
+    let intents = Action::ALL.map(|action| {
+        let condition = match action {
+            Action::Select => Some(of_intent(action)),
+            Action::Insert => Some(new_intent.clone()),
+            Action::Update | Action::Delete => None,
+        };
+        (action, condition)
+    });
+    for (name, conditions, readable) in
+        [("townsquare.file_contents", contents, ""), ("townsquare.file_intents", intents, READABLE_OF_INTENTS)]
     {
-        let mut script = TableScript::new(roles, name, &conditions, updated, tables_with_others);
-        script.write_grants(|_| String::new());
+        let mut script = TableScript::new(roles, name, &conditions, None, tables_with_others);
+        script.write_grants(|action| if action == Action::Select { readable.to_owned() } else { String::new() });
         parts.push(Part { name: name.to_owned(), script: script.sql });
     }
     parts
+}
+
+/// The columns that statements of callers read. Whoever knows the name of staged bytes could have them installed elsewhere.
+const READABLE_OF_INTENTS: &str = " (bucket, path, moved_from, base_etag)";
+
+/// The condition that an update gives an owner a file, or more bytes.
+const OWNER_GETS_MORE: &str = "WHEN (NEW.owner_id IS NOT NULL AND (NEW.owner_id IS DISTINCT FROM OLD.owner_id
+    OR NEW.size > OLD.size))";
+
+/// The condition that no segment of a path leads to another place: a store would refuse it, and an export could not have it.
+fn has_plain_path(row: &str) -> String {
+    format!("{row}.path !~ '(^|/)[.]{{0,2}}(/|$)' AND position(chr(92) IN {row}.path) = 0")
 }
 
 /// The columns that every caller may read. A column that another program added is none of them.
@@ -208,13 +250,13 @@ impl<'a> TableScript<'a> {
     }
 
     /// Replaces the trigger that limits the columns that callers change.
-    fn write_column_trigger(&mut self) {
+    fn write_trigger(&mut self, event: &str, when: &str, function: &str) {
         let (name, callers) = (self.name, &self.roles.callers);
         let _ = writeln!(
             self.sql,
             "DROP TRIGGER IF EXISTS townsquare_protect_columns ON {name};
-             CREATE TRIGGER townsquare_protect_columns BEFORE UPDATE ON {name}
-                FOR EACH ROW EXECUTE FUNCTION townsquare.protect_columns('{callers}');"
+             CREATE TRIGGER townsquare_protect_columns BEFORE {event} ON {name}
+                FOR EACH ROW {when} EXECUTE FUNCTION townsquare.{function}('{callers}');"
         );
     }
 }

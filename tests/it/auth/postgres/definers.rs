@@ -165,4 +165,21 @@ on_engine! { Postgres in postgres;
         assert_eq!(raw.count("public.spaces"), 0);
         assert_eq!(raw.value("SELECT public.get_active_community_config('x')"), "NULL");
     }
+
+    /// A trigger of that name on a table of a caller is not the library's.
+    fn a_temporary_table_does_not_stop_the_change_log(db: &TestDatabase) {
+        let raw = connect_as(db, &db.user().to_string());
+        raw.run("CREATE TEMPORARY TABLE mine (x INT);
+            CREATE FUNCTION pg_temp.nothing() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+            CREATE TRIGGER townsquare_capture AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing()");
+        let states = |relation: &str| {
+            texts(&db.raw, &format!("SELECT DISTINCT tgenabled::text FROM pg_trigger
+                WHERE tgname LIKE 'townsquare\\_capture%' AND {relation} ORDER BY 1"))
+        };
+        let (own, other) = ("tgrelid::regclass::text !~ 'mine'", "tgrelid::regclass::text ~ 'mine'");
+        db.raw.run("SELECT townsquare.set_capture(true)");
+        assert_eq!((states(own), states(other)), (vec!["O".to_owned()], vec!["O".to_owned()]));
+        db.raw.run("SELECT townsquare.set_capture(false)");
+        assert_eq!((states(own), states(other)), (vec!["D".to_owned()], vec!["O".to_owned()]));
+    }
 }

@@ -103,6 +103,8 @@ on_engine! { Postgres in postgres;
                 DROP FUNCTION townsquare.keep_space_id, townsquare.keep_space_ids, townsquare.capture_space_of_files CASCADE;
                 ALTER TABLE townsquare.files DROP CONSTRAINT files_place;
                 ALTER TABLE townsquare.file_intents DROP CONSTRAINT file_intents_place;
+                ALTER TABLE townsquare.buckets DROP CONSTRAINT buckets_name_access CASCADE;
+                ALTER TABLE townsquare.file_intents DROP CONSTRAINT file_intents_size;
                 ALTER TABLE townsquare.feed DROP COLUMN counted_to, DROP COLUMN counted_bytes;
                 DROP FUNCTION townsquare.prune_changes(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT), townsquare.entry_bytes,
                     townsquare.stop_capture, townsquare.old_image;
