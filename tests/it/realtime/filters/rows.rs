@@ -209,6 +209,9 @@ impl TableRows {
             }
             _ => {}
         }
+        if self.table == "files" && db.engine == Engine::Postgres {
+            db.raw.run("INSERT INTO townsquare.buckets VALUES ('Assets', 'public'), ('photos', 'public') ON CONFLICT DO NOTHING");
+        }
         if self.table == "fidgets" {
             db.raw.run(&format!(
                 "INSERT INTO spaces (id, name, is_public) VALUES ('{one}', 'a', true), ('{two}', 'b', true)"
