@@ -219,6 +219,7 @@ pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: 
 }
 
 /// Whether a bucket can have this name, and a file in it this path.
+#[cfg(feature = "sqlite")]
 pub(super) fn is_place(bucket: &str, path: &str) -> bool {
     is_any_bucket(bucket) && FilePath::parse(path).is_ok()
 }
