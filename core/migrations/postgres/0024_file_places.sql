@@ -3,8 +3,8 @@
 
 ALTER TABLE townsquare.buckets ADD CONSTRAINT buckets_name_access UNIQUE (name, access);
 
--- Rows of other programs. A file in a bucket that nobody declared stays, if a bucket can have the name; without that, no library
--- reads it.
+-- Other programs may have written files into buckets that nobody declared. Such a file stays if a bucket can have the name, and
+-- is deleted otherwise: no library reads it.
 INSERT INTO townsquare.buckets (name, access)
     SELECT bucket, min(access) FROM townsquare.files AS files
     WHERE bucket ~ '^[a-z0-9_-]{1,63}$' AND NOT EXISTS (SELECT FROM townsquare.buckets WHERE name = files.bucket)
@@ -28,8 +28,8 @@ ALTER TABLE townsquare.file_intents
         FOREIGN KEY (bucket, access) REFERENCES townsquare.buckets (name, access) ON UPDATE CASCADE,
     ADD CONSTRAINT file_intents_size CHECK (size >= 0);
 
--- As before, for the tables of the library alone: a trigger of that name on another table is none of its business. (A temporary
--- table of another session made this function fail.)
+-- Switches the triggers of the library's own tables only. A trigger of the same name on a temporary table of another session
+-- would make the function fail.
 CREATE OR REPLACE FUNCTION townsquare.set_capture(p_is_on BOOLEAN) RETURNS VOID
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

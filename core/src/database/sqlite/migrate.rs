@@ -23,7 +23,7 @@ macro_rules! migrations {
     };
 }
 
-/// The engines share the numbers in the names; 0021 is another migration on each. PostgreSQL alone has 0009, 0012 and 0019. No
+/// The engines share the numbers in the names; 0021 is another migration on each. PostgreSQL alone has 0009, 0012, 0019 and 0024. No
 /// migration has the numbers 0014, 0016 and 0022. The version of a migration is its position, not its number.
 const MIGRATIONS: &[Migration] = migrations! {
     "0001_catalog" needs 1;
