@@ -27,7 +27,12 @@ use uuid::Uuid;
 
 pub(crate) use self::accounts::{AccountOptions, Accounts};
 pub use self::identity_claim::identity_claim;
-use self::{password::HashPermit, session_file::SessionFile, session_state::SessionState};
+use self::{
+    password::{Caller, HashPermit},
+    rate_limit::CountKey,
+    session_file::SessionFile,
+    session_state::SessionState,
+};
 pub use crate::model::{AuthEvent, ImportReport, NewCredential, Session, SignOutScope, User, UserPatch};
 use crate::{
     callbacks::Subscription,
@@ -133,7 +138,7 @@ impl Auth {
             let email = email_address::validated(email)?;
             password::check_length(password)?;
             self.accounts.check_sign_ups().await?;
-            Ok(email)
+            Ok((email, None))
         };
         let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
         let work = |permit, email| async move { accounts.sign_up(permit, email, &password).await };
@@ -174,7 +179,8 @@ impl Auth {
             auth.state.sign_in(&session).await?;
             Ok(session)
         };
-        self.hash(Operation::SignIn, self.accounts.check_sign_in(email, self.client), work).await
+        let prepare = async { Ok(((), self.accounts.check_sign_in(email, self.client).await?)) };
+        self.hash(Operation::SignIn, prepare, work).await
     }
 
     /// Creates a session and returns it, for a server that passes the session on to the user of a request. The caller of the
@@ -195,7 +201,8 @@ impl Auth {
     pub async fn create_session(&self, email: &str, password: &str) -> Result<Session> {
         let (auth, address, password) = (self.clone(), email.to_owned(), password.to_owned());
         let work = |permit, ()| async move { auth.accounts.sign_in(permit, &address, &password, auth.client).await };
-        self.hash(Operation::SignIn, self.accounts.check_sign_in(email, self.client), work).await
+        let prepare = async { Ok(((), self.accounts.check_sign_in(email, self.client).await?)) };
+        self.hash(Operation::SignIn, prepare, work).await
     }
 
     /// Ends the session for every handle and process that uses it, and sends `SIGNED_OUT` to listeners. Succeeds when no
@@ -351,8 +358,8 @@ impl Auth {
     pub async fn update_user(&self, current_password: &str, patch: UserPatch) -> Result<User> {
         let prepare = async {
             let patch = accounts::validated(patch)?;
-            self.accounts.check_user(self.state.credential()?.user_id).await?;
-            Ok(patch)
+            let account = self.accounts.check_user(self.state.credential()?.user_id).await?;
+            Ok((patch, account))
         };
         let (auth, password) = (self.clone(), current_password.to_owned());
         let work = |permit: HashPermit, patch| async move {
@@ -387,7 +394,7 @@ impl Auth {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub async fn delete_own_user(&self, current_password: &str) -> Result<()> {
-        let prepare = async { self.accounts.check_user(self.state.credential()?.user_id).await };
+        let prepare = async { Ok(((), self.accounts.check_user(self.state.credential()?.user_id).await?)) };
         let (auth, password) = (self.clone(), current_password.to_owned());
         let work = |permit, ()| async move {
             let _lock = auth.principal().lock_session().await;
@@ -463,7 +470,8 @@ impl Auth {
         let prepare = async {
             self.require_service()?;
             password::check_length(password)?;
-            self.accounts.require_user(user_id).await.map(drop)
+            self.accounts.require_user(user_id).await?;
+            Ok(((), None))
         };
         let (accounts, password) = (Arc::clone(&self.accounts), password.to_owned());
         let work = |permit, ()| async move { accounts.set_password(permit, user_id, &password).await };
@@ -498,18 +506,20 @@ impl Auth {
         self.principal().require_service(Table::Users)
     }
 
-    /// Runs an operation that hashes a password: runs `prepare`, waits for a hash permit, then runs `work` to completion
-    /// with the permit and the result of `prepare`. A caller that drops the future before `work` begins leaves the queue.
+    /// Runs an operation that hashes a password: runs `prepare`, which also returns the account of a caller known to it, waits
+    /// for a hash permit, then runs `work` to completion with the permit and the result of `prepare`. A caller that drops the
+    /// future before `work` begins leaves the queue.
     async fn hash<P, T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
         operation: Operation,
-        prepare: impl Future<Output = Result<P>>,
+        prepare: impl Future<Output = Result<(P, Option<CountKey>)>>,
         work: impl FnOnce(HashPermit, P) -> F,
     ) -> Result<T> {
         let prepared = async {
             self.principal().check_open()?;
-            let prepared = prepare.await?;
-            Ok((self.accounts.hash_permit(self.client).await?, prepared))
+            let (prepared, known_account) = prepare.await?;
+            let caller = Caller { client: self.client, known_account };
+            Ok((self.accounts.hash_permit(caller).await?, prepared))
         };
         let (permit, prepared) = prepared.await.with_operation(operation)?;
         self.run_to_completion(operation, work(permit, prepared)).await

@@ -4,7 +4,7 @@
 
 // The part of `std::net` without I/O.
 use core::net::{IpAddr, Ipv6Addr};
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 
@@ -44,14 +44,15 @@ impl fmt::Debug for ClientKey {
     }
 }
 
-/// Counts what each client has at the same time, and refuses more than a limit. Clones share the counts.
+/// Counts what each client, or each owner of another kind of key, has at the same time, and refuses more than a limit. Clones
+/// share the counts.
 #[derive(Clone)]
-pub(crate) struct Slots {
-    /// What is counted, in the plural.
+pub(crate) struct Slots<K = ClientKey> {
+    /// What is counted, in the plural, and of whom.
     what: &'static str,
     limit: usize,
-    /// How much each client has; a client with nothing has no entry.
-    used: Arc<Mutex<HashMap<ClientKey, usize>>>,
+    /// How much each owner has; one with nothing has no entry.
+    used: Arc<Mutex<HashMap<K, usize>>>,
 }
 
 /// The limits of the requests that each client may have at the same time.
@@ -68,37 +69,48 @@ pub(crate) struct ClientSlots {
 }
 
 /// One of the things that [`Slots`] counts. Dropping it makes room.
-pub(crate) struct Slot {
-    used: Arc<Mutex<HashMap<ClientKey, usize>>>,
-    client: ClientKey,
+pub(crate) struct Slot<K: Eq + Hash = ClientKey> {
+    used: Arc<Mutex<HashMap<K, usize>>>,
+    owner: K,
+    is_first: bool,
 }
 
-impl Slots {
-    pub(crate) fn new(what: &'static str, limit: usize) -> Slots {
+impl<K: Clone + Eq + Hash> Slots<K> {
+    pub(crate) fn new(what: &'static str, limit: usize) -> Slots<K> {
         Slots { what, limit, used: Arc::default() }
     }
 
-    /// Takes a slot for a client. Requests without a client have no limit, and no slot.
+    /// Takes a slot for an owner. Requests without one have no limit, and no slot.
     ///
     /// # Errors
-    /// `RateLimited` if the client has reached the limit.
-    pub(crate) fn take(&self, client: Option<ClientKey>) -> Result<Option<Slot>> {
-        let Some(client) = client else { return Ok(None) };
+    /// `RateLimited` if the owner has reached the limit.
+    pub(crate) fn take(&self, owner: Option<K>) -> Result<Option<Slot<K>>> {
+        let Some(owner) = owner else { return Ok(None) };
         let mut used = self.used.lock();
-        let count = used.entry(client).or_default();
+        let count = used.entry(owner.clone()).or_default();
         if *count >= self.limit {
-            let message = format!("Too many {} of one client; try again in 1 s", self.what);
+            let message = format!("Too many {}; try again in 1 s", self.what);
             return Err(Error::new(ErrorKind::RateLimited, message).retry_in(RETRY));
         }
         *count += 1;
-        Ok(Some(Slot { used: Arc::clone(&self.used), client }))
+        Ok(Some(Slot { used: Arc::clone(&self.used), owner, is_first: *count == 1 }))
+    }
+}
+
+impl<K: Eq + Hash> Slot<K> {
+    /// Whether the owner had no other slot when it took this one.
+    pub(crate) fn is_first(&self) -> bool {
+        self.is_first
     }
 }
 
 impl ClientLimits {
     /// 64 streams of server-sent events and 16 uploads.
     pub(crate) fn new() -> ClientLimits {
-        ClientLimits { event_streams: Slots::new("event streams", 64), uploads: Slots::new("uploads", 16) }
+        ClientLimits {
+            event_streams: Slots::new("event streams of one client", 64),
+            uploads: Slots::new("uploads of one client", 16),
+        }
     }
 
     /// The event streams and the uploads of a client.
@@ -118,19 +130,19 @@ impl ClientSlots {
     }
 }
 
-impl Drop for Slot {
+impl<K: Eq + Hash> Drop for Slot<K> {
     fn drop(&mut self) {
         let mut used = self.used.lock();
-        if let Some(count) = used.get_mut(&self.client) {
+        if let Some(count) = used.get_mut(&self.owner) {
             *count -= 1;
             if *count == 0 {
-                used.remove(&self.client);
+                used.remove(&self.owner);
             }
         }
     }
 }
 
-impl fmt::Debug for Slot {
+impl<K: Eq + Hash> fmt::Debug for Slot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Slot")
     }
@@ -150,7 +162,7 @@ mod tests {
 
     #[test]
     fn each_client_has_its_own_slots_and_leaves_nothing_behind() {
-        let slots = Slots::new("streams", 2);
+        let slots = Slots::new("streams of one client", 2);
         let (one, other) = (Some(ClientKey::new("one")), Some(ClientKey::new("other")));
         let taken: Vec<_> = (0..2).map(|_| slots.take(one).expect("room")).collect();
         let refused = slots.take(one).expect_err("the limit");
@@ -159,6 +171,7 @@ mod tests {
         assert!(
             slots.take(other).is_ok_and(|slot| slot.is_some()) && slots.take(None).is_ok_and(|slot| slot.is_none())
         );
+        assert_eq!(taken.iter().flatten().map(Slot::is_first).collect::<Vec<_>>(), [true, false]);
         drop(taken);
         assert!(slots.used.lock().is_empty());
     }

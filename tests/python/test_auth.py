@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import logging
 import os
@@ -381,6 +382,26 @@ def test_a_known_client_signs_in_while_its_address_is_locked(client: Client, ser
     with pytest.raises(townsquare.RateLimitedError):
         client.auth.sign_in(EMAIL, PASSWORD, client_key="new phone")
     assert client.auth.sign_in(EMAIL, PASSWORD, client_key="phone").user.email == EMAIL
+
+
+def test_a_flood_of_sign_ins_does_not_refuse_a_known_client(data_dir: Path) -> None:
+    async def flood() -> None:
+        async with await townsquare.AsyncClient.open(data_dir) as client:
+            for email in (EMAIL, "mallory@town.example"):
+                await client.auth.sign_up(email, PASSWORD)
+            phone = await client.with_client_key("192.0.2.1")
+            await phone.auth.create_session(EMAIL, PASSWORD)
+            peers = [await client.with_client_key(f"client {number}") for number in range(300)]
+            calls = [asyncio.ensure_future(peer.auth.create_session("mallory@town.example", PASSWORD)) for peer in peers]
+            done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_EXCEPTION)
+            assert any(isinstance(call.exception(), townsquare.RateLimitedError) for call in done)
+            signing_in = asyncio.ensure_future(phone.auth.create_session(EMAIL, PASSWORD))
+            await asyncio.sleep(0)
+            for call in calls:
+                call.cancel()
+            assert (await signing_in).user.email == EMAIL
+
+    asyncio.run(flood())
 
 
 def test_a_client_has_a_limited_number_of_streams(client: Client, service: Client) -> None:

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{
     email_address,
     mailed_token::Purpose,
-    password::{self, HashPermit, PasswordCheck, PasswordHasher},
+    password::{self, Caller, HashPermit, PasswordCheck, PasswordHasher},
     rate_limit::{self, CountKey, RateLimit},
     session_store::{
         KNOWN, SessionStore, TokenPair, VerifiedLogin, confirm_password, invalid_credentials, require_session,
@@ -58,6 +58,14 @@ pub(super) struct AccountChange {
     account: Account,
     email: Option<String>,
     password_hash: Option<String>,
+}
+
+/// What a sign-in counts towards.
+struct SignInKeys {
+    /// The keys of the counts: first the client's, then the address's.
+    counts: Vec<CountKey>,
+    /// The account, if its user has signed in from the client before.
+    known_account: Option<CountKey>,
 }
 
 impl Accounts {
@@ -115,9 +123,9 @@ impl Accounts {
     /// Waits for the right to hash a password. A caller that drops the future leaves the queue.
     ///
     /// # Errors
-    /// `RateLimited` when too many callers wait, and when `client` has too many password checks.
-    pub(super) async fn hash_permit(&self, client: Option<ClientKey>) -> Result<HashPermit> {
-        self.hasher.permit(client).await
+    /// `RateLimited` when too many callers wait, and when the client has too many password checks.
+    pub(super) async fn hash_permit(&self, caller: Caller) -> Result<HashPermit> {
+        self.hasher.permit(caller).await
     }
 
     /// # Errors
@@ -127,37 +135,45 @@ impl Accounts {
     }
 
     /// # Errors
+    /// Returns the account if the client is one from which its user has signed in before.
+    ///
+    /// # Errors
     /// `RateLimited` while sign-ins by the client or with the address have to wait. [`Accounts::sign_in`] checks this again.
-    pub(super) async fn check_sign_in(&self, email: &str, client: Option<ClientKey>) -> Result<()> {
+    pub(super) async fn check_sign_in(&self, email: &str, client: Option<ClientKey>) -> Result<Option<CountKey>> {
         let email = email_address::validated(email).ok();
-        for key in self.sign_in_keys(email.as_deref(), client).await? {
-            self.rate_limit.check(&key).await?;
+        let SignInKeys { counts, known_account } = self.sign_in_keys(email.as_deref(), client).await?;
+        for key in &counts {
+            self.rate_limit.check(key).await?;
         }
-        Ok(())
+        Ok(known_account)
     }
 
-    /// The keys of the counts of a sign-in: first the client's, then the address's. A client from which the user has signed in
-    /// before has its own count for the address.
-    async fn sign_in_keys(&self, email: Option<&str>, client: Option<ClientKey>) -> Result<Vec<CountKey>> {
-        let mut keys: Vec<_> = client.map(CountKey::client).into_iter().collect();
-        if let Some(email) = email {
-            let known = client.map(|client| CountKey::known_client(email, client));
-            let is_known = match &known {
-                Some(known) => {
-                    let key = [known.hash().into(), earlier(self.clock.now(), KNOWN).into()];
-                    self.scope.fetch_optional(&sql::GET_KNOWN_CLIENT, &key, sql::id).await?.is_some()
-                }
-                None => false,
-            };
-            keys.push(known.filter(|_| is_known).unwrap_or_else(|| CountKey::address(email)));
+    /// A client from which the user has signed in before has its own count for the address.
+    async fn sign_in_keys(&self, email: Option<&str>, client: Option<ClientKey>) -> Result<SignInKeys> {
+        let mut keys = SignInKeys { counts: client.map(CountKey::client).into_iter().collect(), known_account: None };
+        let Some(email) = email else { return Ok(keys) };
+        let address = CountKey::address(email);
+        if let Some(client) = client {
+            let of_client = CountKey::known_client(email, client);
+            let key = [of_client.hash().into(), earlier(self.clock.now(), KNOWN).into()];
+            if self.scope.fetch_optional(&sql::GET_KNOWN_CLIENT, &key, sql::id).await?.is_some() {
+                keys.counts.push(of_client);
+                keys.known_account = Some(address);
+                return Ok(keys);
+            }
         }
+        keys.counts.push(address);
         Ok(keys)
     }
 
+    /// Returns the account.
+    ///
     /// # Errors
     /// `RateLimited` while confirmations of the user's password have to wait. The operations check this again.
-    pub(super) async fn check_user(&self, id: Uuid) -> Result<()> {
-        self.rate_limit.check(&CountKey::user(id)).await
+    pub(super) async fn check_user(&self, id: Uuid) -> Result<Option<CountKey>> {
+        let account = CountKey::user(id);
+        self.rate_limit.check(&account).await?;
+        Ok(Some(account))
     }
 
     /// Creates an account. `email` and `password` have been validated.
@@ -188,16 +204,17 @@ impl Accounts {
         client: Option<ClientKey>,
     ) -> Result<Session> {
         let Ok(email) = email_address::validated(email) else {
-            self.check_password(&permit, &self.sign_in_keys(None, client).await?, password, None).await?;
+            let keys = self.sign_in_keys(None, client).await?;
+            self.check_password(&permit, &keys.counts, password, None).await?;
             return Err(self.refusal(&permit, None).await);
         };
         for _ in 0..PASSWORD_CHECKS {
-            let count_keys = self.sign_in_keys(Some(&email), client).await?;
+            let SignInKeys { counts, known_account } = self.sign_in_keys(Some(&email), client).await?;
             let key = [email.as_str().into()];
             let account = self.scope.fetch_optional(&sql::GET_ACCOUNT_BY_EMAIL, &key, sql::account).await?;
             // Text that is nobody's password fails like a sign-in with an unknown address.
             let account = account.filter(|_| password::can_be_checked(password));
-            let check = self.check_password(&permit, &count_keys, password, account.as_ref()).await?;
+            let check = self.check_password(&permit, &counts, password, account.as_ref()).await?;
             let new_password_hash = match check {
                 PasswordCheck::Wrong => return Err(self.refusal(&permit, account.as_ref()).await),
                 PasswordCheck::Right => None,
@@ -207,13 +224,13 @@ impl Accounts {
             let Account { user, password_hash } = account.ok_or_else(invalid_credentials)?;
             let known_client = client.map(|client| CountKey::known_client(&email, client));
             // The count of the address. The client's count stays: it may know the password of one account and guess others.
-            let count_key = count_keys.into_iter().next_back();
+            let count_key = counts.into_iter().next_back();
             let login = VerifiedLogin { user, password_hash, new_password_hash, count_key, known_client };
             if let Some(session) = self.sessions.sign_in(login).await? {
                 return Ok(session);
             }
             // Another sign-in replaced the hash by a new one of the same password, or the password was changed.
-            permit = self.hash_permit(client).await?;
+            permit = self.hash_permit(Caller { client, known_account }).await?;
         }
         Err(invalid_credentials())
     }

@@ -1,7 +1,7 @@
 //! Passwords: hashed and checked with bounded time and memory.
 //!
-//! Invariant: at most one hash runs per permit, and at most [`QUEUE`] callers per permit wait for one. One client has at most
-//! [`CHECKS_OF_CLIENT`] hashes that run or wait. Each hash uses a block memory of its own, which is reused and freed when no hash
+//! Invariant: at most one hash runs per permit, and at most [`SHARED`], [`FOR_NEW_CLIENTS`] and [`FOR_KNOWN_CALLERS`] callers per
+//! permit wait for one. One client has at most [`CHECKS_OF_CLIENT`] hashes that run or wait. Each hash uses a block memory of its own, which is reused and freed when no hash
 //! has run for [`IDLE_MEMORY`]. Checking a password takes the same time whether or not there is a hash with today's parameters
 //! to check against.
 
@@ -11,7 +11,10 @@ use argon2::Block;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::password_hash::{self, PARAMS, StoredHash, check_failed, new_hash};
+use super::{
+    password_hash::{self, PARAMS, StoredHash, check_failed, new_hash},
+    rate_limit::CountKey,
+};
 use crate::{
     client_key::{ClientKey, Slot, Slots},
     error::{Error, ErrorKind, Result},
@@ -26,8 +29,14 @@ const MAX_BYTES: usize = 1024;
 /// Bytes of the longest text that is checked. Imported passwords may be longer than new ones.
 const MAX_CHECKED_BYTES: usize = 64 * 1024;
 
-/// Callers that wait for a permit, per permit. One hash takes 20 to 50 ms, so the last of them waits one to three seconds.
-const QUEUE: usize = 64;
+/// Callers that wait for a permit, per permit. One hash takes 20 to 50 ms, so the last of them waits three to seven seconds.
+const SHARED: usize = 32;
+
+/// Further places, per permit, for clients that have no other check, so that a few clients do not fill the queue for the others.
+const FOR_NEW_CLIENTS: usize = 32;
+
+/// Further places, per permit, for known callers, one for each account, so that strangers do not fill the queue for them.
+const FOR_KNOWN_CALLERS: usize = 64;
 
 /// Password checks of one client that run or wait: few enough that one client does not fill the queue.
 const CHECKS_OF_CLIENT: usize = 8;
@@ -44,21 +53,39 @@ pub(super) struct PasswordHasher(Arc<HasherState>);
 
 struct HasherState {
     permits: Arc<Semaphore>,
-    /// One place for each caller that has a permit or waits for one.
-    places: Arc<Semaphore>,
+    /// One place for each caller that has a permit or waits for one, for all, for new clients and for known callers.
+    shared: Arc<Semaphore>,
+    for_new_clients: Arc<Semaphore>,
+    for_known_callers: Arc<Semaphore>,
     /// The places of each client.
     of_clients: Slots,
+    /// The places for known callers of each account.
+    of_accounts: Slots<CountKey>,
     /// Block memory of finished hashes, at most one per permit.
     idle_memory: Mutex<Vec<Vec<Block>>>,
     runtime: RuntimeHandle,
+}
+
+/// Who waits for a permit.
+#[derive(Default)]
+pub(super) struct Caller {
+    pub(super) client: Option<ClientKey>,
+    /// The account of a known caller: one who holds a session of it, or a client from which its user has signed in before.
+    pub(super) known_account: Option<CountKey>,
 }
 
 /// The right to run one hash at a time.
 pub(super) struct HashPermit {
     hasher: PasswordHasher,
     _permit: OwnedSemaphorePermit,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     _slot: Option<Slot>,
+}
+
+/// A place in the queue.
+struct Place {
+    _place: OwnedSemaphorePermit,
+    _of_account: Option<Slot<CountKey>>,
 }
 
 /// The result of checking a password. It has no `Debug`, because a hash is a secret.
@@ -91,12 +118,14 @@ impl PasswordHasher {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // Four hashes saturate a memory bus and use 76 MiB.
         let permits = cores.clamp(1, 4);
-        let places = Arc::new(Semaphore::new(permits * (1 + QUEUE)));
-        let permits = Arc::new(Semaphore::new(permits));
+        let places = |per_permit: usize| Arc::new(Semaphore::new(permits * per_permit));
         PasswordHasher(Arc::new(HasherState {
-            permits,
-            places,
-            of_clients: Slots::new("password checks", CHECKS_OF_CLIENT),
+            permits: places(1),
+            shared: places(1 + SHARED),
+            for_new_clients: places(FOR_NEW_CLIENTS),
+            for_known_callers: places(FOR_KNOWN_CALLERS),
+            of_clients: Slots::new("password checks of one client", CHECKS_OF_CLIENT),
+            of_accounts: Slots::new("password checks of one account", 1),
             idle_memory: Mutex::default(),
             runtime,
         }))
@@ -105,10 +134,11 @@ impl PasswordHasher {
     /// Waits for a permit. A caller that drops the future leaves the queue.
     ///
     /// # Errors
-    /// `RateLimited` when the queue is full, and when `client` has [`CHECKS_OF_CLIENT`] places in it.
-    pub(super) async fn permit(&self, client: Option<ClientKey>) -> Result<HashPermit> {
-        let slot = self.0.of_clients.take(client)?;
-        let place = Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| queue_is_full())?;
+    /// `RateLimited` when the queue is full, and when the client has [`CHECKS_OF_CLIENT`] places in it.
+    pub(super) async fn permit(&self, caller: Caller) -> Result<HashPermit> {
+        let slot = self.0.of_clients.take(caller.client)?;
+        let is_new = slot.as_ref().is_none_or(Slot::is_first);
+        let place = self.0.place(is_new, caller.known_account).ok_or_else(queue_is_full)?;
         let permit = Arc::clone(&self.0.permits).acquire_owned().await.map_err(|_| Error::closed())?;
         Ok(HashPermit { hasher: self.clone(), _permit: permit, _place: place, _slot: slot })
     }
@@ -169,6 +199,19 @@ impl Drop for HashPermit {
 }
 
 impl HasherState {
+    /// Takes a place in the queue that this caller may have.
+    fn place(&self, is_new_client: bool, known_account: Option<CountKey>) -> Option<Place> {
+        let of_all = [Some(&self.shared), is_new_client.then_some(&self.for_new_clients)];
+        for places in of_all.into_iter().flatten() {
+            if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+                return Some(Place { _place: place, _of_account: None });
+            }
+        }
+        let of_account = self.of_accounts.take(Some(known_account?)).ok()?;
+        let place = Arc::clone(&self.for_known_callers).try_acquire_owned().ok()?;
+        Some(Place { _place: place, _of_account: of_account })
+    }
+
     /// Runs `work` with `blocks` blocks of memory.
     ///
     /// # Errors
@@ -206,28 +249,87 @@ fn queue_is_full() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Waker};
+    use std::{
+        pin::Pin,
+        task::{Context, Poll, Waker},
+    };
 
     use super::*;
     use crate::threads::BlockingPool;
 
-    #[test]
-    fn callers_beyond_the_queue_are_refused_and_callers_who_leave_make_room() {
+    /// Callers polled once: those that neither hold a permit nor wait for one have been refused.
+    struct Queue {
+        hasher: PasswordHasher,
+        waiting: Vec<Pin<Box<dyn Future<Output = Result<HashPermit>>>>>,
+        granted: Vec<HashPermit>,
+    }
+
+    impl Queue {
+        /// Returns whether a caller was let in.
+        fn enter(&mut self, client: Option<&str>, account: Option<&str>) -> bool {
+            let caller = Caller { client: client.map(ClientKey::new), known_account: account.map(CountKey::address) };
+            let hasher = self.hasher.clone();
+            let mut entered = Box::pin(async move { hasher.permit(caller).await });
+            match entered.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending => self.waiting.push(entered),
+                Poll::Ready(Ok(permit)) => self.granted.push(permit),
+                Poll::Ready(Err(refused)) => {
+                    assert_eq!(
+                        (refused.kind(), refused.retry_after()),
+                        (ErrorKind::RateLimited, Some(FULL_QUEUE_RETRY))
+                    );
+                    return false;
+                }
+            }
+            true
+        }
+    }
+
+    /// Calls `test` with an empty queue and its number of permits.
+    fn with_queue(test: impl FnOnce(Queue, usize)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let blocking = BlockingPool::new("test", 1);
         let hasher = PasswordHasher::new(RuntimeHandle { tokio: runtime.handle().clone(), blocking });
         let permits = hasher.0.permits.available_permits();
-        let mut context = Context::from_waker(Waker::noop());
-        let mut callers: Vec<_> = (0..permits * (1 + QUEUE)).map(|_| Box::pin(hasher.permit(None))).collect();
-        let granted: Vec<_> = callers.iter_mut().map(|caller| caller.as_mut().poll(&mut context)).collect();
-        assert_eq!(granted.iter().filter(|caller| caller.is_ready()).count(), permits);
-        let refused = runtime.block_on(hasher.permit(None)).err().expect("the queue is full");
-        assert_eq!((refused.kind(), refused.retry_after()), (ErrorKind::RateLimited, Some(FULL_QUEUE_RETRY)));
-        callers.pop();
-        assert!(Box::pin(hasher.permit(None)).as_mut().poll(&mut context).is_pending(), "there is room for one");
-        callers.clear();
-        drop(granted);
-        assert!(runtime.block_on(hasher.permit(None)).is_ok());
+        test(Queue { hasher, waiting: Vec::new(), granted: Vec::new() }, permits);
+    }
+
+    #[test]
+    fn callers_beyond_the_queue_are_refused_and_callers_who_leave_make_room() {
+        with_queue(|mut queue, permits| {
+            let places = permits * (1 + SHARED + FOR_NEW_CLIENTS);
+            assert!((0..places).all(|_| queue.enter(None, None)));
+            assert_eq!(queue.granted.len(), permits);
+            assert!(!queue.enter(None, None), "the queue is full");
+            queue.waiting.pop();
+            assert!(queue.enter(None, None), "there is room for one");
+            queue.waiting.clear();
+            queue.granted.clear();
+            assert!(queue.enter(None, None) && queue.granted.len() == 1);
+        });
+    }
+
+    #[test]
+    fn clients_with_many_checks_leave_room_for_new_clients_and_both_for_known_callers() {
+        with_queue(|mut queue, permits| {
+            let shared = permits * (1 + SHARED);
+            let clients: Vec<_> =
+                (0..shared.div_ceil(CHECKS_OF_CLIENT)).map(|number| format!("client {number}")).collect();
+            let checks = clients.iter().flat_map(|client| [client; CHECKS_OF_CLIENT]);
+            // The clients of one account fill what all share, and one of the places for known callers.
+            let entered = checks.filter(|client| queue.enter(Some(client), Some("mallory@town.example"))).count();
+            assert_eq!(entered, shared + 1);
+            for number in 0..permits * FOR_NEW_CLIENTS {
+                assert!(queue.enter(Some(&format!("new client {number}")), None));
+            }
+            assert!(!queue.enter(Some("another new client"), None));
+            assert!(queue.enter(Some("phone"), Some("ann@town.example")));
+            assert!(!queue.enter(Some("laptop"), Some("ann@town.example")), "one place for each account");
+            for number in 2..permits * FOR_KNOWN_CALLERS {
+                assert!(queue.enter(None, Some(&format!("user{number}@town.example"))));
+            }
+            assert!(!queue.enter(None, Some("bob@town.example")), "the queue is full");
+        });
     }
 
     #[test]

@@ -23,7 +23,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// How many failures a count allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Budget {
     /// Failures before a wait.
     allowed: i64,
@@ -64,7 +64,7 @@ static CLEAR_COUNT: Statement = Statement::new("DELETE FROM townsquare.failures 
 
 /// The key of a count: a hash. Keys of different kinds differ, because only the key of an address has no white space and a
 /// `@`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct CountKey {
     hash: String,
     budget: Budget,

@@ -73,7 +73,8 @@ impl Auth {
     pub async fn recover(&self, recovery_token: &str, new_password: &str) -> Result<Session> {
         let prepare = async {
             password::check_length(new_password)?;
-            self.accounts.check_recovery_token(recovery_token).await
+            self.accounts.check_recovery_token(recovery_token).await?;
+            Ok(((), None))
         };
         let (auth, token, password) = (self.clone(), recovery_token.to_owned(), new_password.to_owned());
         let work = |permit, ()| async move {

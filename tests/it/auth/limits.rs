@@ -156,4 +156,29 @@ on_engine! { Sqlite in hash_queue;
         sign_up(db, ANN);
         assert!(counts(db) < 60, "{} callers who left were served", counts(db));
     }
+
+    fn many_clients_with_right_passwords_do_not_refuse_a_known_client(db: &TestDatabase) {
+        for email in [ANN, "mallory@town.example"] {
+            wait(db.client.auth().sign_up(email, PASSWORD)).expect("created");
+        }
+        let phone = db.client.with_client_key("192.0.2.1");
+        wait(phone.auth().create_session(ANN, PASSWORD)).expect("known from now on");
+        let mut context = Context::from_waker(Waker::noop());
+        let clients: Vec<_> = (0..400).map(|number| db.client.with_client_key(&format!("client {number}"))).collect();
+        let auths: Vec<_> = clients.iter().flat_map(|client| [client.auth(); 8]).collect();
+        let mut calls: Vec<_> =
+            auths.iter().map(|auth| Box::pin(auth.create_session("mallory@town.example", PASSWORD))).collect();
+        let mut results = calls.iter_mut().map(|call| call.as_mut().poll(&mut context));
+        let refused = results.by_ref().filter(Poll::is_ready).count();
+        assert!(refused > 400 * 8 - 4 * 65 - 20, "{refused} calls were refused");
+        let stranger = db.client.with_client_key("192.0.2.2");
+        assert_eq!(
+            wait(stranger.auth().create_session(ANN, PASSWORD)).expect_err("the queue is full").kind(),
+            ErrorKind::RateLimited
+        );
+        let mut of_ann = Box::pin(phone.auth().create_session(ANN, PASSWORD));
+        assert!(of_ann.as_mut().poll(&mut context).is_pending(), "there is a place for a known client");
+        drop(calls);
+        wait(of_ann).expect("signed in");
+    }
 }
