@@ -5,7 +5,7 @@ use std::fs;
 use townsquare::{Client, Config, ErrorKind, blocking::wait, spaces::NewSpace};
 use townsquare_tests::{
     fixture::assert_kind,
-    on_both_engines, temp_dir,
+    on_both_engines, on_engine, temp_dir,
     test_database::{EmptyDatabase, Engine, TestDatabase},
 };
 
@@ -230,5 +230,22 @@ on_both_engines! {
         assert!(error.message().contains("version 999") && error.message().contains("version 998"), "{error}");
         assert!(!error.is_retryable());
         assert_eq!(db.raw.rows(&format!("SELECT * FROM {migrations} ORDER BY version")), before);
+    }
+}
+
+on_engine! { Sqlite in triggers;
+    fn changed_triggers_of_the_change_log_are_repaired(db: &TestDatabase) {
+        let triggers =
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'townsquare_change_*' ORDER BY name";
+        let own = db.raw.rows(triggers);
+        db.raw.run("DROP TRIGGER townsquare_change_spaces_insert;
+            CREATE TRIGGER townsquare_change_spaces_insert AFTER INSERT ON spaces BEGIN SELECT 1; END");
+        let changed = db.raw.rows(triggers);
+        let error = assert_kind(ErrorKind::Config, wait(Client::open(db.config().migrate(false))));
+        assert!(error.message().contains("Option migrate is false, and the triggers"), "{error}");
+        assert_eq!(db.raw.rows(triggers), changed);
+        let client = db.another().as_service();
+        assert_eq!(db.raw.rows(triggers), own);
+        wait(client.close());
     }
 }

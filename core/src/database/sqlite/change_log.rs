@@ -2,13 +2,13 @@
 //!
 //! Invariant: write transactions run one after another, so the order of ids is the order of the commits.
 
-use std::{borrow::Cow, fmt::Write as _, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    Sqlite, commit_watch,
+    Sqlite, capture, commit_watch,
     connection::{Connection, timestamp_text},
     errors::translate,
 };
@@ -26,8 +26,7 @@ use crate::{
         statement::Statement,
     },
     error::Result,
-    model::ColumnType,
-    policy::{Caller, Column, RowImage, RowKey, Table, quoted},
+    policy::{Caller, RowImage, RowKey, Table, quoted},
 };
 
 /// About the bytes of an entry as it is stored. SQLite finds the length of a value without reading it.
@@ -457,7 +456,7 @@ fn optional_text<'row>(row: &'row rusqlite::Row<'_>, column: usize) -> Option<Co
 /// The SQL that reads the image and the context of every row of a table.
 fn rows_sql(table: Table) -> String {
     let (from, context) = rows_and_context(table);
-    format!("SELECT {}, {context} FROM {from}", image_sql(table, "row"))
+    format!("SELECT {}, {context} FROM {from}", capture::image_sql(table, "row"))
 }
 
 /// The SQL that reads the outline and the context of the rows with keys: a JSON array of arrays.
@@ -469,112 +468,12 @@ fn rows_with_keys_sql(table: Table) -> String {
     let condition = table.key().iter().enumerate().map(is_key).collect::<Vec<_>>().join(" AND ");
     format!(
         "SELECT {}, {context} FROM json_each(?1) AS wanted CROSS JOIN {from} ON {condition}",
-        object_sql(outline, "row")
+        capture::object_sql(outline, "row")
     )
 }
 
 /// What rows of a table are read from, as `row`, and the SQL of the context of a row.
-fn rows_and_context(table: Table) -> (String, &'static str) {
-    let (from, context) = match table {
-        Table::Fidgets => (
-            "fidgets AS row",
-            "(SELECT json_object('owner_id', CAST(space.owner_id AS TEXT), 'is_public', space.is_public) FROM spaces AS space \
-             WHERE space.id = row.space_id)",
-        ),
-        Table::Files => (
-            "townsquare_files AS row",
-            "json_object('access', row.access, 'first_segment', row.first_segment, \
-             'holder', (SELECT user_id FROM townsquare_identities WHERE public_key = row.first_segment), \
-             'space_id', CAST(row.space_id AS TEXT), \
-             'owner_id', (SELECT CAST(space.owner_id AS TEXT) FROM spaces AS space WHERE space.id = row.space_id), \
-             'is_public', (SELECT space.is_public FROM spaces AS space WHERE space.id = row.space_id))",
-        ),
-        _ => ("", "NULL"),
-    };
-    let from = if from.is_empty() { format!("{} AS row", quoted(table.name())) } else { from.to_owned() };
-    (from, context)
-}
-
-/// The SQL of the image of a row, as the triggers write it.
-fn image_sql(table: Table, row: &str) -> String {
-    object_sql(table.columns().iter().copied(), row)
-}
-
-fn object_sql(columns: impl Iterator<Item = Column>, row: &str) -> String {
-    let mut sql = String::from("json_object(");
-    for (index, column) in columns.enumerate() {
-        let value = format!("{row}.\"{}\"", column.name);
-        let value = match column.column_type {
-            ColumnType::Uuid | ColumnType::Text | ColumnType::Timestamp => format!("CAST({value} AS TEXT)"),
-            ColumnType::Integer | ColumnType::Boolean => value,
-            ColumnType::Json | ColumnType::Texts => format!("json(CAST({value} AS TEXT))"),
-        };
-        // Writing to a String cannot fail.
-        let _ = write!(sql, "{}'{}', {value}", if index == 0 { "" } else { ", " }, column.name);
-    }
-    sql.push(')');
-    sql
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The SQL without white space and quotes around names.
-    fn compact(sql: &str) -> String {
-        sql.chars().filter(|character| !character.is_whitespace() && *character != '"').collect()
-    }
-
-    #[test]
-    fn the_triggers_write_every_column_of_every_table() {
-        let migration = compact(include_str!("../../../migrations/sqlite/0006_realtime.sql"));
-        let updates = compact(include_str!("../../../migrations/sqlite/0023_log_size.sql"));
-        let of_files = compact(include_str!("../../../migrations/sqlite/0018_space_ids.sql"));
-        for table in Table::ALL {
-            let migration = if table == Table::Files { &of_files } else { &migration };
-            for (kind, row) in [("insert", "NEW"), ("delete", "OLD")] {
-                let image = compact(&format!("'{}', '{kind}', {}", table.name(), image_sql(table, row)));
-                assert!(migration.contains(&image), "{}, {kind}: {image}", table.name());
-            }
-            let large = large_columns(table);
-            let update = if large.is_empty() { migration } else { &updates };
-            let image = compact(&format!("'{}', 'update', {}", table.name(), old_image_sql(table, large)));
-            assert!(update.contains(&image), "{}: {image}", table.name());
-            let new = compact(&format!(", {}", image_sql(table, "NEW")));
-            assert!(update.contains(&new), "{}: {new}", table.name());
-        }
-    }
-
-    /// The columns that the old image of an update leaves out if they are large and did not change.
-    fn large_columns(table: Table) -> &'static [&'static str] {
-        match table {
-            Table::CommunityConfigs => &[
-                "brand_config",
-                "assets_config",
-                "community_config",
-                "fidgets_config",
-                "navigation_config",
-                "ui_config",
-            ],
-            Table::Spaces => &["description"],
-            Table::Fidgets => &["config", "position"],
-            _ => &[],
-        }
-    }
-
-    /// The SQL of the old image of an update.
-    fn old_image_sql(table: Table, large: &[&str]) -> String {
-        let mut sql = image_sql(table, "OLD");
-        let mut marks = Vec::new();
-        for name in large {
-            let is_unchanged = format!("length(OLD.{name}) > 1000 AND OLD.{name} IS NEW.{name}");
-            let value = format!("CAST(OLD.\"{name}\" AS TEXT)");
-            sql = sql.replace(&value, &format!("CASE WHEN {is_unchanged} THEN NULL ELSE {value} END"));
-            marks.push(format!("CASE WHEN {is_unchanged} THEN '{name}' END"));
-        }
-        if !large.is_empty() {
-            sql = sql.replacen('(', &format!("('=', json_array({}), ", marks.join(", ")), 1);
-        }
-        sql
-    }
+fn rows_and_context(table: Table) -> (String, String) {
+    let name = if table == Table::Files { "townsquare_files".to_owned() } else { quoted(table.name()) };
+    (format!("{name} AS row"), capture::context_sql(table, "row").unwrap_or_else(|| "NULL".to_owned()))
 }

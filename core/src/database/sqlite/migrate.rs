@@ -1,12 +1,12 @@
 //! The migrations of a SQLite database.
 //!
-//! Invariant: all missing migrations are applied in one transaction, or none. A second process that opens the database
+//! Invariant: all missing migrations and triggers are applied in one transaction, or none. A second process that opens the database
 //! meanwhile waits for the lock and then finds the migrations applied. A database of a newer version, or of another build of
 //! this version, is refused.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{connection::timestamp_text, errors::translate};
+use super::{capture, connection::timestamp_text, errors::translate};
 use crate::{
     clock::Clock,
     database::migration::{self, AppliedMigration, Migration},
@@ -57,21 +57,35 @@ pub(super) fn version(connection: &Connection) -> Result<usize> {
 }
 
 /// Returns the error of an `open` that may not migrate, if a database at `version` needs it.
-pub(super) fn must_not_migrate(version: usize) -> Option<Error> {
-    (version < MIGRATIONS.len()).then(|| migration::must_not_migrate(MIGRATIONS, version))
+///
+/// # Errors
+/// Those of SQLite.
+pub(super) fn must_not_migrate(connection: &Connection, version: usize) -> Result<Option<Error>> {
+    if version < MIGRATIONS.len() {
+        return Ok(Some(migration::must_not_migrate(MIGRATIONS, version)));
+    }
+    Ok((!is_complete(connection, version)?).then(|| {
+        Error::config("Option migrate is false, and the triggers of the database are not those of this library")
+    }))
 }
 
-/// Applies the missing migrations. A new file becomes a database with this `application_id`.
+/// Whether a database at `version` needs no change. A newer library keeps its own triggers.
+fn is_complete(connection: &Connection, version: usize) -> Result<bool> {
+    let is_newer = version > MIGRATIONS.len();
+    Ok(is_newer || version == MIGRATIONS.len() && capture::is_installed(connection).map_err(translate)?)
+}
+
+/// Applies the missing migrations and makes the triggers of the change log. A new file becomes a database with this `application_id`.
 ///
 /// # Errors
 /// Those of [`version`].
 pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Clock) -> Result<()> {
-    if version(connection)? >= MIGRATIONS.len() {
+    if is_complete(connection, version(connection)?)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(translate)?;
     let applied = version(&transaction)?;
-    if applied >= MIGRATIONS.len() {
+    if is_complete(&transaction, applied)? {
         return Ok(());
     }
     let apply = || -> rusqlite::Result<()> {
@@ -101,7 +115,7 @@ pub(super) fn run(connection: &mut Connection, application_id: i64, clock: &Cloc
                 (version, migration.checksum()),
             )?;
         }
-        Ok(())
+        capture::install(&transaction)
     };
     apply().map_err(translate)?;
     transaction.commit().map_err(translate)

@@ -76,10 +76,12 @@ fn connect_checked(file: &Path, options: &OpenOptions) -> Result<(rusqlite::Conn
     let connection = connect(file, flags, options.busy_timeout).map_err(|error| cannot_use(file, error))?;
     check_application_id(&connection).map_err(|reason| reason.into_error(file))?;
     let version = migrate::version(&connection)?;
-    match migrate::must_not_migrate(version).filter(|_| !options.migrate) {
-        Some(error) => Err(error),
-        None => Ok((connection, fork_guard, version)),
+    if !options.migrate
+        && let Some(error) = migrate::must_not_migrate(&connection, version)?
+    {
+        return Err(error);
     }
+    Ok((connection, fork_guard, version))
 }
 
 /// Opens the connection that writes. Creates `folder` and the database if they are missing, and migrates the database.
