@@ -3,7 +3,11 @@
 //! Invariant: after `open` the database has the triggers of this library and no others of this name, unless a newer library
 //! migrated it.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    sync::LazyLock,
+};
 
 use rusqlite::Connection;
 
@@ -17,36 +21,48 @@ const PREFIX: &str = "townsquare_change_";
 
 const CREATE: &str = "CREATE TRIGGER ";
 
-/// The SQL of each trigger by its name, as SQLite stores it.
-static TRIGGERS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+/// Triggers by name: the SQL as SQLite stores it.
+type Triggers = BTreeMap<String, String>;
+
+/// The triggers with their tables.
+static TRIGGERS: LazyLock<Vec<(String, String, String)>> = LazyLock::new(|| {
     let statements = include_str!("capture.sql").split(CREATE).skip(1);
     let triggers = statements.filter_map(|statement| {
         let (body, _) = statement.rsplit_once("\nEND;")?;
-        let (name, _) = body.split_once(' ')?;
-        Some((name.to_owned(), format!("{CREATE}{}\nEND", expand(body))))
+        let (name, rest) = body.split_once(' ')?;
+        let table = rest.split_once(" ON ")?.1.split_whitespace().next()?.trim_matches('"');
+        Some((table.to_owned(), name.to_owned(), format!("{CREATE}{}\nEND", expand(body))))
     });
     triggers.collect()
 });
 
 /// Whether the database has the triggers of this library.
 pub(super) fn is_installed(connection: &Connection) -> rusqlite::Result<bool> {
-    Ok(installed(connection)? == *TRIGGERS)
+    Ok(installed(connection)? == wanted(connection)?)
 }
 
 /// Makes the triggers and drops what else has such a name.
 pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
-    let installed = installed(connection)?;
-    for name in installed.iter().filter(|(name, sql)| TRIGGERS.get(*name) != Some(sql)).map(|(name, _)| name) {
+    let (installed, wanted) = (installed(connection)?, wanted(connection)?);
+    for name in installed.iter().filter(|(name, sql)| wanted.get(*name) != Some(sql)).map(|(name, _)| name) {
         connection.execute_batch(&format!("DROP TRIGGER \"{}\"", name.replace('"', "\"\"")))?;
     }
-    for (_, sql) in TRIGGERS.iter().filter(|(name, sql)| installed.get(*name) != Some(sql)) {
+    for (_, sql) in wanted.iter().filter(|(name, sql)| installed.get(*name) != Some(sql)) {
         connection.execute_batch(sql)?;
     }
     Ok(())
 }
 
+/// The triggers of this library, without those of tables that another program has dropped. Calls that need such a table fail.
+fn wanted(connection: &Connection) -> rusqlite::Result<Triggers> {
+    let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
+    let tables = tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<HashSet<String>>>()?;
+    let triggers = TRIGGERS.iter().filter(|(table, ..)| tables.contains(table));
+    Ok(triggers.map(|(_, name, sql)| (name.clone(), sql.clone())).collect())
+}
+
 /// The triggers of the database whose names begin with [`PREFIX`].
-fn installed(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+fn installed(connection: &Connection) -> rusqlite::Result<Triggers> {
     let select = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?1) = ?2";
     let mut triggers = connection.prepare(select)?;
     let triggers = triggers.query_map((PREFIX.len() as i64, PREFIX), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -167,8 +183,8 @@ mod tests {
 
     #[test]
     fn nothing_in_braces_stays() {
-        assert!(TRIGGERS.len() > 25 && TRIGGERS.values().all(|sql| !sql.contains(['{', '}'])));
-        assert!(TRIGGERS.keys().all(|name| name.starts_with(PREFIX)));
+        assert!(TRIGGERS.len() > 25 && TRIGGERS.iter().all(|(.., sql)| !sql.contains(['{', '}'])));
+        assert!(TRIGGERS.iter().all(|(_, name, _)| name.starts_with(PREFIX)));
         assert_eq!(expand("a {on} {no such} {files"), "a (SELECT is_on FROM townsquare_feed) {no such} {files");
     }
 
@@ -181,7 +197,7 @@ mod tests {
                 ("delete", image_sql(table, "OLD")),
             ] {
                 let begins = format!("('{}', '{kind}', {image}", table.name());
-                assert!(TRIGGERS.values().any(|sql| sql.contains(&begins)), "{begins}");
+                assert!(TRIGGERS.iter().any(|(.., sql)| sql.contains(&begins)), "{begins}");
             }
         }
     }
@@ -202,5 +218,7 @@ mod tests {
         assert!(is_installed(&connection).expect("read"));
         let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'of_the_host'";
         assert_eq!(connection.query_row(count, [], |row| row.get::<_, i64>(0)), Ok(1));
+        connection.execute_batch("DROP TABLE fidgets").expect("dropped");
+        assert!(is_installed(&connection).expect("read"), "a table that is not there has no triggers");
     }
 }
