@@ -161,15 +161,4 @@ impl<'a> Transaction<'a> {
         self.execute(recount, &[]).await?;
         self.execute(erase, &[user_id.into()]).await.map(drop)
     }
-
-    /// Asks an engine that caches pages in this process to drop its page cache after the commit. For large writes that
-    /// are not read again soon.
-    pub(crate) fn forget_pages(&mut self) {
-        match &mut self.inner {
-            #[cfg(feature = "sqlite")]
-            TransactionInner::Sqlite(connection) => connection.forget_pages(),
-            #[cfg(feature = "postgres")]
-            TransactionInner::Postgres(..) => {}
-        }
-    }
 }

@@ -250,12 +250,9 @@ impl CatalogStore {
             let source = self.source.to_string();
             let now = self.database.now().await?;
             let values = [generation.to_owned().into(), parts.into(), source.into(), text.into(), now.into()];
-            let write = self.database.write(move |transaction| {
-                Box::pin(async move {
-                    transaction.forget_pages();
-                    transaction.execute(&WRITE_PART, &values).await
-                })
-            });
+            let write = self
+                .database
+                .write(move |transaction| Box::pin(async move { transaction.execute(&WRITE_PART, &values).await }));
             write.await?;
             parts += 1;
         }
@@ -336,12 +333,9 @@ impl CatalogStore {
         for start in (0..).step_by(PARTS_PER_DELETE as usize) {
             let end: i64 = start + PARTS_PER_DELETE;
             let values = [generation.clone().into(), start.into(), end.into()];
-            let write = self.database.write(move |transaction| {
-                Box::pin(async move {
-                    transaction.forget_pages();
-                    transaction.execute(&DELETE_PARTS, &values).await
-                })
-            });
+            let write = self
+                .database
+                .write(move |transaction| Box::pin(async move { transaction.execute(&DELETE_PARTS, &values).await }));
             if write.await? == 0 {
                 break;
             }

@@ -212,7 +212,7 @@ fn configure(connection: &rusqlite::Connection, options: &OpenOptions) -> rusqli
          PRAGMA checkpoint_fullfsync = {fullfsync};
          PRAGMA foreign_keys = ON;
          PRAGMA secure_delete = ON;
-         PRAGMA cache_size = -16384;
+         PRAGMA cache_size = -4096;
          PRAGMA wal_autocheckpoint = 8000;
          PRAGMA journal_size_limit = {WAL_SIZE_LIMIT};
          PRAGMA trusted_schema = OFF;"

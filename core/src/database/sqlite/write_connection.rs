@@ -14,13 +14,11 @@ const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 pub(in crate::database) struct WriteConnection {
     connection: Connection,
     files: Arc<OpenFiles>,
-    /// True if a transaction called `forget_pages` since the page cache was last released.
-    forgets_pages: bool,
 }
 
 impl WriteConnection {
     pub(super) fn new(connection: Connection, files: Arc<OpenFiles>) -> WriteConnection {
-        WriteConnection { connection, files, forgets_pages: false }
+        WriteConnection { connection, files }
     }
 
     /// Begins a transaction. Waits at most `busy_timeout` for the lock of another process.
@@ -90,25 +88,6 @@ impl WriteConnection {
             Ok(0) => {}
             Ok(_) => tracing::debug!("another process reads the database: its write-ahead log stays"),
             Err(error) => tracing::warn!(%error, "the write-ahead log could not be moved into the database"),
-        }
-    }
-
-    /// Has [`release_forgotten_pages`](WriteConnection::release_forgotten_pages) release the page cache.
-    pub(in crate::database) fn forget_pages(&mut self) {
-        self.forgets_pages = true;
-    }
-
-    /// Releases the page cache if a transaction asked for it.
-    pub(super) fn release_forgotten_pages(&mut self) {
-        if std::mem::take(&mut self.forgets_pages) {
-            self.release_pages();
-        }
-    }
-
-    /// Releases the page cache.
-    pub(super) fn release_pages(&self) {
-        if let Err(error) = self.connection.0.release_memory() {
-            tracing::debug!(%error, "the page cache could not be released");
         }
     }
 

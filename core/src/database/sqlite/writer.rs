@@ -18,7 +18,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     thread::JoinHandle,
     time::Duration,
@@ -36,10 +36,6 @@ use crate::{
 
 /// The most jobs in one commit. Bounds how long the first job of a group waits.
 const MAX_GROUP: usize = 256;
-
-/// How often the writer thread checks whether the page cache is still in use. It is released after one to two such times
-/// without a write.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest wait for another process's lock between two checks whether the writer is closed.
 const LOCK_WAIT: Duration = Duration::from_millis(50);
@@ -76,7 +72,6 @@ struct WriterShared {
     /// The size of the last group. More than one job means that writers compete: then callers queue, because larger
     /// groups cost fewer flushes.
     last_group: AtomicUsize,
-    page_cache: PageCacheState,
     turns: Turns,
     /// Told of each commit, before the jobs are answered.
     commit_listener: CommitListener,
@@ -99,39 +94,6 @@ struct QueuedJob {
     deadline: Moment,
 }
 
-/// Whether the connection has cached pages, and whether they were used since the writer thread last looked.
-#[derive(Default)]
-struct PageCacheState {
-    is_filled: AtomicBool,
-    is_recent: AtomicBool,
-}
-
-impl PageCacheState {
-    /// Notes a write. Returns true if no pages were cached before it.
-    fn note_write(&self) -> bool {
-        self.is_recent.store(true, Ordering::Release);
-        !self.is_filled.swap(true, Ordering::AcqRel)
-    }
-
-    fn is_filled(&self) -> bool {
-        self.is_filled.load(Ordering::Acquire)
-    }
-
-    /// Returns true if nothing was written since the last call.
-    fn ages(&self) -> bool {
-        !self.is_recent.swap(false, Ordering::AcqRel)
-    }
-}
-
-/// What ended a wait for the next job.
-enum Wakeup {
-    JobQueued,
-    /// Nothing was written for `IDLE_TIMEOUT`, and pages are cached.
-    Idle,
-    /// The queue is closed and empty.
-    Closed,
-}
-
 impl Writer {
     /// Starts the writer thread. A job waits at most `busy_timeout` for another process's lock.
     pub(super) fn start(connection: WriteConnection, busy_timeout: Duration, turns: Turns) -> Result<Writer> {
@@ -141,7 +103,6 @@ impl Writer {
             busy_timeout,
             clock: Clock::default(),
             last_group: AtomicUsize::new(0),
-            page_cache: PageCacheState::default(),
             turns,
             commit_listener: CommitListener::default(),
         });
@@ -220,13 +181,6 @@ impl JobQueue {
 
     fn close(&self) {
         self.state.lock().is_closed = true;
-        self.wake();
-    }
-
-    /// Wakes the writer thread if it waits.
-    fn wake(&self) {
-        // With the lock the thread either waits already or has yet to look at what changed.
-        drop(self.state.lock());
         self.changed.notify_one();
     }
 
@@ -234,22 +188,16 @@ impl JobQueue {
         self.state.lock().is_closed
     }
 
-    /// Waits for a job, or until the cached pages were not used for `IDLE_TIMEOUT`.
-    fn wait(&self, page_cache: &PageCacheState) -> Wakeup {
+    /// Waits for a job. Returns false once the queue is closed and empty.
+    fn wait(&self) -> bool {
         let mut state = self.state.lock();
-        loop {
-            if !state.jobs.is_empty() {
-                return Wakeup::JobQueued;
-            }
+        while state.jobs.is_empty() {
             if state.is_closed {
-                return Wakeup::Closed;
+                return false;
             }
-            if !page_cache.is_filled() {
-                self.changed.wait(&mut state);
-            } else if self.changed.wait_for(&mut state, IDLE_TIMEOUT).timed_out() && page_cache.ages() {
-                return Wakeup::Idle;
-            }
+            self.changed.wait(&mut state);
         }
+        true
     }
 }
 
@@ -258,23 +206,13 @@ impl WriterShared {
     fn run_thread(&self) {
         // A panic outside of a job would leave callers without an answer: the queue closes and drops their jobs.
         let _close_queue = CloseOnDrop(&self.queue);
-        loop {
-            match self.queue.wait(&self.page_cache) {
-                Wakeup::JobQueued => {
-                    let mut connection = self.connection.lock();
-                    if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.try_pop()) {
-                        self.commit_next_group(connection, first);
-                    }
-                }
-                Wakeup::Idle => {
-                    self.page_cache.is_filled.store(false, Ordering::Release);
-                    if let Some(connection) = self.connection.lock().as_ref() {
-                        connection.release_pages();
-                    }
-                }
-                Wakeup::Closed => return self.close_connection(),
+        while self.queue.wait() {
+            let mut connection = self.connection.lock();
+            if let (Some(connection), Some(first)) = (connection.as_mut(), self.queue.try_pop()) {
+                self.commit_next_group(connection, first);
             }
         }
+        self.close_connection();
     }
 
     fn close_connection(&self) {
@@ -296,11 +234,7 @@ impl WriterShared {
             Err(error) if is_busy(&error) => return Some(job),
             Err(error) => answer(job.job, Err(error)),
         }
-        drop(guard);
-        // The writer thread releases the pages later. It takes over the jobs that this group left: `push` woke it.
-        if self.page_cache.note_write() {
-            self.queue.wake();
-        }
+        // The writer thread takes over the jobs that this group left: `push` woke it.
         None
     }
 
@@ -310,7 +244,6 @@ impl WriterShared {
         match self.begin_before(connection, first.deadline) {
             Ok(()) => {
                 self.commit_group(connection, first.job);
-                self.page_cache.note_write();
             }
             Err(error) => {
                 answer(first.job, Err(error.clone()));
@@ -390,7 +323,6 @@ impl WriterShared {
             tell();
         }
         answer_all(group, &committed);
-        connection.release_forgotten_pages();
     }
 }
 

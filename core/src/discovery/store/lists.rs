@@ -101,7 +101,6 @@ impl CatalogStore {
         let renewal = self.renewal(lease).await?;
         let write = self.database.write(move |transaction| {
             Box::pin(async move {
-                transaction.forget_pages();
                 lease::require(transaction, renewal.as_deref()).await?;
                 transaction.execute(&WRITE, &values).await
             })

@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        atomic::AtomicBool,
+        mpsc::{Receiver, Sender, channel},
+    },
     thread,
 };
 
@@ -384,15 +387,4 @@ fn a_transaction_that_was_left_open_does_not_stop_the_writer() {
     }
     answer_of(&fixture.submit(insert)).expect("the writer goes on");
     assert_eq!(fixture.count(), 1, "nothing of the lost transaction");
-}
-
-#[test]
-fn the_writer_is_not_idle_while_blocking_callers_commit_on_their_own_threads() {
-    let cache = PageCacheState::default();
-    assert!(!cache.is_filled());
-    assert!(cache.note_write(), "the first write wakes the writer thread, which looks after the cache from then on");
-    assert!(!cache.note_write());
-    assert!(!cache.ages(), "written since the last look");
-    assert!(cache.ages(), "not written since");
-    assert!(cache.is_filled());
 }
