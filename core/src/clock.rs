@@ -23,10 +23,10 @@ use jiff::{SignedDuration, Timestamp};
 /// println!("{}", Clock::default().now()); // the system's time
 /// ```
 #[derive(Clone, Default)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Default)]
-enum Source {
+enum TimeSource {
     #[default]
     System,
     Manual(Arc<ManualTime>),
@@ -80,10 +80,10 @@ impl Clock {
     /// The current wall time in microseconds, the precision of every table of this library.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => micros(Timestamp::now().as_microsecond()),
-            Source::Manual(time) => micros(time.wall_micros.load(Ordering::Acquire)),
+            TimeSource::System => micros(Timestamp::now().as_microsecond()),
+            TimeSource::Manual(time) => micros(time.wall_micros.load(Ordering::Acquire)),
             #[cfg(feature = "postgres")]
-            Source::Server(time) => match time.ahead.load(Ordering::Acquire) {
+            TimeSource::Server(time) => match time.ahead.load(Ordering::Acquire) {
                 UNKNOWN => time.own.now(),
                 ahead => micros(self.moment().as_micros().saturating_add(ahead)),
             },
@@ -93,28 +93,28 @@ impl Clock {
     /// The current monotonic time.
     pub(crate) fn moment(&self) -> Moment {
         match &self.0 {
-            Source::System => Moment(since_boot()),
-            Source::Manual(time) => Moment(Duration::from_micros(time.monotonic_micros.load(Ordering::Acquire))),
+            TimeSource::System => Moment(since_boot()),
+            TimeSource::Manual(time) => Moment(Duration::from_micros(time.monotonic_micros.load(Ordering::Acquire))),
             #[cfg(feature = "postgres")]
-            Source::Server(time) => time.own.moment(),
+            TimeSource::Server(time) => time.own.moment(),
         }
     }
 
     /// Returns a clock for the time of a server. It shows the time of this clock until [`Clock::synchronize`] sets it.
     #[cfg(feature = "postgres")]
     pub(crate) fn of_server(&self) -> Clock {
-        Clock(Source::Server(Arc::new(ServerTime { own: self.clone(), ahead: AtomicI64::new(UNKNOWN) })))
+        Clock(TimeSource::Server(Arc::new(ServerTime { own: self.clone(), ahead: AtomicI64::new(UNKNOWN) })))
     }
 
     /// Sets a clock of [`Clock::of_server`] to the time that the server has just sent. The client asked at `asked`, so the
     /// server read its time between `asked` and now. A clock that fits this range stays, so that slow answers do not move it.
     #[cfg(feature = "postgres")]
     pub(crate) fn synchronize(&self, asked: Moment, answer: Timestamp) {
-        let Source::Server(time) = &self.0 else { return };
+        let TimeSource::Server(time) = &self.0 else { return };
         let least = answer.as_microsecond().saturating_sub(self.moment().as_micros());
         let most = answer.as_microsecond().saturating_sub(asked.as_micros()).max(least);
         let ahead = match &time.own.0 {
-            Source::Manual(manual) => *manual.ahead_of_server.get_or_init(|| least),
+            TimeSource::Manual(manual) => *manual.ahead_of_server.get_or_init(|| least),
             _ => time.ahead.load(Ordering::Acquire).clamp(least, most),
         };
         time.ahead.store(ahead, Ordering::Release);
@@ -124,10 +124,10 @@ impl Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Source::System => "Clock::System",
-            Source::Manual(_) => "Clock::Manual",
+            TimeSource::System => "Clock::System",
+            TimeSource::Manual(_) => "Clock::Manual",
             #[cfg(feature = "postgres")]
-            Source::Server(_) => "Clock::Server",
+            TimeSource::Server(_) => "Clock::Server",
         })
     }
 }
@@ -135,10 +135,10 @@ impl fmt::Debug for Clock {
 impl PartialEq for Clock {
     fn eq(&self, other: &Clock) -> bool {
         match (&self.0, &other.0) {
-            (Source::System, Source::System) => true,
-            (Source::Manual(a), Source::Manual(b)) => Arc::ptr_eq(a, b),
+            (TimeSource::System, TimeSource::System) => true,
+            (TimeSource::Manual(a), TimeSource::Manual(b)) => Arc::ptr_eq(a, b),
             #[cfg(feature = "postgres")]
-            (Source::Server(a), Source::Server(b)) => Arc::ptr_eq(a, b),
+            (TimeSource::Server(a), TimeSource::Server(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -174,7 +174,7 @@ impl ManualClock {
 
     /// The [`Clock`] to pass to [`Config::clock`](crate::Config::clock).
     pub fn clock(&self) -> Clock {
-        Clock(Source::Manual(Arc::clone(&self.0)))
+        Clock(TimeSource::Manual(Arc::clone(&self.0)))
     }
 
     /// The time of the PostgreSQL server as the clients with this clock see it; `None` before a client has read it.

@@ -87,7 +87,7 @@ impl From<bool> for OwnerEmail {
 pub struct Config {
     options: OptionValues,
     /// Which options are given, and by what. The others are read from the environment when the client opens.
-    given: BTreeMap<&'static str, Source>,
+    given: BTreeMap<&'static str, OptionSource>,
     /// An option that is given again with another value.
     given_twice: Option<&'static str>,
     clock: Clock,
@@ -95,7 +95,7 @@ pub struct Config {
 
 /// What gives the value of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum OptionSource {
     /// A variable `TOWNSQUARE_<NAME>`.
     Environment,
     /// The URL of [`Config::from_url`].
@@ -150,11 +150,11 @@ impl Config {
             if *name == "data_dir" {
                 // A path need not be UTF-8.
                 if let Some(folder) = env::var_os(variable) {
-                    self.note("data_dir", Source::Environment, false);
+                    self.note("data_dir", OptionSource::Environment, false);
                     self.options.data_dir = Some(folder.into());
                 }
             } else if let Some(value) = variable_value(&variable)? {
-                self.set_from(Source::Environment, name, &value)
+                self.set_from(OptionSource::Environment, name, &value)
                     .map_err(|error| Error::config(format!("Environment variable {variable}: {}", error.message())))?;
             }
         }
@@ -188,16 +188,18 @@ impl Config {
             if is_postgres && !OPTIONS.iter().any(|(option, _)| *option == name) {
                 postgres_pairs.push((name, value));
             } else {
-                config.set_from(Source::Url, &name, &value)?;
+                config.set_from(OptionSource::Url, &name, &value)?;
             }
         }
         match scheme {
-            "townsquare" => config.set_from(Source::Url, "data_dir", resolved::url_path(rest))?,
-            "sqlite" => config.set_from(Source::Url, "database_url", base)?,
-            _ if is_postgres && postgres_pairs.is_empty() => config.set_from(Source::Url, "database_url", base)?,
+            "townsquare" => config.set_from(OptionSource::Url, "data_dir", resolved::url_path(rest))?,
+            "sqlite" => config.set_from(OptionSource::Url, "database_url", base)?,
+            _ if is_postgres && postgres_pairs.is_empty() => {
+                config.set_from(OptionSource::Url, "database_url", base)?;
+            }
             _ if is_postgres => {
                 let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(postgres_pairs).finish();
-                config.set_from(Source::Url, "database_url", &format!("{base}?{query}"))?;
+                config.set_from(OptionSource::Url, "database_url", &format!("{base}?{query}"))?;
             }
             _ => return Err(bad_url("its scheme is none of townsquare:, sqlite:, postgres:")),
         }
@@ -221,16 +223,16 @@ impl Config {
     /// # Ok::<(), townsquare::Error>(())
     /// ```
     pub fn set(mut self, name: &str, value: &str) -> Result<Config> {
-        self.set_from(Source::Caller, name, value)?;
+        self.set_from(OptionSource::Caller, name, value)?;
         self.refuse_given_twice()?;
         Ok(self)
     }
 
     /// Records that `source` gives an option a value. `is_same` says whether the option has this value already.
-    fn note(&mut self, name: &'static str, source: Source, is_same: bool) {
+    fn note(&mut self, name: &'static str, source: OptionSource, is_same: bool) {
         match self.given.get(name) {
-            Some(Source::Url) if is_same => {}
-            Some(Source::Url) => self.given_twice = Some(name),
+            Some(OptionSource::Url) if is_same => {}
+            Some(OptionSource::Url) => self.given_twice = Some(name),
             _ => drop(self.given.insert(name, source)),
         }
     }

@@ -29,16 +29,16 @@ mod caller;
 mod capture;
 mod core;
 mod deletions;
-mod delivery;
-mod feed;
+mod dispatcher;
 mod handler;
 mod live;
+mod log_reader;
 mod pruning;
-mod pump;
 mod registry;
 mod request;
 mod stream;
 mod subscription;
+mod subscription_state;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
 mod view;
@@ -259,8 +259,8 @@ impl Realtime {
         let view = request.view(self.caller());
         operation(Operation::Changes, async {
             let (view, since) = view?;
-            let feed = self.core.stream(&self.principal, view, since.as_deref(), Capture::SwitchOn).await?;
-            Ok(ChangeStream::new(&self.core, feed, Operation::Changes))
+            let subscription = self.core.stream(&self.principal, view, since.as_deref(), Capture::SwitchOn).await?;
+            Ok(ChangeStream::new(&self.core, subscription, Operation::Changes))
         })
         .await
     }
@@ -283,8 +283,8 @@ impl Realtime {
         operation(Operation::LiveQuery, async {
             let view = View::new("public", &request.table, self.caller(), None, &request.filter)?;
             let table = view.table;
-            let (rows, feed) = self.core.live(&self.principal, view).await?;
-            let changes = ChangeStream::new(&self.core, feed, Operation::LiveQuery);
+            let (rows, subscription) = self.core.live(&self.principal, view).await?;
+            let changes = ChangeStream::new(&self.core, subscription, Operation::LiveQuery);
             Ok(LiveQuery { rows: live::in_order(table, rows), changes })
         })
         .await

@@ -1,6 +1,6 @@
 //! The queue of one subscription: pulls events from a source and calls the callback with each of them. It stores none.
 //!
-//! Invariant: the thread that owns the [`Parts`] is the only one that pulls from the source and that calls the callback and
+//! Invariant: the thread that owns the [`QueueCallbacks`] is the only one that pulls from the source and that calls the callback and
 //! `on_close`. So calls of one subscription never overlap. After the last call of the callback `on_close` is called, and then
 //! the callback is dropped, each exactly once. `unsubscribe` outside of callbacks first delivers the events of a bounded source.
 
@@ -64,8 +64,8 @@ struct QueueShared<E: Send + 'static> {
 
 struct QueueState<E> {
     /// `None` while a thread owns them, and after the subscription has finished.
-    parts: Option<Parts<E>>,
-    delivery: Delivery,
+    parts: Option<QueueCallbacks<E>>,
+    delivery: DeliveryState,
     /// Why the subscription ends, once it was told to: `None` inside for `unsubscribe` and for a closed client.
     end: Option<Option<Error>>,
     /// Whether the events that the source has are delivered before the end.
@@ -75,7 +75,7 @@ struct QueueState<E> {
 
 /// Whether events are being delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+enum DeliveryState {
     Idle,
     /// A job of the pool will deliver.
     Scheduled,
@@ -84,7 +84,7 @@ enum Delivery {
 }
 
 /// What only one thread at a time may use.
-struct Parts<E> {
+struct QueueCallbacks<E> {
     callback: Box<dyn FnMut(E) + Send>,
     on_close: Option<OnClose>,
 }
@@ -98,9 +98,14 @@ impl<E: Send + 'static> PullQueue<E> {
         callback: impl FnMut(E) + Send + 'static,
         on_close: Option<OnClose>,
     ) -> PullQueue<E> {
-        let parts = Parts { callback: Box::new(callback), on_close };
-        let state =
-            QueueState { parts: Some(parts), delivery: Delivery::Idle, end: None, drains: false, is_finished: false };
+        let parts = QueueCallbacks { callback: Box::new(callback), on_close };
+        let state = QueueState {
+            parts: Some(parts),
+            delivery: DeliveryState::Idle,
+            end: None,
+            drains: false,
+            is_finished: false,
+        };
         PullQueue(Arc::new(QueueShared {
             state: Mutex::new(state),
             source,
@@ -114,9 +119,9 @@ impl<E: Send + 'static> PullQueue<E> {
     pub(crate) fn wake(&self) {
         let mut state = self.0.state.lock();
         match state.delivery {
-            Delivery::Running(_) => state.delivery = Delivery::Running(true),
-            Delivery::Idle if state.end.is_none() => QueueShared::schedule(&self.0, &mut state),
-            Delivery::Idle | Delivery::Scheduled => {}
+            DeliveryState::Running(_) => state.delivery = DeliveryState::Running(true),
+            DeliveryState::Idle if state.end.is_none() => QueueShared::schedule(&self.0, &mut state),
+            DeliveryState::Idle | DeliveryState::Scheduled => {}
         }
     }
 
@@ -177,11 +182,11 @@ impl<E: Send + 'static> QueueShared<E> {
 
     /// Schedules a delivery on the pool.
     fn schedule(this: &Arc<Self>, state: &mut MutexGuard<'_, QueueState<E>>) {
-        state.delivery = Delivery::Scheduled;
+        state.delivery = DeliveryState::Scheduled;
         let shared = Arc::clone(this);
         if let Err(error) = this.pool.submit(move || shared.deliver()) {
             // The next wake tries again.
-            state.delivery = Delivery::Idle;
+            state.delivery = DeliveryState::Idle;
             if error.kind() != ErrorKind::Closed {
                 tracing::error!(%error, "an event waits, because its callback has no thread");
             }
@@ -193,7 +198,7 @@ impl<E: Send + 'static> QueueShared<E> {
     fn deliver(self: &Arc<Self>) {
         let mut state = self.state.lock();
         let Some(mut parts) = state.parts.take() else {
-            if let Delivery::Running(woken) = &mut state.delivery {
+            if let DeliveryState::Running(woken) = &mut state.delivery {
                 *woken = true;
             }
             return;
@@ -204,7 +209,7 @@ impl<E: Send + 'static> QueueShared<E> {
             if let Some(reason) = end.clone().filter(|_| !state.drains) {
                 break reason;
             }
-            state.delivery = Delivery::Running(false);
+            state.delivery = DeliveryState::Running(false);
             drop(state);
             let pulled = catch_unwind(AssertUnwindSafe(|| self.source.pull())).unwrap_or_else(|_| {
                 Pulled::Ended(Some(Error::new(ErrorKind::Internal, "the feed of the subscription panicked")))
@@ -232,9 +237,9 @@ impl<E: Send + 'static> QueueShared<E> {
             }
             match pulled {
                 Pulled::Ended(reason) => drop(state.end.get_or_insert(reason)),
-                _ if state.end.is_none() && state.delivery == Delivery::Running(false) => {
+                _ if state.end.is_none() && state.delivery == DeliveryState::Running(false) => {
                     state.parts = Some(parts);
-                    state.delivery = Delivery::Idle;
+                    state.delivery = DeliveryState::Idle;
                     return;
                 }
                 _ => {}
@@ -267,8 +272,8 @@ impl<E: Send + 'static> QueueShared<E> {
     }
 
     /// Takes the subscription apart after its last call. Code of the program runs, so the caller holds no lock.
-    fn finish(&self, parts: Parts<E>, reason: Option<Error>) {
-        let Parts { callback, on_close } = parts;
+    fn finish(&self, parts: QueueCallbacks<E>, reason: Option<Error>) {
+        let QueueCallbacks { callback, on_close } = parts;
         if let Some(on_close) = on_close {
             inside::run("the callback on_close", || on_close(reason));
         }
@@ -279,7 +284,7 @@ impl<E: Send + 'static> QueueShared<E> {
 
     /// Finishes the subscription on a thread of the pool, after the events that are delivered before the end. If the pool takes
     /// no job, or drops it, finishes on this thread and delivers no event.
-    fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: Parts<E>) {
+    fn finish_on_pool(this: &Arc<Self>, state: MutexGuard<'_, QueueState<E>>, parts: QueueCallbacks<E>) {
         let drains = state.drains;
         drop(state);
         let mut job = FinishJob { shared: Arc::clone(this), parts: Some(parts) };
@@ -298,7 +303,7 @@ impl<E: Send + 'static> QueueShared<E> {
 /// Finishes a subscription when it is dropped.
 struct FinishJob<E: Send + 'static> {
     shared: Arc<QueueShared<E>>,
-    parts: Option<Parts<E>>,
+    parts: Option<QueueCallbacks<E>>,
 }
 
 impl<E: Send + 'static> FinishJob<E> {

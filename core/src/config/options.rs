@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Config, DatabasePooler, Durability, OwnerEmail, Secret, Source};
+use super::{Config, DatabasePooler, Durability, OptionSource, OwnerEmail, Secret};
 use crate::error::{Error, Result};
 
 const MAX_SECONDS: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -73,7 +73,7 @@ macro_rules! options {
 
         impl Config {
             /// Sets the option `name` from text that `source` gives.
-            pub(super) fn set_from(&mut self, source: Source, name: &str, text: &str) -> Result<()> {
+            pub(super) fn set_from(&mut self, source: OptionSource, name: &str, text: &str) -> Result<()> {
                 match name {
                     $(stringify!($name) => {
                         let value = option!(parse $kind name text);
@@ -211,7 +211,7 @@ macro_rules! option {
         #[must_use]
         pub fn $name(mut self, $name: option!(argument $kind)) -> Config {
             let value = option!(store $kind $name);
-            self.note(stringify!($name), Source::Caller, self.options.$name == value);
+            self.note(stringify!($name), OptionSource::Caller, self.options.$name == value);
             self.options.$name = value;
             self
         }

@@ -336,7 +336,7 @@ impl LogEntry {
     /// The primary key of the row; `None` for entries of sessions.
     pub(crate) fn row_key(&self) -> Option<RowKey> {
         let row = self.new.as_deref().or(self.old.as_deref()).filter(|_| !self.kind.is_of_session())?;
-        self.table.key_of(&row.judged()?)
+        self.table.key_of(row.judged()?.as_ref())
     }
 }
 

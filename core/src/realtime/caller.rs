@@ -1,7 +1,7 @@
 //! For whom a subscription's changes are judged: the caller of its handle, by position in the log.
 //!
 //! Invariant: a sign-in and the end of a session take effect at their entries in the log, however late the log is read. If
-//! the log has no such entry after the pump, the change of caller takes effect at the pump, at once. A session that has
+//! the log has no such entry after the log reader, the change of caller takes effect at the log reader, at once. A session that has
 //! ended never counts again.
 
 use std::sync::Arc;
@@ -29,34 +29,34 @@ pub(super) struct HandleCaller {
 struct Timeline {
     /// The handle's principal when it was last looked at.
     last_seen: Arc<Principal>,
-    /// Each caller with the key after which it counts, in the order of keys. The last keys may be after the pump. Never
+    /// Each caller with the key after which it counts, in the order of keys. The last keys may be after the log reader. Never
     /// empty.
-    callers: Vec<(EntryKey, FeedCaller)>,
+    callers: Vec<(EntryKey, SessionCaller)>,
 }
 
 /// A caller, with the session whose end makes it anonymous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FeedCaller {
+pub(super) struct SessionCaller {
     pub(super) caller: Caller,
     pub(super) session_id: Option<Uuid>,
 }
 
-impl FeedCaller {
-    const ANONYMOUS: FeedCaller = FeedCaller { caller: Caller::Anonymous, session_id: None };
+impl SessionCaller {
+    const ANONYMOUS: SessionCaller = SessionCaller { caller: Caller::Anonymous, session_id: None };
 
-    pub(super) fn of(principal: &Principal) -> FeedCaller {
+    pub(super) fn of(principal: &Principal) -> SessionCaller {
         let session_id = match principal {
             Principal::User(credential) => Some(credential.session_id),
             Principal::Anonymous | Principal::Vouched(_) | Principal::Service => None,
         };
-        FeedCaller { caller: principal.caller(), session_id }
+        SessionCaller { caller: principal.caller(), session_id }
     }
 }
 
 impl HandleCaller {
     pub(super) fn new(principal: CurrentPrincipal) -> HandleCaller {
         let last_seen = principal.principal();
-        let callers = vec![(EntryKey::START, FeedCaller::of(&last_seen))];
+        let callers = vec![(EntryKey::START, SessionCaller::of(&last_seen))];
         HandleCaller { principal, timeline: Mutex::new(Timeline { last_seen, callers }) }
     }
 
@@ -80,7 +80,7 @@ impl HandleCaller {
     }
 
     /// Takes over the principals that the handle got since it was last looked at. Each of them counts, also one that another
-    /// has replaced by now: the log is read later than it is written. The pump is at `head`. `find` finds the entries of a
+    /// has replaced by now: the log is read later than it is written. The log reader is at `head`. `find` finds the entries of a
     /// session after `head`.
     ///
     /// # Errors
@@ -92,15 +92,15 @@ impl HandleCaller {
     ) -> Result<(), E> {
         let known = Arc::clone(&self.timeline.lock().last_seen);
         for principal in self.principal.set_since(&known) {
-            let (current, new) = (self.timeline.lock().last(), FeedCaller::of(&principal));
+            let (current, new) = (self.timeline.lock().last(), SessionCaller::of(&principal));
             let mut changes = Vec::new();
             if new != current {
-                let mut entries_of = |caller: FeedCaller| caller.session_id.map(&mut find).transpose();
+                let mut entries_of = |caller: SessionCaller| caller.session_id.map(&mut find).transpose();
                 let (old_session, new_session) = (entries_of(current)?, entries_of(new)?);
                 if let Some(session) = old_session
-                    && (new == FeedCaller::ANONYMOUS || !session.exists)
+                    && (new == SessionCaller::ANONYMOUS || !session.exists)
                 {
-                    changes.push((session.ended.unwrap_or(head), FeedCaller::ANONYMOUS));
+                    changes.push((session.ended.unwrap_or(head), SessionCaller::ANONYMOUS));
                 }
                 if new_session.is_none_or(|session| session.exists || session.ended.is_some()) {
                     changes.push((new_session.and_then(|session| session.started).unwrap_or(head), new));
@@ -120,32 +120,32 @@ impl HandleCaller {
 }
 
 impl Timeline {
-    fn last(&self) -> FeedCaller {
-        self.callers.last().map_or(FeedCaller::ANONYMOUS, |(_, caller)| *caller)
+    fn last(&self) -> SessionCaller {
+        self.callers.last().map_or(SessionCaller::ANONYMOUS, |(_, caller)| *caller)
     }
 
-    fn at(&self, key: EntryKey) -> FeedCaller {
+    fn at(&self, key: EntryKey) -> SessionCaller {
         let counts = self.callers.iter().rev().find(|(after, _)| after.counts_for(key));
-        counts.or(self.callers.first()).map_or(FeedCaller::ANONYMOUS, |(_, caller)| *caller)
+        counts.or(self.callers.first()).map_or(SessionCaller::ANONYMOUS, |(_, caller)| *caller)
     }
 
     /// Adds a change of caller, not before the changes that the timeline has.
-    fn push(&mut self, key: EntryKey, caller: FeedCaller) {
-        let (newest, last) = self.callers.last().copied().unwrap_or((EntryKey::START, FeedCaller::ANONYMOUS));
+    fn push(&mut self, key: EntryKey, caller: SessionCaller) {
+        let (newest, last) = self.callers.last().copied().unwrap_or((EntryKey::START, SessionCaller::ANONYMOUS));
         if caller != last {
             self.insert(self.callers.len(), key.max(newest), caller);
         }
     }
 
     fn end_session(&mut self, session_id: Uuid, key: EntryKey) {
-        let is_of_session = |(_, caller): &(EntryKey, FeedCaller)| caller.session_id == Some(session_id);
+        let is_of_session = |(_, caller): &(EntryKey, SessionCaller)| caller.session_id == Some(session_id);
         let Some(index) = self.callers.iter().rposition(is_of_session) else { return };
         if self.callers.get(index + 1).is_none_or(|(next, _)| *next > key) {
-            self.insert(index + 1, key.max(self.callers[index].0), FeedCaller::ANONYMOUS);
+            self.insert(index + 1, key.max(self.callers[index].0), SessionCaller::ANONYMOUS);
         }
     }
 
-    fn insert(&mut self, index: usize, key: EntryKey, caller: FeedCaller) {
+    fn insert(&mut self, index: usize, key: EntryKey, caller: SessionCaller) {
         self.callers.insert(index, (key, caller));
         if self.callers.len() > MAX_CHANGES {
             self.callers.remove(0);
@@ -187,7 +187,7 @@ mod tests {
         SessionEntries { started: started.map(key), ended: ended.map(key), exists: ended.is_none() }
     }
 
-    /// Follows the principals of the handle while the pump is at `head` and the log after it has these entries.
+    /// Follows the principals of the handle while the log reader is at `head` and the log after it has these entries.
     fn follow(handle: &HandleCaller, head: i64, log: &[(u128, SessionEntries)]) {
         let log: HashMap<Uuid, SessionEntries> = log.iter().map(|(user, found)| (session(*user), *found)).collect();
         let found =
@@ -222,10 +222,10 @@ mod tests {
         for principal in [user(1), Principal::Anonymous, user(2)] {
             handle.principal.set(principal);
         }
-        // The pump is more than a page before the entries.
+        // The log reader is more than a page before the entries.
         follow(&handle, 1, &[(1, entries(Some(300), Some(600))), (2, entries(Some(900), None))]);
         assert_eq!(users(&handle, [2, 300, 301, 600, 601, 900, 901]), [0, 0, 1, 1, 0, 0, 2]);
-        // The pump reads the end of the first session when the second one counts already.
+        // The log reader reads the end of the first session when the second one counts already.
         handle.end_session(session(1), key(600));
         assert_eq!(users(&handle, [600, 601, 901]), [1, 0, 2]);
     }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_session_that_has_ended_never_counts_again() {
         let handle = handle(user(1));
-        // New tokens of the session, which the pump notices after the end of the session.
+        // New tokens of the session, which the log reader notices after the end of the session.
         handle.principal.set(user(1));
         handle.end_session(session(1), key(7));
         follow(&handle, 9, &[]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_a_slow_feed_reads_late_is_put_in_its_place() {
+    fn an_end_that_a_slow_subscription_reads_late_is_put_in_its_place() {
         let handle = handle(user(1));
         handle.principal.set(user(2));
         follow(&handle, 9, &[(2, entries(None, None))]);

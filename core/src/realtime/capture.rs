@@ -30,17 +30,18 @@ impl RealtimeCore {
         Ok(cursors)
     }
 
-    /// Switches capture off and ends every feed.
+    /// Switches capture off and ends every subscription.
     pub(super) async fn stop(&self) -> Result<()> {
         self.database.stop_capture().await?;
         for lane in &self.lanes {
             self.end_all(lane, &capture_is_off(), None);
         }
-        self.delivery.run_on_pool();
+        self.dispatcher.run_on_pool();
         Ok(())
     }
 
-    /// Ends the feeds of a lane after the changes that they have. `head` is the point from which its pump goes on, if it runs.
+    /// Ends the subscriptions of a lane after the changes that they have. `head` is the point from which its log reader goes on,
+    /// if it runs.
     pub(super) fn end_all(&self, lane: &Lane, reason: &Error, head: Option<LogPoint>) {
         let mut wakes = Vec::new();
         let mut registry = lane.registry.lock();
@@ -48,7 +49,7 @@ impl RealtimeCore {
         let head = registry.head.and(head);
         lane.set_head(&mut registry, head);
         drop(registry);
-        self.delivery.add(wakes);
+        self.dispatcher.add(wakes);
     }
 
     /// The key of the database's cursors.

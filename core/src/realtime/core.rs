@@ -1,9 +1,9 @@
-//! What the handles of a client share: the feeds, the pump that reads the log after each commit, and the retention.
+//! What the handles of a client share: the subscriptions, the log reader, which reads after each commit, and the retention.
 //!
-//! Invariant: the feeds are in two *lanes*. One thread at a time pumps a lane, on the callback pool. It reads the log and judges
-//! the entries for the feeds without a lock. The feeds with costly filters have a lane of their own: an anonymous request
-//! chooses its filter, and ten thousand patterns on a long text delay only each other. The watch for commits exists only
-//! while there are feeds.
+//! Invariant: the subscriptions are in two *lanes*. One thread at a time is the log reader of a lane, on the callback pool. It
+//! reads the log and judges the entries for the subscriptions without a lock. The subscriptions with costly filters have a lane
+//! of their own: an anonymous request chooses its filter, and ten thousand patterns on a long text delay only each other. The
+//! watch for commits exists only while there are subscriptions.
 
 use std::{
     sync::{
@@ -18,14 +18,14 @@ use parking_lot::Mutex;
 use tokio::sync;
 
 use super::{
-    caller::{FeedCaller, HandleCaller},
+    caller::{HandleCaller, SessionCaller},
     deletions::Deletions,
-    delivery::Delivery,
-    feed::{Consumer, Feed, FeedIdentity, Wake},
-    pruning::{self, Needs},
-    pump::Pump,
+    dispatcher::CallbackDispatcher,
+    log_reader::ChangeLogReader,
+    pruning::{self, PruningNeeds},
     registry::Registry,
     request::Capture,
+    subscription_state::{Consumer, SubscriptionCaller, SubscriptionState, WokenConsumer},
     view::View,
 };
 use crate::{
@@ -46,22 +46,22 @@ use crate::{
 /// How long after a failure the log is read again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// How often the access tokens of feeds are checked. A change of a row checks them, too.
+/// How often the access tokens of subscriptions are checked. A change of a row checks them, too.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long the watch for commits outlives the last feed: a program that subscribes again soon finds it running.
-const LINGER: Duration = Duration::from_secs(1);
+/// How long the watch for commits outlives the last subscription: a program that subscribes again soon finds it running.
+const WATCH_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many streams that have fallen behind read a page of the log at a time, in the lane of cheap filters and in that of costly
 /// ones. The others wait in line: a thousand requests that go on from an old cursor take no more threads than these.
 const READERS: [usize; 2] = [2, 1];
 
-/// Feeds that one pump serves. A lane without feeds does not read the log.
+/// Subscriptions that one log reader serves. A lane without subscriptions does not read the log.
 pub(super) struct Lane {
     pub(super) registry: Mutex<Registry>,
     /// The turns of the streams that read a page.
     pub(super) readers: Arc<sync::Semaphore>,
-    pump: Pump,
+    reader: ChangeLogReader,
     /// Whether the registry has a head.
     is_active: AtomicBool,
 }
@@ -71,7 +71,7 @@ impl Lane {
         Lane {
             registry: Mutex::default(),
             readers: Arc::new(sync::Semaphore::new(readers)),
-            pump: Pump::new(pause),
+            reader: ChangeLogReader::new(pause),
             is_active: AtomicBool::new(false),
         }
     }
@@ -89,14 +89,14 @@ pub(crate) struct RealtimeCore {
     pub(super) runtime: RuntimeHandle,
     pub(super) callbacks: BlockingPool,
     pub(super) clock: Clock,
-    pub(super) delivery: Delivery,
+    pub(super) dispatcher: CallbackDispatcher,
     pub(super) lanes: [Lane; 2],
     watch: Mutex<Option<CommitWatch>>,
     /// Held while the watch starts or stops.
     starting: sync::Mutex<()>,
     /// Whether a task is about to stop the watch.
     is_lingering: AtomicBool,
-    /// Whether a task ends the feeds with access tokens that expire.
+    /// Whether a task ends the subscriptions with access tokens that expire.
     watches_expiry: AtomicBool,
     /// Known once capture is on.
     pub(super) cursors: ArcSwapOption<CursorKey>,
@@ -120,7 +120,7 @@ impl RealtimeCore {
             lanes: READERS.map(|readers| Lane::new(database.pause_between_reads(), readers)),
             database,
             runtime,
-            delivery: Delivery::new(callbacks.clone()),
+            dispatcher: CallbackDispatcher::new(callbacks.clone()),
             callbacks,
             clock,
             watch: Mutex::default(),
@@ -134,7 +134,7 @@ impl RealtimeCore {
         });
         let this = Weak::clone(&core.this);
         let needs = move || {
-            this.upgrade().map(|core| Needs {
+            this.upgrade().map(|core| PruningNeeds {
                 database: core.database.clone(),
                 knows_capture: core.cursors.load().is_some(),
                 after: core.lanes.iter().filter_map(|lane| lane.registry.lock().needed_after()).min(),
@@ -156,7 +156,7 @@ impl RealtimeCore {
         principal.check_open()
     }
 
-    /// The lane of the feeds with a view.
+    /// The lane of the subscriptions with a view.
     pub(super) fn lane(&self, view: &View) -> &Lane {
         &self.lanes[usize::from(view.filter.is_costly())]
     }
@@ -168,17 +168,21 @@ impl RealtimeCore {
         view: View,
         since: Option<&str>,
         capture: Capture,
-    ) -> Result<Arc<Feed>> {
-        let feed = self.new_feed(principal, view, since, capture).await?;
-        self.register(&feed).await?;
-        feed.set_consumer(Consumer::Stream(None));
-        Ok(feed)
+    ) -> Result<Arc<SubscriptionState>> {
+        let subscription = self.new_subscription(principal, view, since, capture).await?;
+        self.register(&subscription).await?;
+        subscription.set_consumer(Consumer::Stream(None));
+        Ok(subscription)
     }
 
     /// Reads the rows of a view as the caller sees them now, and adds a stream of the changes after them.
-    pub(super) async fn live(&self, principal: &CurrentPrincipal, view: View) -> Result<(Vec<RowImage>, Arc<Feed>)> {
+    pub(super) async fn live(
+        &self,
+        principal: &CurrentPrincipal,
+        view: View,
+    ) -> Result<(Vec<RowImage>, Arc<SubscriptionState>)> {
         self.check_open(principal)?;
-        let caller = FeedCaller::of(&principal.principal());
+        let caller = SessionCaller::of(&principal.principal());
         self.capture(Capture::SwitchOn).await?;
         self.ensure_watch(self.lane(&view)).await?;
         let shown = view.clone();
@@ -186,19 +190,24 @@ impl RealtimeCore {
         let (mut rows, position) = self.database.rows_and_position(view.table, view.filter.equality(), shows).await?;
         self.require_session(principal, caller).await?;
         rows.iter_mut().for_each(|row| view.table.hide_columns(caller.caller, row));
-        let feed = Arc::new(Feed::new(view, FeedIdentity::Fixed(caller, principal.clone()), position, None));
-        self.register(&feed).await?;
-        feed.set_consumer(Consumer::Stream(None));
-        Ok((rows, feed))
+        let subscription = Arc::new(SubscriptionState::new(
+            view,
+            SubscriptionCaller::Fixed(caller, principal.clone()),
+            position,
+            None,
+        ));
+        self.register(&subscription).await?;
+        subscription.set_consumer(Consumer::Stream(None));
+        Ok((rows, subscription))
     }
 
-    pub(super) async fn new_feed(
+    pub(super) async fn new_subscription(
         &self,
         principal: &CurrentPrincipal,
         view: View,
         since: Option<&str>,
         capture: Capture,
-    ) -> Result<Arc<Feed>> {
+    ) -> Result<Arc<SubscriptionState>> {
         self.check_open(principal)?;
         let cursors = self.capture(capture).await?;
         let lane = self.lane(&view);
@@ -214,71 +223,75 @@ impl RealtimeCore {
             known.unwrap_or_else(|| Arc::new(HandleCaller::new(principal.clone())))
         });
         // After the head is known: a session that ends later has its entry after the head.
-        let began_as = FeedCaller::of(&principal.principal());
+        let began_as = SessionCaller::of(&principal.principal());
         self.require_session(principal, began_as).await?;
         let caller = match followed {
-            Some(handle) => FeedIdentity::Handle { handle, began_at, began_as: began_as.caller },
-            None => FeedIdentity::Fixed(began_as, principal.clone()),
+            Some(handle) => SubscriptionCaller::Handle { handle, began_at, began_as: began_as.caller },
+            None => SubscriptionCaller::Fixed(began_as, principal.clone()),
         };
-        Ok(Arc::new(Feed::new(view, caller, position, replays_to)))
+        Ok(Arc::new(SubscriptionState::new(view, caller, position, replays_to)))
     }
 
     /// # Errors
     /// `Unauthorized` if the handle may no longer act for the caller's session.
-    async fn require_session(&self, handle: &CurrentPrincipal, caller: FeedCaller) -> Result<()> {
+    async fn require_session(&self, handle: &CurrentPrincipal, caller: SessionCaller) -> Result<()> {
         match caller.session_id {
             Some(session_id) => self.database.check_session(handle, session_id).await,
             None => Ok(()),
         }
     }
 
-    /// Ends a feed if its handle may no longer act for its session. Returns true if the feed goes on.
+    /// Ends a subscription if its handle may no longer act for its session. Returns true if the subscription goes on.
     ///
     /// # Errors
     /// Those of the database, but not `Unauthorized`.
-    pub(super) async fn keeps_session(&self, feed: &Arc<Feed>, wakes: &mut Vec<Wake>) -> Result<bool> {
-        let Some(session_id) = feed.fixed_session() else { return Ok(true) };
-        match self.database.check_session(feed.principal(), session_id).await {
+    pub(super) async fn keeps_session(
+        &self,
+        subscription: &Arc<SubscriptionState>,
+        wakes: &mut Vec<WokenConsumer>,
+    ) -> Result<bool> {
+        let Some(session_id) = subscription.fixed_session() else { return Ok(true) };
+        match self.database.check_session(subscription.principal(), session_id).await {
             Err(error) if error.kind() == ErrorKind::Unauthorized => {
-                wakes.extend(feed.end_after_batch(Some(error)));
+                wakes.extend(subscription.end_after_batch(Some(error)));
                 Ok(false)
             }
             checked => checked.map(|()| true),
         }
     }
 
-    /// Adds a feed to the registry. From here on it misses nothing.
-    pub(super) async fn register(&self, feed: &Arc<Feed>) -> Result<()> {
-        let lane = self.lane(&feed.view);
+    /// Adds a subscription to the registry. From here on it misses nothing.
+    pub(super) async fn register(&self, subscription: &Arc<SubscriptionState>) -> Result<()> {
+        let lane = self.lane(&subscription.view);
         loop {
             self.ensure_watch(lane).await?;
             let mut registry = lane.registry.lock();
             if self.is_closed.load(Ordering::Acquire) {
                 drop(registry);
-                feed.close();
+                subscription.close();
                 return Err(Error::closed());
             }
             // The watch can have been stopped meanwhile.
             let Some(head) = registry.head else { continue };
-            registry.add(feed, head.after);
+            registry.add(subscription, head.after);
             if registry.has_sessions() && !self.watches_expiry.swap(true, Ordering::AcqRel) {
-                self.runtime.spawn(end_expired_feeds(Weak::clone(&self.this)));
+                self.runtime.spawn(end_expired_subscriptions(Weak::clone(&self.this)));
             }
             break;
         }
-        // A handle that was closed meanwhile has ended its feeds before this one was added.
-        if feed.principal().is_closed() {
-            feed.close();
-            self.unregister(feed);
+        // A handle that was closed meanwhile has ended its subscriptions before this one was added.
+        if subscription.principal().is_closed() {
+            subscription.close();
+            self.unregister(subscription);
         }
         Ok(())
     }
 
-    /// Removes a feed.
-    pub(super) fn unregister(&self, feed: &Arc<Feed>) {
-        feed.detach();
-        let mut registry = self.lane(&feed.view).registry.lock();
-        let is_last = registry.remove(feed) && registry.len() == 0;
+    /// Removes a subscription.
+    pub(super) fn unregister(&self, subscription: &Arc<SubscriptionState>) {
+        subscription.detach();
+        let mut registry = self.lane(&subscription.view).registry.lock();
+        let is_last = registry.remove(subscription) && registry.len() == 0;
         drop(registry);
         if is_last && !self.is_closed.load(Ordering::Acquire) && !self.is_lingering.swap(true, Ordering::AcqRel) {
             self.runtime.spawn(stop_unused_watch(Weak::clone(&self.this)));
@@ -331,17 +344,17 @@ impl RealtimeCore {
 
     fn signal_lane(&self, index: usize) {
         let lane = &self.lanes[index];
-        if !lane.pump.signal() {
+        if !lane.reader.signal() {
             return;
         }
         let this = Weak::clone(&self.this);
-        let pump = move || {
+        let read = move || {
             if let Some(core) = this.upgrade() {
-                core.run_pump(index);
+                core.run_reader(index);
             }
         };
-        if let Err(error) = self.callbacks.submit(pump) {
-            lane.pump.stop();
+        if let Err(error) = self.callbacks.submit(read) {
+            lane.reader.stop();
             if error.kind() != ErrorKind::Closed {
                 tracing::error!(%error, "the change feed has no thread");
                 self.signal_later(index);
@@ -361,34 +374,34 @@ impl RealtimeCore {
     }
 
     /// Reads the log until nothing is new, then runs callbacks.
-    fn run_pump(&self, index: usize) {
+    fn run_reader(&self, index: usize) {
         let lane = &self.lanes[index];
         loop {
-            lane.pump.begin();
+            lane.reader.begin();
             let mut wakes = Vec::new();
-            let read = self.pump_page(lane, &mut wakes);
-            // Also if the page could not be delivered: these feeds are not woken again.
-            self.delivery.add(wakes);
+            let read = self.read_page(lane, &mut wakes);
+            // Also if the page could not be delivered: these subscriptions are not woken again.
+            self.dispatcher.add(wakes);
             match read {
-                Ok(true) if lane.pump.finish() => break,
-                Ok(_) => self.delivery.run_on_pool(),
+                Ok(true) if lane.reader.finish() => break,
+                Ok(_) => self.dispatcher.run_on_pool(),
                 Err(error) => {
-                    lane.pump.stop();
+                    lane.reader.stop();
                     if error.kind() != ErrorKind::Closed {
-                        tracing::warn!(%error, "the change log could not be read; the feed tries again");
+                        tracing::warn!(%error, "the change log could not be read; the change feed tries again");
                         self.signal_later(index);
                     }
                     break;
                 }
             }
         }
-        // The last page's callbacks run on this thread: that saves a change of threads. Another one pumps meanwhile.
-        self.delivery.run();
+        // The last page's callbacks run on this thread: that saves a change of threads. Another one reads the log meanwhile.
+        self.dispatcher.run();
     }
 
-    /// Reads one page and gives it to the feeds. Returns true if nothing comes after it. Appends whom to wake to `wakes`, also if
-    /// it fails.
-    fn pump_page(&self, lane: &Lane, wakes: &mut Vec<Wake>) -> Result<bool> {
+    /// Reads one page and gives it to the subscriptions. Returns true if nothing comes after it. Appends whom to wake to `wakes`,
+    /// also if it fails.
+    fn read_page(&self, lane: &Lane, wakes: &mut Vec<WokenConsumer>) -> Result<bool> {
         let (head, tables) = {
             let registry = lane.registry.lock();
             let Some(head) = registry.head else { return Ok(true) };
@@ -397,8 +410,8 @@ impl RealtimeCore {
         let cursors = wait(self.cursors())?;
         let page = match wait(self.database.read_changes(head, tables)) {
             Err(error) if error.kind() == ErrorKind::CursorExpired => {
-                // Another process has pruned entries that the feeds have not read. Or another server with another history has
-                // taken over; it may have another incarnation, or capture off.
+                // Another process has pruned entries that the subscriptions have not read. Or another server with another history
+                // has taken over; it may have another incarnation, or capture off.
                 tracing::warn!(%error, "the change feed ends its subscriptions");
                 let (is_on, cursors) = wait(self.database.capture_state())?;
                 self.cursors.store(Some(Arc::new(cursors)));
@@ -423,14 +436,14 @@ impl RealtimeCore {
         }
         // Before the page is delivered: changes after a rotation of tokens are only for handles with the new tokens.
         let rotated = page.entries.iter().filter(|entry| entry.kind == EntryKind::SessionRotated);
-        let feeds = lane.registry.lock().feeds_of_sessions(rotated.filter_map(session_of));
-        for feed in feeds {
-            wait(self.keeps_session(&feed, wakes))?;
+        let subscriptions = lane.registry.lock().subscriptions_of_sessions(rotated.filter_map(session_of));
+        for subscription in subscriptions {
+            wait(self.keeps_session(&subscription, wakes))?;
         }
         let mut registry = lane.registry.lock();
         if registry.head.is_none_or(|now| now.after != head) || !tables.contains_all(registry.tables()) {
-            // The lane was idle meanwhile and begins elsewhere, or a feed of another table has joined, and the page can lack
-            // rows for it.
+            // The lane was idle meanwhile and begins elsewhere, or a subscription of another table has joined, and the page can
+            // lack rows for it.
             return Ok(false);
         }
         registry.end_expired(self.clock.now(), wakes);
@@ -442,16 +455,16 @@ impl RealtimeCore {
             lane.registry.lock().end_dispatch();
         }
         if page.is_last {
-            lane.pump.has_read(page.count);
+            lane.reader.has_read(page.count);
         }
         Ok(page.is_last)
     }
 
     /// Wakes tasks, and runs callbacks on the pool.
-    pub(super) fn deliver(&self, wakes: Vec<Wake>) {
+    pub(super) fn deliver(&self, wakes: Vec<WokenConsumer>) {
         if !wakes.is_empty() {
-            self.delivery.add(wakes);
-            self.delivery.run_on_pool();
+            self.dispatcher.add(wakes);
+            self.dispatcher.run_on_pool();
         }
     }
 
@@ -471,7 +484,7 @@ impl RealtimeCore {
             };
             let Some(head) = head else { continue };
             let unread = match self.database.read_changes(head, TableSet::default()).await {
-                // The pump ends the subscriptions.
+                // The log reader ends the subscriptions.
                 Err(error) if error.kind() == ErrorKind::CursorExpired => None,
                 unread => unread?.first_at,
             };
@@ -487,15 +500,15 @@ impl RealtimeCore {
         })
     }
 
-    /// Ends the feeds of one handle.
+    /// Ends the subscriptions of one handle.
     pub(crate) fn close_handle(&self, principal: &CurrentPrincipal) {
-        self.close_feeds(Some(principal));
+        self.close_subscriptions(Some(principal));
     }
 
-    /// Ends every feed, and the watch for commits.
+    /// Ends every subscription, and the watch for commits.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.close_feeds(None);
+        self.close_subscriptions(None);
         for lane in &self.lanes {
             lane.set_head(&mut lane.registry.lock(), None);
         }
@@ -503,13 +516,13 @@ impl RealtimeCore {
         drop(watch);
     }
 
-    fn close_feeds(&self, of_handle: Option<&CurrentPrincipal>) {
+    fn close_subscriptions(&self, of_handle: Option<&CurrentPrincipal>) {
         // Closing runs code of the program, under no lock.
         for lane in &self.lanes {
-            let feeds = lane.registry.lock().feeds(of_handle);
-            for feed in feeds {
-                feed.close();
-                self.unregister(&feed);
+            let subscriptions = lane.registry.lock().subscriptions(of_handle);
+            for subscription in subscriptions {
+                subscription.close();
+                self.unregister(&subscription);
             }
         }
     }
@@ -523,8 +536,8 @@ impl Drop for RealtimeCore {
     }
 }
 
-/// Ends feeds when their access tokens expire, as long as there are feeds with sessions.
-async fn end_expired_feeds(core: Weak<RealtimeCore>) {
+/// Ends subscriptions when their access tokens expire, as long as there are subscriptions with sessions.
+async fn end_expired_subscriptions(core: Weak<RealtimeCore>) {
     loop {
         tokio::time::sleep(EXPIRY_INTERVAL).await;
         let Some(core) = core.upgrade() else { return };
@@ -533,7 +546,7 @@ async fn end_expired_feeds(core: Weak<RealtimeCore>) {
         registries.iter_mut().for_each(|registry| registry.end_expired(core.clock.now(), &mut wakes));
         let is_needed = registries.iter().any(|registry| registry.has_sessions());
         if !is_needed {
-            // Under the registries' locks: a feed that is added later starts another task.
+            // Under the registries' locks: a subscription that is added later starts another task.
             core.watches_expiry.store(false, Ordering::Release);
         }
         drop(registries);
@@ -544,9 +557,10 @@ async fn end_expired_feeds(core: Weak<RealtimeCore>) {
     }
 }
 
-/// After [`LINGER`], stops reading the log for lanes without feeds. If no lane has feeds, also stops the watch for commits.
+/// After [`WATCH_IDLE_TIMEOUT`], stops reading the log for lanes without subscriptions. If no lane has subscriptions, also stops
+/// the watch for commits.
 async fn stop_unused_watch(core: Weak<RealtimeCore>) {
-    tokio::time::sleep(LINGER).await;
+    tokio::time::sleep(WATCH_IDLE_TIMEOUT).await;
     let Some(core) = core.upgrade() else { return };
     core.is_lingering.store(false, Ordering::Release);
     let _starting = core.starting.lock().await;

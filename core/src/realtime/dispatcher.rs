@@ -7,27 +7,27 @@ use std::{collections::VecDeque, sync::Arc, thread, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::feed::Wake;
+use super::subscription_state::WokenConsumer;
 use crate::{callbacks::PullQueue, model::RowChange, threads::BlockingPool};
 
 /// How long the standby thread waits for the others to finish one subscription.
-const PATIENCE: Duration = Duration::from_millis(1);
+const STANDBY_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// The subscriptions that have something for their callback.
 #[derive(Clone)]
-pub(super) struct Delivery(Arc<DeliveryShared>);
+pub(super) struct CallbackDispatcher(Arc<DispatcherShared>);
 
-struct DeliveryShared {
+struct DispatcherShared {
     pool: BlockingPool,
     /// More threads than these are not faster, unless a callback waits.
     max_workers: usize,
-    state: Mutex<DeliveryState>,
+    state: Mutex<DispatcherState>,
     /// Notified when nothing is ready any more.
     drained: Condvar,
 }
 
 #[derive(Default)]
-struct DeliveryState {
+struct DispatcherState {
     ready: VecDeque<PullQueue<RowChange>>,
     workers: usize,
     has_standby: bool,
@@ -35,20 +35,25 @@ struct DeliveryState {
     served: u64,
 }
 
-impl Delivery {
-    pub(super) fn new(pool: BlockingPool) -> Delivery {
+impl CallbackDispatcher {
+    pub(super) fn new(pool: BlockingPool) -> CallbackDispatcher {
         let max_workers = thread::available_parallelism().map_or(1, usize::from);
-        Delivery(Arc::new(DeliveryShared { pool, max_workers, state: Mutex::default(), drained: Condvar::new() }))
+        CallbackDispatcher(Arc::new(DispatcherShared {
+            pool,
+            max_workers,
+            state: Mutex::default(),
+            drained: Condvar::new(),
+        }))
     }
 
-    /// Wakes tasks, and makes callbacks ready for [`run`](Delivery::run).
-    pub(super) fn add(&self, wakes: Vec<Wake>) {
+    /// Wakes tasks, and makes callbacks ready for [`run`](CallbackDispatcher::run).
+    pub(super) fn add(&self, wakes: Vec<WokenConsumer>) {
         let mut tasks = Vec::new();
         let mut state = self.0.state.lock();
         for wake in wakes {
             match wake {
-                Wake::Queue(queue) => state.ready.push_back(queue),
-                Wake::Task(waker) => tasks.push(waker),
+                WokenConsumer::Queue(queue) => state.ready.push_back(queue),
+                WokenConsumer::Task(waker) => tasks.push(waker),
             }
         }
         drop(state);
@@ -95,7 +100,7 @@ impl Delivery {
         while !state.ready.is_empty() {
             let served = state.served;
             let is_needed = state.workers < self.0.max_workers
-                || (self.0.drained.wait_for(&mut state, PATIENCE).timed_out() && state.served == served);
+                || (self.0.drained.wait_for(&mut state, STANDBY_TIMEOUT).timed_out() && state.served == served);
             if is_needed && !state.ready.is_empty() {
                 state.has_standby = false;
                 drop(state);

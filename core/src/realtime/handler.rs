@@ -133,8 +133,8 @@ impl Realtime {
             None => cursors.cursor(&self.core.database.head().await?),
         };
         let (view, _) = request.view(caller.principal().caller())?;
-        let feed = self.core.stream(&caller, view, Some(&since), Capture::MustBeOn).await?;
-        let stream = ChangeStream::new(&self.core, feed, Operation::Changes);
+        let subscription = self.core.stream(&caller, view, Some(&since), Capture::MustBeOn).await?;
+        let stream = ChangeStream::new(&self.core, subscription, Operation::Changes);
         let EventOptions { heartbeat, runtime, .. } = self.events.clone();
         let events = Events { stream, heartbeat, runtime, timer: JoinSet::new(), _slot: slot };
         Ok(EventBody { ready: VecDeque::from([format!("id: {since}\n\n").into()]), events: Some(events) })

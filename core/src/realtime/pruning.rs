@@ -16,21 +16,21 @@ use crate::{
 /// How often the log is pruned.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// How many intervals pass between two looks of a client that has not used the feed: another process may have switched
+/// How many intervals pass between two looks of a client that has not used the change feed: another process may have switched
 /// capture on.
 const UNUSED_INTERVALS: u32 = 12;
 
 /// What the client needs of the log.
-pub(super) struct Needs {
+pub(super) struct PruningNeeds {
     pub(super) database: Database,
-    /// Whether the client has used the feed, which switches capture on.
+    /// Whether the client has used the change feed, which switches capture on.
     pub(super) knows_capture: bool,
     /// The key after which a subscription still needs the log.
     pub(super) after: Option<EntryKey>,
 }
 
 /// Prunes the log until `needs` returns `None`, because the client is gone.
-pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<Needs>) {
+pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<PruningNeeds>) {
     let (mut interval_number, mut is_counted) = (0_u32, false);
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -47,7 +47,7 @@ pub(super) async fn run(limits: RetentionLimits, needs: impl Fn() -> Option<Need
         }
         drop(first);
         loop {
-            let Some(Needs { database, after, .. }) = needs() else { return };
+            let Some(PruningNeeds { database, after, .. }) = needs() else { return };
             match database.prune_changes(limits, after).await {
                 Ok(true) => tokio::task::yield_now().await,
                 Ok(false) => break,

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::{
     core::RealtimeCore,
-    feed::{Feed, Taken},
+    subscription_state::{NextForConsumer, SubscriptionState},
 };
 use crate::{
     error::{Error, Operation, Result},
@@ -38,7 +38,7 @@ use crate::{
 /// ```
 #[must_use]
 pub struct ChangeStream {
-    feed: Arc<Feed>,
+    subscription: Arc<SubscriptionState>,
     core: Weak<RealtimeCore>,
     /// The read of a stream that has fallen behind.
     reading: Option<JoinHandle<()>>,
@@ -47,8 +47,12 @@ pub struct ChangeStream {
 }
 
 impl ChangeStream {
-    pub(super) fn new(core: &Arc<RealtimeCore>, feed: Arc<Feed>, operation: Operation) -> ChangeStream {
-        ChangeStream { feed, core: Arc::downgrade(core), reading: None, has_ended: false, operation }
+    pub(super) fn new(
+        core: &Arc<RealtimeCore>,
+        subscription: Arc<SubscriptionState>,
+        operation: Operation,
+    ) -> ChangeStream {
+        ChangeStream { subscription, core: Arc::downgrade(core), reading: None, has_ended: false, operation }
     }
 
     /// The next change; waits for it. A caller that drops the future loses no change. `None` after the end: the stream or the
@@ -72,7 +76,7 @@ impl ChangeStream {
 
     /// A handle that ends the stream from another thread or task.
     pub fn closer(&self) -> StreamCloser {
-        StreamCloser { feed: Arc::downgrade(&self.feed), core: Weak::clone(&self.core) }
+        StreamCloser { subscription: Arc::downgrade(&self.subscription), core: Weak::clone(&self.core) }
     }
 
     fn is_inherited(&self) -> bool {
@@ -97,15 +101,15 @@ impl ChangeStream {
                 self.has_ended = true;
                 return Poll::Ready(Some(Err(Error::inherited().with_operation(self.operation))));
             }
-            match self.feed.take(Some(context.waker())) {
-                Taken::Change(change) => return Poll::Ready(Some(Ok(change))),
-                Taken::Nothing => return Poll::Pending,
-                Taken::Ended(reason) => {
+            match self.subscription.take(Some(context.waker())) {
+                NextForConsumer::Change(change) => return Poll::Ready(Some(Ok(change))),
+                NextForConsumer::Nothing => return Poll::Pending,
+                NextForConsumer::Ended(reason) => {
                     self.has_ended = true;
                     return Poll::Ready(reason.map(|reason| Err(reason.with_operation(self.operation))));
                 }
-                Taken::Read(position) => match self.core.upgrade() {
-                    Some(core) => self.reading = Some(core.spawn_read(&self.feed, position)),
+                NextForConsumer::Read(position) => match self.core.upgrade() {
+                    Some(core) => self.reading = Some(core.spawn_read(&self.subscription, position)),
                     None => self.has_ended = true,
                 },
             }
@@ -128,17 +132,17 @@ impl ChangeStream {
 /// ```
 #[derive(Clone)]
 pub struct StreamCloser {
-    feed: Weak<Feed>,
+    subscription: Weak<SubscriptionState>,
     core: Weak<RealtimeCore>,
 }
 
 impl StreamCloser {
     /// Ends the stream. A call of `next` that waits returns `None`. Closing an ended stream does nothing.
     pub fn close(&self) {
-        if let Some(feed) = self.feed.upgrade() {
-            feed.close();
+        if let Some(subscription) = self.subscription.upgrade() {
+            subscription.close();
             if let Some(core) = self.core.upgrade() {
-                core.unregister(&feed);
+                core.unregister(&subscription);
             }
         }
     }

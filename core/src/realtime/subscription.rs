@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use super::{
     core::RealtimeCore,
-    feed::{Consumer, Feed, Taken},
     request::Capture,
+    subscription_state::{Consumer, NextForConsumer, SubscriptionState},
     view::View,
 };
 use crate::{
@@ -26,47 +26,47 @@ impl RealtimeCore {
         callback: impl FnMut(RowChange) + Send + 'static,
         on_close: impl FnOnce(Option<Error>) + Send + 'static,
     ) -> Result<Subscription> {
-        let feed = self.new_feed(principal, view, since, Capture::SwitchOn).await?;
-        self.register(&feed).await?;
-        let source = FeedSource { core: Arc::downgrade(self), feed: Arc::clone(&feed) };
+        let state = self.new_subscription(principal, view, since, Capture::SwitchOn).await?;
+        self.register(&state).await?;
+        let source = SubscriptionSource { core: Arc::downgrade(self), state: Arc::clone(&state) };
         let queue = PullQueue::new(self.callbacks.clone(), Arc::new(source), callback, Some(Box::new(on_close)));
         let subscription = queue.subscription();
-        let wake = feed.set_consumer(Consumer::Queue(queue));
+        let wake = state.set_consumer(Consumer::Queue(queue));
         self.deliver(wake.into_iter().collect());
         Ok(subscription)
     }
 }
 
 /// The source of a callback's queue.
-struct FeedSource {
+struct SubscriptionSource {
     core: Weak<RealtimeCore>,
-    feed: Arc<Feed>,
+    state: Arc<SubscriptionState>,
 }
 
-impl FeedSource {
+impl SubscriptionSource {
     fn unregister(&self) {
         match self.core.upgrade() {
-            Some(core) => core.unregister(&self.feed),
-            None => self.feed.detach(),
+            Some(core) => core.unregister(&self.state),
+            None => self.state.detach(),
         }
     }
 }
 
-impl EventSource<RowChange> for FeedSource {
+impl EventSource<RowChange> for SubscriptionSource {
     fn pull(&self) -> Pulled<RowChange> {
         loop {
-            match self.feed.take(None) {
-                Taken::Change(change) => return Pulled::Event(change),
-                Taken::Nothing => return Pulled::Empty,
-                Taken::Ended(reason) => {
+            match self.state.take(None) {
+                NextForConsumer::Change(change) => return Pulled::Event(change),
+                NextForConsumer::Nothing => return Pulled::Empty,
+                NextForConsumer::Ended(reason) => {
                     self.unregister();
                     return Pulled::Ended(reason);
                 }
-                Taken::Read(position) => {
+                NextForConsumer::Read(position) => {
                     let Some(core) = self.core.upgrade() else { return Pulled::Ended(None) };
-                    if let Err(error) = wait(core.read_behind(&self.feed, position)) {
-                        self.feed.pause();
-                        core.retry_later(&self.feed, &error);
+                    if let Err(error) = wait(core.read_behind(&self.state, position)) {
+                        self.state.pause();
+                        core.retry_later(&self.state, &error);
                         return Pulled::Empty;
                     }
                 }

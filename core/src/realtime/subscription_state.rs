@@ -1,11 +1,12 @@
 //! One subscription: its position in the log and the few changes that wait for its consumer.
 //!
-//! Invariant: a feed is *live* or *behind*. The pump gives a live feed each matching change. When the consumer is slow and
-//! the batch is full, the feed falls behind: then its consumer reads the log itself, from the feed's position, until it has
-//! reached the pump's. Either way each entry after the position is judged once, and under no lock.
+//! Invariant: a subscription is *live* or *behind*. The log reader gives a live subscription each matching change. When the
+//! consumer is slow and the batch is full, the subscription falls behind: then its consumer reads the log itself, from the
+//! subscription's position, until it has reached the log reader's. Either way each entry after the position is judged once, and
+//! under no lock.
 //!
 //! What waits for a consumer is bounded in bytes: a batch, and on PostgreSQL a page that was read ahead. A change that is too
-//! large for the batch of a live feed waits in the log.
+//! large for the batch of a live subscription waits in the log.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,7 +23,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
-    caller::{FeedCaller, HandleCaller},
+    caller::{HandleCaller, SessionCaller},
     view::{PendingChange, SharedChange, View},
 };
 use crate::{
@@ -37,44 +38,44 @@ use crate::{
     policy::{Caller, RowKey, may_see},
 };
 
-/// The most changes that wait for the consumer of a live feed.
+/// The most changes that wait for the consumer of a live subscription.
 const CAPACITY: usize = 64;
 
 /// The most memory of these changes.
 const CAPACITY_BYTES: usize = 512 << 10;
 
 /// A subscription, a stream or a live query.
-pub(super) struct Feed {
+pub(super) struct SubscriptionState {
     pub(super) view: View,
-    pub(super) caller: FeedIdentity,
-    /// The end of the log when a feed with a cursor began. Entries before it are also judged by the current rows.
+    pub(super) caller: SubscriptionCaller,
+    /// The end of the log when a subscription with a cursor began. Entries before it are also judged by the current rows.
     replays_to: Option<Position>,
-    /// How often the registry had ended every feed when this one was added.
+    /// How often the registry had ended every subscription when this one was added.
     ends_before: AtomicU64,
-    state: Mutex<FeedState>,
+    state: Mutex<SubscriptionProgress>,
 }
 
-/// For whom a feed's changes are judged.
-pub(super) enum FeedIdentity {
-    /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a feed judges
-    /// older entries for the caller that it began with.
+/// For whom a subscription's changes are judged.
+pub(super) enum SubscriptionCaller {
+    /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a subscription
+    /// judges older entries for the caller that it began with.
     Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
-    /// The caller that the feed began with: that of a live query, of an `as_user` or `as_service` handle, or of a request. The
-    /// feed ends when the handle may no longer act for the caller's session.
-    Fixed(FeedCaller, CurrentPrincipal),
+    /// The caller that the subscription began with: that of a live query, of an `as_user` or `as_service` handle, or of a
+    /// request. The subscription ends when the handle may no longer act for the caller's session.
+    Fixed(SessionCaller, CurrentPrincipal),
 }
 
-struct FeedState {
+struct SubscriptionProgress {
     mode: Mode,
     batch: VecDeque<PendingChange>,
     /// The memory of `batch`.
     batch_bytes: usize,
-    /// Why the feed ends after `batch`: `None` inside if the client closed or the program ended it.
+    /// Why the subscription ends after `batch`: `None` inside if the client closed or the program ended it.
     end: Option<Option<Error>>,
     /// Whether the client or the program has ended it.
     is_closed: bool,
     consumer: Consumer,
-    /// The next page, for a feed that reads a long log.
+    /// The next page, for a subscription that reads a long log.
     read_ahead: Option<ReadAhead>,
     /// True from a wake of the consumer until it found nothing.
     is_awake: bool,
@@ -84,7 +85,7 @@ struct FeedState {
 pub(super) struct ReadAhead {
     /// The point after which the page begins.
     pub(super) after: LogPoint,
-    /// Where the pump was when the read began: the page says whether more comes up to this point.
+    /// Where the log reader was when the read began: the page says whether more comes up to this point.
     pub(super) head: LogPoint,
     pub(super) page: JoinHandle<Result<LogPage>>,
 }
@@ -97,9 +98,9 @@ impl ReadAhead {
     }
 }
 
-/// How far the feed is.
+/// How far the subscription is.
 enum Mode {
-    /// The pump gives it the entries that the position includes.
+    /// The log reader gives it the entries that the position includes.
     Live(Position),
     /// The consumer reads the entries after the position.
     Behind(Position),
@@ -115,14 +116,14 @@ pub(super) enum Consumer {
     Nobody,
 }
 
-/// Who is to be woken because a feed has something.
-pub(super) enum Wake {
+/// Who is to be woken because a subscription has something.
+pub(super) enum WokenConsumer {
     Queue(PullQueue<RowChange>),
     Task(Waker),
 }
 
 /// What a consumer finds.
-pub(super) enum Taken {
+pub(super) enum NextForConsumer {
     Change(RowChange),
     Nothing,
     /// The consumer is to read the log after this position.
@@ -130,10 +131,15 @@ pub(super) enum Taken {
     Ended(Option<Error>),
 }
 
-impl Feed {
-    /// `replays_to` is the end of the log for a feed that begins with a cursor.
-    pub(super) fn new(view: View, caller: FeedIdentity, position: Position, replays_to: Option<Position>) -> Feed {
-        let state = FeedState {
+impl SubscriptionState {
+    /// `replays_to` is the end of the log for a subscription that begins with a cursor.
+    pub(super) fn new(
+        view: View,
+        caller: SubscriptionCaller,
+        position: Position,
+        replays_to: Option<Position>,
+    ) -> SubscriptionState {
+        let state = SubscriptionProgress {
             mode: Mode::Behind(position),
             batch: VecDeque::new(),
             batch_bytes: 0,
@@ -143,22 +149,22 @@ impl Feed {
             read_ahead: None,
             is_awake: false,
         };
-        Feed { view, caller, replays_to, ends_before: AtomicU64::new(0), state: Mutex::new(state) }
+        SubscriptionState { view, caller, replays_to, ends_before: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
-    /// Notes how often the registry has ended every feed, when it adds this one. The registry's lock guards it.
+    /// Notes how often the registry has ended every subscription, when it adds this one. The registry's lock guards it.
     pub(super) fn note_ends(&self, ends: u64) {
         self.ends_before.store(ends, Ordering::Relaxed);
     }
 
-    /// Whether the feed was added after the registry had ended every feed for the last of `ends` times.
+    /// Whether the subscription was added after the registry had ended every subscription for the last of `ends` times.
     pub(super) fn was_added_after(&self, ends: u64) -> bool {
         self.ends_before.load(Ordering::Relaxed) == ends
     }
 
-    /// Sets who takes the changes, and returns whether the consumer is to be woken. If the feed has been closed meanwhile, it
-    /// closes the consumer.
-    pub(super) fn set_consumer(&self, consumer: Consumer) -> Option<Wake> {
+    /// Sets who takes the changes, and returns whether the consumer is to be woken. If the subscription has been closed
+    /// meanwhile, it closes the consumer.
+    pub(super) fn set_consumer(&self, consumer: Consumer) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         state.consumer = consumer;
         if !state.is_closed {
@@ -169,31 +175,31 @@ impl Feed {
         None
     }
 
-    /// The principal of the handle that the feed belongs to.
+    /// The principal of the handle that the subscription belongs to.
     pub(super) fn principal(&self) -> &CurrentPrincipal {
         match &self.caller {
-            FeedIdentity::Handle { handle, .. } => handle.principal(),
-            FeedIdentity::Fixed(_, principal) => principal,
+            SubscriptionCaller::Handle { handle, .. } => handle.principal(),
+            SubscriptionCaller::Fixed(_, principal) => principal,
         }
     }
 
-    /// The caller that the feed follows.
+    /// The caller that the subscription follows.
     pub(super) fn handle(&self) -> Option<&Arc<HandleCaller>> {
         match &self.caller {
-            FeedIdentity::Handle { handle, .. } => Some(handle),
-            FeedIdentity::Fixed(..) => None,
+            SubscriptionCaller::Handle { handle, .. } => Some(handle),
+            SubscriptionCaller::Fixed(..) => None,
         }
     }
 
-    /// The session whose end ends the feed.
+    /// The session whose end ends the subscription.
     pub(super) fn fixed_session(&self) -> Option<Uuid> {
         match &self.caller {
-            FeedIdentity::Handle { .. } => None,
-            FeedIdentity::Fixed(caller, _) => caller.session_id,
+            SubscriptionCaller::Handle { .. } => None,
+            SubscriptionCaller::Fixed(caller, _) => caller.session_id,
         }
     }
 
-    /// When the access token with which the feed acts expires; `None` if it has ended or needs none.
+    /// When the access token with which the subscription acts expires; `None` if it has ended or needs none.
     pub(super) fn expires_at(&self) -> Option<Timestamp> {
         let session_id = self.fixed_session()?;
         match &*self.principal().principal() {
@@ -208,14 +214,14 @@ impl Feed {
         self.state.lock().end.is_some()
     }
 
-    /// Ends the feed if its access token has expired.
-    pub(super) fn end_if_expired(&self, now: Timestamp) -> Option<Wake> {
+    /// Ends the subscription if its access token has expired.
+    pub(super) fn end_if_expired(&self, now: Timestamp) -> Option<WokenConsumer> {
         let has_expired = self.expires_at().is_some_and(|expires_at| expires_at <= now);
         has_expired.then(|| self.end_after_batch(Some(session_expired())))?
     }
 
-    /// Becomes live if the feed has reached the pump, which is at `head`. The caller holds the lock under which the pump
-    /// moves.
+    /// Becomes live if the subscription has reached the log reader, which is at `head`. The caller holds the lock under which the
+    /// log reader moves.
     pub(super) fn go_live(&self, head: EntryKey) {
         let mut state = self.state.lock();
         if let Mode::Behind(position) = &state.mode
@@ -225,7 +231,7 @@ impl Feed {
         }
     }
 
-    /// The key up to which the feed needs no entry any more, if it reads the log itself.
+    /// The key up to which the subscription needs no entry any more, if it reads the log itself.
     pub(super) fn behind_at(&self) -> Option<EntryKey> {
         match &self.state.lock().mode {
             Mode::Live(_) => None,
@@ -233,9 +239,9 @@ impl Feed {
         }
     }
 
-    /// Gives an entry to a live feed. `before` is the point before it. Returns who is to be woken. The pump alone calls this,
-    /// one entry after another, so a live feed stays as it is while the entry is judged, or it ends.
-    pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<Wake> {
+    /// Gives an entry to a live subscription. `before` is the point before it. Returns who is to be woken. The log reader alone
+    /// calls this, one entry after another, so a live subscription stays as it is while the entry is judged, or it ends.
+    pub(super) fn offer(&self, shared: &SharedChange<'_>, before: LogPoint) -> Option<WokenConsumer> {
         let key = shared.entry.key;
         let position = self.state.lock().live_position(key)?;
         let behind = |position: &Position| {
@@ -261,15 +267,16 @@ impl Feed {
         state.wake()
     }
 
-    /// Ends the feed with `reason` after the changes that it has.
-    pub(super) fn end_after_batch(&self, reason: Option<Error>) -> Option<Wake> {
+    /// Ends the subscription with `reason` after the changes that it has.
+    pub(super) fn end_after_batch(&self, reason: Option<Error>) -> Option<WokenConsumer> {
         let mut state = self.state.lock();
         state.end.get_or_insert(reason);
         state.read_ahead = None;
         state.wake()
     }
 
-    /// Ends the feed of a closed client or handle, and of a program that wants no more. A reason why it has ended before stays.
+    /// Ends the subscription of a closed client or handle, and of a program that wants no more. A reason why it has ended before
+    /// stays.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.end.get_or_insert(None);
@@ -287,28 +294,28 @@ impl Feed {
     }
 
     /// Takes the next change that waits. If there is nothing, keeps `waker` for a stream.
-    pub(super) fn take(&self, waker: Option<&Waker>) -> Taken {
+    pub(super) fn take(&self, waker: Option<&Waker>) -> NextForConsumer {
         let mut state = self.state.lock();
         if let Some(change) = state.batch.pop_front() {
             state.batch_bytes -= change.size();
             drop(state);
-            return Taken::Change(change.into_change());
+            return NextForConsumer::Change(change.into_change());
         }
         if let Some(reason) = &state.end {
-            return Taken::Ended(reason.clone());
+            return NextForConsumer::Ended(reason.clone());
         }
         if let Mode::Behind(position) = &state.mode {
-            return Taken::Read(position.clone());
+            return NextForConsumer::Read(position.clone());
         }
         state.is_awake = false;
         if let (Consumer::Stream(registered), Some(waker)) = (&mut state.consumer, waker) {
             *registered = Some(waker.clone());
         }
-        Taken::Nothing
+        NextForConsumer::Nothing
     }
 
     /// Wakes the consumer.
-    pub(super) fn wake(&self) -> Option<Wake> {
+    pub(super) fn wake(&self) -> Option<WokenConsumer> {
         self.state.lock().wake()
     }
 
@@ -329,12 +336,12 @@ impl Feed {
         self.state.lock().is_awake = false;
     }
 
-    /// Whether the entry with this key was written before the feed began, and its caller is not the service.
+    /// Whether the entry with this key was written before the subscription began, and its caller is not the service.
     fn replays(&self, key: EntryKey) -> bool {
         self.replays_to.as_ref().is_some_and(|end| !end.includes(&key)) && self.caller_at(key) != Caller::Service
     }
 
-    /// The keys of the rows that the feed has to look up in the tables before it takes over the page.
+    /// The keys of the rows that the subscription has to look up in the tables before it takes over the page.
     pub(super) fn replayed_rows(&self, page: &LogPage) -> Vec<RowKey> {
         let entries = page.entries.iter().filter(|entry| entry.table == self.view.table && self.replays(entry.key));
         let mut keys: Vec<_> = entries.filter_map(LogEntry::row_key).collect();
@@ -343,9 +350,9 @@ impl Feed {
         keys
     }
 
-    /// Whether the caller may only learn the key of the entry's row: the feed replays the entry, and the row is deleted or hidden
-    /// from the caller. Another row may have the key of a deleted one. `rows` are the rows of
-    /// [`replayed_rows`](Feed::replayed_rows) that exist.
+    /// Whether the caller may only learn the key of the entry's row: the subscription replays the entry, and the row is deleted
+    /// or hidden from the caller. Another row may have the key of a deleted one. `rows` are the rows of
+    /// [`replayed_rows`](SubscriptionState::replayed_rows) that exist.
     fn is_gone(&self, entry: &LogEntry, caller: Caller, rows: &HashMap<RowKey, OutlinedRow>) -> bool {
         if !self.replays(entry.key) {
             return false;
@@ -356,8 +363,8 @@ impl Feed {
         entry.kind == EntryKind::Delete || !entry.row_key().and_then(|key| rows.get(&key)).is_some_and(is_shown)
     }
 
-    /// Takes over a page that the consumer read, up to the point `head` of the pump. `rows` are the rows of
-    /// [`replayed_rows`](Feed::replayed_rows) that exist. The consumer alone calls this.
+    /// Takes over a page that the consumer read, up to the point `head` of the log reader. `rows` are the rows of
+    /// [`replayed_rows`](SubscriptionState::replayed_rows) that exist. The consumer alone calls this.
     pub(super) fn absorb(
         &self,
         page: &LogPage,
@@ -376,7 +383,7 @@ impl Feed {
                 break;
             }
             if let Some(session_id) = session_of(entry).filter(|_| entry.kind == EntryKind::SessionEnded) {
-                // The pump can have passed the entry before it knew the handle.
+                // The log reader can have passed the entry before it knew the handle.
                 if let Some(handle) = self.handle() {
                     handle.end_session(session_id, entry.key);
                 }
@@ -392,7 +399,7 @@ impl Feed {
             };
             changes.extend(shared.and_then(|shared| self.view.change(&shared, caller, &position)));
         }
-        // The last page reaches the pump also if no entry has the pump's key.
+        // The last page reaches the log reader also if no entry has the log reader's key.
         let end = if page.is_last { head } else { page.end.min(head) };
         position = Position { seen: position.seen.take(), ..position.point().max(end).into() };
         let mut state = self.state.lock();
@@ -415,9 +422,9 @@ impl Feed {
 
     fn caller_at(&self, key: EntryKey) -> Caller {
         match &self.caller {
-            FeedIdentity::Fixed(caller, _) => caller.caller,
-            FeedIdentity::Handle { began_at, began_as, .. } if key <= *began_at => *began_as,
-            FeedIdentity::Handle { handle, .. } => handle.at(key),
+            SubscriptionCaller::Fixed(caller, _) => caller.caller,
+            SubscriptionCaller::Handle { began_at, began_as, .. } if key <= *began_at => *began_as,
+            SubscriptionCaller::Handle { handle, .. } => handle.at(key),
         }
     }
 
@@ -429,8 +436,8 @@ impl Feed {
     }
 }
 
-impl FeedState {
-    /// The position of a live feed that gets the entry with this key.
+impl SubscriptionProgress {
+    /// The position of a live subscription that gets the entry with this key.
     fn live_position(&self, key: EntryKey) -> Option<Position> {
         match &self.mode {
             Mode::Live(position) if self.end.is_none() && position.includes(&key) => Some(position.clone()),
@@ -438,7 +445,7 @@ impl FeedState {
         }
     }
 
-    /// The position of a feed that reads the log itself, unless it has ended.
+    /// The position of a subscription that reads the log itself, unless it has ended.
     fn position_behind(&self) -> Option<Position> {
         match &self.mode {
             Mode::Behind(position) if self.end.is_none() => Some(position.clone()),
@@ -446,17 +453,17 @@ impl FeedState {
         }
     }
 
-    fn wake(&mut self) -> Option<Wake> {
+    fn wake(&mut self) -> Option<WokenConsumer> {
         let has_nothing = self.batch.is_empty() && self.end.is_none() && matches!(self.mode, Mode::Live(_));
         if has_nothing || std::mem::replace(&mut self.is_awake, true) {
             return None;
         }
         match &mut self.consumer {
-            Consumer::Queue(queue) => Some(Wake::Queue(queue.clone())),
+            Consumer::Queue(queue) => Some(WokenConsumer::Queue(queue.clone())),
             Consumer::Stream(waker) => {
                 // The task looks again when it is polled.
                 self.is_awake = false;
-                waker.take().map(Wake::Task)
+                waker.take().map(WokenConsumer::Task)
             }
             Consumer::Nobody => {
                 self.is_awake = false;

@@ -1,4 +1,4 @@
-//! What the feeds of a client do at moments that a program cannot choose.
+//! What the subscriptions of a client do at moments that a program cannot choose.
 
 use std::{
     sync::{Arc, mpsc},
@@ -10,7 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::{ChangeRequest, EventType, Realtime, feed::Taken, request::Capture};
+use super::{ChangeRequest, EventType, Realtime, request::Capture, subscription_state::NextForConsumer};
 #[cfg(test)]
 use crate::{Client, Config, ErrorKind, spaces::NewSpace, threads::wait};
 
@@ -31,24 +31,24 @@ fn since(cursor: &str) -> ChangeRequest {
 }
 
 #[test]
-fn a_feed_that_ends_while_its_consumer_reads_tells_the_reason() {
+fn a_subscription_that_ends_while_its_consumer_reads_tells_the_reason() {
     let (_dir, client, cursor) = client();
     let service = client.as_service();
     let Realtime { core, principal, .. } = service.realtime();
     let (view, _) = since(&cursor).view(principal.principal().caller()).expect("a view");
-    let feed = wait(core.stream(principal, view, Some(&cursor), Capture::SwitchOn)).expect("a feed");
-    let Taken::Read(position) = feed.take(None) else { panic!("the feed is behind") };
+    let subscription = wait(core.stream(principal, view, Some(&cursor), Capture::SwitchOn)).expect("a subscription");
+    let NextForConsumer::Read(position) = subscription.take(None) else { panic!("the subscription is behind") };
     wait(service.realtime().stop()).expect("stopped");
-    wait(core.read_behind(&feed, position)).expect("nothing to read");
+    wait(core.read_behind(&subscription, position)).expect("nothing to read");
     // What a stream does whose lane is gone.
-    feed.close();
-    let Taken::Ended(reason) = feed.take(None) else { panic!("the feed has ended") };
+    subscription.close();
+    let NextForConsumer::Ended(reason) = subscription.take(None) else { panic!("the subscription has ended") };
     assert_eq!(reason.map(|reason| reason.kind()), Some(ErrorKind::Unavailable));
     wait(client.close());
 }
 
 #[test]
-fn a_feed_that_the_pump_ends_is_told_also_if_the_page_is_read_again() {
+fn a_subscription_that_the_pump_ends_is_told_also_if_the_page_is_read_again() {
     let (_dir, client, _) = client();
     let (email, password) = ("ann@town.example", "correct horse");
     wait(client.auth().sign_up(email, password)).expect("a user");
@@ -57,7 +57,8 @@ fn a_feed_that_the_pump_ends_is_told_also_if_the_page_is_read_again() {
     let (close, closed) = mpsc::channel();
     let request = ChangeRequest::table("spaces").on_close(move |reason| close.send(reason).expect("the test receives"));
     wait(user.realtime().subscribe("test", request, |_| {})).expect("a subscription");
-    // While the pump checks the session, a feed of another table joins: the page that the pump holds is of no use.
+    // While the log reader checks the session, a subscription of another table joins: the page that the log reader holds is of no
+    // use.
     let joined = Arc::new(Mutex::new(None));
     let (stream, other) = (Arc::clone(&joined), client.clone());
     user.realtime().principal.set_reload(Box::new(move || {
@@ -87,9 +88,9 @@ fn streams_that_read_the_log_wait_in_line_and_leave_it_when_they_are_dropped() {
     let change = wait(cheap.next()).expect("a change").expect("no error");
     assert_eq!(change.event_type, EventType::Insert, "cheap filters do not wait for costly ones");
     assert!(Box::pin(costly.next()).as_mut().poll(&mut context).is_pending());
-    let feed = Arc::downgrade(&core.lanes[1].registry.lock().feeds(None)[0]);
+    let subscription = Arc::downgrade(&core.lanes[1].registry.lock().subscriptions(None)[0]);
     drop(costly);
-    while feed.upgrade().is_some() {
+    while subscription.upgrade().is_some() {
         thread::yield_now();
     }
     let mut next = wait(service.realtime().changes(since(&cursor).filter("name=like.h%"))).expect("a stream");
@@ -104,7 +105,7 @@ fn the_streams_of_anonymous_requests_follow_no_sign_in() {
     let core = &client.realtime().core;
     let response = wait(client.realtime().handle_events("/events?table=spaces", &[])).expect("a response");
     assert_eq!(response.status, 200);
-    let feeds = core.lanes[0].registry.lock().feeds(None);
-    assert!(matches!(&feeds[..], [feed] if feed.handle().is_none()));
+    let subscriptions = core.lanes[0].registry.lock().subscriptions(None);
+    assert!(matches!(&subscriptions[..], [subscription] if subscription.handle().is_none()));
     wait(client.close());
 }

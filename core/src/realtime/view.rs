@@ -77,12 +77,17 @@ impl View {
         let excerpt = |text: &str| text.chars().take(60).collect::<String>();
         if schema != "public" {
             let schema = excerpt(schema);
-            return Err(Error::invalid_input(format!("The feed has no schema {schema:?}; its schema is public")));
+            return Err(Error::invalid_input(format!(
+                "The subscription has no schema {schema:?}; its schema is public"
+            )));
         }
         let found = Table::from_name(table).ok_or_else(|| {
             let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
             let table = excerpt(table);
-            Error::invalid_input(format!("The feed has no table {table:?}; its tables are {}", names.join(", ")))
+            Error::invalid_input(format!(
+                "The subscription has no table {table:?}; its tables are {}",
+                names.join(", ")
+            ))
         })?;
         Ok(View { table: found, event, filter: ChangeFilter::parse(found, caller, filter)? })
     }
@@ -99,7 +104,7 @@ impl View {
     }
 
     /// The change as `caller` sees it; `None` if it does not touch the view. The row is judged as it was before and after
-    /// its statement. `position` is that of the feed, which includes the entry.
+    /// its statement. `position` is that of the subscription, which includes the entry.
     pub(super) fn change(
         &self,
         shared: &SharedChange<'_>,
@@ -156,7 +161,7 @@ impl<'a> SharedChange<'a> {
             if judged.is_none() {
                 tracing::warn!(id = entry.key.id, "an entry of the change log cannot be read");
             }
-            judged.map(Arc::new)
+            judged
         };
         let read = |row: &Option<Arc<LoggedRow>>| row.as_ref().map_or(Some(None), |row| judged(row).map(Some));
         let new = read(&entry.new)?;
@@ -184,13 +189,13 @@ impl<'a> SharedChange<'a> {
         [&self.old, &self.new].map(|judged| judged.as_ref().map(|judged| &*judged.row))
     }
 
-    /// The cursor after the entry, of a feed at `position`.
+    /// The cursor after the entry, of a subscription at `position`.
     fn cursor(&self, position: &Position) -> Arc<str> {
         let mut after = position.clone();
         after.advance_to(self.entry.point());
         if after.seen.is_some() {
-            // The feed began while other transactions ran. A program that goes on from here must not get again what had been
-            // committed when it began.
+            // The subscription began while other transactions ran. A program that goes on from here must not get again what had
+            // been committed when it began.
             return self.cursors.cursor(&after).into();
         }
         Arc::clone(self.cursor.get_or_init(|| self.cursors.cursor(&after).into()))

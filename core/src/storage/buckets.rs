@@ -140,15 +140,15 @@ impl Buckets {
     ///
     /// # Errors
     /// `NotFound` (404) for an unknown bucket; `InvalidInput` (400) for a malformed path.
-    pub(super) fn target(&self, bucket: &str, path: &str) -> Result<Target> {
-        Target::new(bucket, path, self.access(bucket)?)
+    pub(super) fn target(&self, bucket: &str, path: &str) -> Result<FileTarget> {
+        FileTarget::new(bucket, path, self.access(bucket)?)
     }
 
     /// Checks a bucket and the path of a file that is about to be written.
     ///
     /// # Errors
     /// Those of [`target`](Buckets::target), and `InvalidInput` (400) for a path that no new file may have.
-    pub(super) fn new_target(&self, bucket: &str, path: &str) -> Result<Target> {
+    pub(super) fn new_target(&self, bucket: &str, path: &str) -> Result<FileTarget> {
         let target = self.target(bucket, path)?;
         target.path.check_new()?;
         Ok(target)
@@ -164,7 +164,7 @@ fn other_access(name: &str, access: BucketAccess, stored: &str) -> Error {
 
 /// A checked bucket and path.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct FileTarget {
     pub(super) bucket: String,
     pub(super) path: FilePath,
     pub(super) access: BucketAccess,
@@ -183,15 +183,15 @@ pub(super) fn space_id_of(bucket: &str, path: &str) -> Option<Uuid> {
     (id.hyphenated().encode_lower(&mut canonical) == segment).then_some(id)
 }
 
-impl Target {
+impl FileTarget {
     /// Checks a path in a bucket with this access.
     ///
     /// # Errors
     /// `InvalidInput` (400) for a malformed path.
-    pub(super) fn new(bucket: &str, path: &str, access: BucketAccess) -> Result<Target> {
+    pub(super) fn new(bucket: &str, path: &str, access: BucketAccess) -> Result<FileTarget> {
         let path = FilePath::parse(path)?;
         let space_id = space_id_of(bucket, path.as_str());
-        Ok(Target { bucket: bucket.to_owned(), path, access, space_id })
+        Ok(FileTarget { bucket: bucket.to_owned(), path, access, space_id })
     }
 
     pub(super) fn folders(&self) -> Vec<String> {
@@ -212,10 +212,10 @@ impl Target {
 ///
 /// # Errors
 /// `NotFound` (404) for a bucket that the database does not have; `InvalidInput` (400) for a malformed path.
-pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<Target> {
+pub(super) fn target_of(buckets: &[(String, BucketAccess)], bucket: &str, path: &str) -> Result<FileTarget> {
     let found = buckets.iter().find(|(name, _)| name == bucket && is_any_bucket(name));
     let (_, access) = found.ok_or_else(|| Error::file(404, NO_BUCKET))?;
-    Target::new(bucket, path, *access)
+    FileTarget::new(bucket, path, *access)
 }
 
 /// Whether a bucket can have this name, and a file in it this path.

@@ -9,12 +9,12 @@ use jiff::Timestamp;
 
 use super::{
     FileReader, Storage,
-    buckets::Target,
+    buckets::FileTarget,
     put::{check_values, new_etag, refusal},
     read::missing,
-    refusal::Refusal,
+    recovery::lock_paths,
+    refusal::WriteRefusal,
     rows::{self, FileRow, NewFile},
-    settle::lock_paths,
     statements as sql,
 };
 use crate::{
@@ -40,7 +40,7 @@ enum InlineMove {
 
 impl Storage {
     /// Checks the paths of a copy or a move.
-    fn two_targets(&self, bucket: &str, source: &str, target: &str) -> Result<(Target, Target)> {
+    fn two_targets(&self, bucket: &str, source: &str, target: &str) -> Result<(FileTarget, FileTarget)> {
         let source = self.core.buckets.target(bucket, source)?;
         let target = self.core.buckets.new_target(bucket, target)?;
         if source.path == target.path {
@@ -58,7 +58,7 @@ impl Storage {
     ) -> Result<FileInfo> {
         let (_, target) = self.two_targets(bucket, source, target)?;
         let reader = self.open_reader(bucket, source).await?;
-        let mut new = successor(target, reader.info(), overwrite);
+        let mut new = file_at_destination(target, reader.info(), overwrite);
         new.owner_id = self.scope.caller().id();
         self.put_from(new, reader).await
     }
@@ -76,7 +76,8 @@ impl Storage {
             let found = self.scope.fetch_optional(&sql::STAT, &values, rows::file_row).await?;
             let row: FileRow = found.ok_or_else(missing)?;
             let moved = if row.is_inline {
-                self.move_inline(&source, successor(target.clone(), &row.info, overwrite), &row.info.etag).await?
+                self.move_inline(&source, file_at_destination(target.clone(), &row.info, overwrite), &row.info.etag)
+                    .await?
             } else {
                 self.move_object(&source, target.clone(), overwrite).await?
             };
@@ -84,11 +85,11 @@ impl Storage {
                 return Ok(moved);
             }
         }
-        Err(Refusal::Busy.into_error(self.scope.caller(), &source))
+        Err(WriteRefusal::Busy.into_error(self.scope.caller(), &source))
     }
 
     /// Moves an inline file; `None` if it changed meanwhile.
-    async fn move_inline(&self, source: &Target, new: NewFile, etag: &str) -> Result<Option<FileInfo>> {
+    async fn move_inline(&self, source: &FileTarget, new: NewFile, etag: &str) -> Result<Option<FileInfo>> {
         let target = new.target.clone();
         let work = Arc::new((source.clone(), new, etag.to_owned()));
         let this = self.clone();
@@ -108,7 +109,7 @@ impl Storage {
     }
 
     /// Moves an inline file of a version; `None` if an intent is in the way.
-    async fn try_move_inline(&self, work: Arc<(Target, NewFile, String)>) -> Result<Option<InlineMove>> {
+    async fn try_move_inline(&self, work: Arc<(FileTarget, NewFile, String)>) -> Result<Option<InlineMove>> {
         let (caller, now) = (self.scope.caller(), self.core.clock.now());
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
@@ -126,20 +127,20 @@ impl Storage {
                 if may_delete.is_none() {
                     let found = transaction.fetch_optional(&sql::STAT, &version[..2], rows::file_info).await?;
                     return match found {
-                        Some(info) if info.etag == *etag => Err(Refusal::Denied.into_error(caller, from)),
+                        Some(info) if info.etag == *etag => Err(WriteRefusal::Denied.into_error(caller, from)),
                         Some(_) => Ok(Some(InlineMove::SourceChanged)),
                         None => Err(missing()),
                     };
                 }
                 let why = refusal(transaction, new).await?;
-                if why != Refusal::Busy {
+                if why != WriteRefusal::Busy {
                     return Err(why.into_error(caller, &new.target));
                 }
                 // The policy compares the moved row's owner for a file in a public bucket: it is the caller, who may
                 // delete the source.
                 let values = check_values(&new.target, new.owner_id);
                 if transaction.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await?.is_none() {
-                    return Err(Refusal::Denied.into_error(caller, &new.target));
+                    return Err(WriteRefusal::Denied.into_error(caller, &new.target));
                 }
                 let place = [new.target.bucket.as_str().into(), new.target.path.as_str().into()];
                 let read = |row: &crate::database::Row<'_>| Ok((row.get::<bool>(0)?, row.get::<Timestamp>(1)?));
@@ -157,7 +158,7 @@ impl Storage {
                     now.into(),
                 ];
                 let info = transaction.fetch_optional(&sql::MOVE_INLINE, &values, rows::file_info).await?;
-                let info = info.ok_or_else(|| Refusal::Busy.into_error(caller, &new.target))?;
+                let info = info.ok_or_else(|| WriteRefusal::Busy.into_error(caller, &new.target))?;
                 let replaced_object = replaced.is_some_and(|(is_inline, _)| !is_inline);
                 Ok(Some(InlineMove::Moved { info, replaced_object }))
             })
@@ -166,15 +167,20 @@ impl Storage {
     }
 
     /// Moves an object; `None` if it is an inline file meanwhile, or if it changed.
-    async fn move_object(&self, source: &Target, target: Target, overwrite: Overwrite) -> Result<Option<FileInfo>> {
+    async fn move_object(
+        &self,
+        source: &FileTarget,
+        target: FileTarget,
+        overwrite: Overwrite,
+    ) -> Result<Option<FileInfo>> {
         let reader = self.open_reader(&source.bucket, source.path.as_str()).await?;
         if reader.is_inline() {
             return Ok(None);
         }
-        let mut new = successor(target, reader.info(), overwrite);
+        let mut new = file_at_destination(target, reader.info(), overwrite);
         new.moved = Some((source.path.as_str().to_owned(), reader.info().etag.clone()));
         self.check_write(&new.target, new.owner_id).await?;
-        self.core.settle_unfinished(&source.key()).await?;
+        self.core.recover_unfinished(&source.key()).await?;
         let staged = match self.stage_link(source, reader.info()).await? {
             Some(staged) => staged,
             None => self.stage_copy(&new, reader).await?,
@@ -188,7 +194,7 @@ impl Storage {
 
     /// Stages a second name of an object's bytes, which costs the same for every size; `None` if the store has no such
     /// names. The intent of the move is refused unless the object is still of this version.
-    async fn stage_link(&self, source: &Target, info: &FileInfo) -> Result<Option<Staged>> {
+    async fn stage_link(&self, source: &FileTarget, info: &FileInfo) -> Result<Option<Staged>> {
         let values = [source.bucket.as_str().into(), source.path.as_str().into(), info.etag.as_str().into()];
         let read = |row: &crate::database::Row<'_>| row.get_optional::<String>(0);
         match self.core.service.fetch_optional(&sql::DIGEST, &values, read).await?.flatten() {
@@ -221,7 +227,7 @@ impl Storage {
 }
 
 /// The file that a copy or a move of `source` writes. The owner stays.
-fn successor(target: Target, source: &FileInfo, overwrite: Overwrite) -> NewFile {
+fn file_at_destination(target: FileTarget, source: &FileInfo, overwrite: Overwrite) -> NewFile {
     NewFile {
         target,
         owner_id: source.owner_id,

@@ -124,7 +124,7 @@ pub(super) enum PathGuard {
 }
 
 impl StorageCore {
-    /// Declares the buckets, checks the object store, and settles what a crash left.
+    /// Declares the buckets, checks the object store, and recovers what a crash left.
     ///
     /// # Errors
     /// `Config`, naming the option.
@@ -164,7 +164,7 @@ impl StorageCore {
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");
         }
-        if let Err(error) = core.settle_pending(OPEN_TIMEOUT).await {
+        if let Err(error) = core.recover_pending(OPEN_TIMEOUT).await {
             tracing::warn!(%error, "unfinished writes of files stay until their paths are used");
         }
         core.start_sweeper();

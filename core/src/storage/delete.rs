@@ -3,7 +3,7 @@
 //! Invariant: an object's row is deleted under the lock of its path, so that of a delete and a move of one file one succeeds.
 
 use super::{
-    Storage, buckets::Target, core::LOCK_TIMEOUT, read::missing, refusal::Refusal, rows, settle::lock_paths,
+    Storage, buckets::FileTarget, core::LOCK_TIMEOUT, read::missing, recovery::lock_paths, refusal::WriteRefusal, rows,
     statements as sql,
 };
 use crate::{
@@ -26,7 +26,7 @@ impl Storage {
             let key = target.key();
             let delete = async {
                 this.delete_row(target, if_match).await?;
-                if let Err(error) = this.core.settle_locked(&key).await {
+                if let Err(error) = this.core.recover_locked(&key).await {
                     tracing::warn!(%error, "the object of a deleted file stays for now");
                 }
                 Ok(())
@@ -37,7 +37,7 @@ impl Storage {
     }
 
     /// Deletes the row and the bytes of an inline file; false if there is none that the caller may delete.
-    async fn delete_inline(&self, target: &Target, if_match: Option<String>) -> Result<bool> {
+    async fn delete_inline(&self, target: &FileTarget, if_match: Option<String>) -> Result<bool> {
         let path = target.path.as_str().to_owned();
         let values = vec![target.bucket.clone().into(), path.into(), if_match.into(), false.into()];
         Ok(self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?.is_some())
@@ -48,7 +48,7 @@ impl Storage {
     ///
     /// # Errors
     /// 404 if the caller sees no file; 412 if `if_match` names another version; 401 or 403 if the policy refuses.
-    async fn delete_row(&self, target: Target, if_match: Option<String>) -> Result<()> {
+    async fn delete_row(&self, target: FileTarget, if_match: Option<String>) -> Result<()> {
         let caller = self.scope.caller();
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
@@ -61,7 +61,7 @@ impl Storage {
                 let found = transaction.fetch_optional(&sql::STAT, &values[..2], rows::file_info).await?;
                 let etag = found.ok_or_else(missing)?.etag;
                 let is_other = if_match.is_some_and(|wanted| wanted != etag);
-                let refusal = if is_other { Refusal::Changed { found: Some(etag) } } else { Refusal::Denied };
+                let refusal = if is_other { WriteRefusal::Changed { found: Some(etag) } } else { WriteRefusal::Denied };
                 Err::<(), Error>(refusal.into_error(caller, &target))
             })
         });
@@ -69,7 +69,7 @@ impl Storage {
     }
 
     /// What is known about a file that the caller may see.
-    pub(super) async fn find_row(&self, target: &Target) -> Result<FileInfo> {
+    pub(super) async fn find_row(&self, target: &FileTarget) -> Result<FileInfo> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         self.scope.fetch_optional(&sql::STAT, &values, rows::file_info).await?.ok_or_else(missing)
     }

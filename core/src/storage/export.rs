@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Storage,
-    buckets::{Buckets, NO_PLACE, Target, target_of},
+    buckets::{Buckets, FileTarget, NO_PLACE, target_of},
     host_file::{self, TargetFile, check_progress},
     moment::Moment,
     rows, statements as sql,
@@ -53,7 +53,7 @@ impl Storage {
     pub(super) async fn copy_out(
         &self,
         object: &StoredObject,
-        file: &Target,
+        file: &FileTarget,
         moment: &mut Moment,
         folder: &Path,
     ) -> Result<bool> {
@@ -73,7 +73,7 @@ impl Storage {
     }
 
     /// Creates the file `FOLDER/BUCKET/PATH` and the folders above it.
-    async fn create_target(&self, file: &Target, folder: &Path) -> Result<TargetFile> {
+    async fn create_target(&self, file: &FileTarget, folder: &Path) -> Result<TargetFile> {
         let pool = &self.core.runtime.blocking;
         let target = place(folder, &file.bucket, file.path.as_str());
         if let Some(above) = target.parent() {

@@ -64,7 +64,7 @@ impl Storage {
     /// Requires the locks of `locked`.
     async fn try_moment(&self, locked: &[&ObjectKey], hold: Option<Hold>) -> Result<(Moment, Vec<ObjectKey>)> {
         for key in locked {
-            self.core.settle_locked(key).await?;
+            self.core.recover_locked(key).await?;
         }
         let mut moment = self.read_moment().await?;
         moment.hold = hold;

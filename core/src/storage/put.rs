@@ -11,13 +11,13 @@ use uuid::Uuid;
 
 use super::{
     Storage,
-    buckets::Target,
+    buckets::FileTarget,
     checks::check_options,
     core::{LOCK_TIMEOUT, StorageCore},
     read::missing,
-    refusal::Refusal,
+    recovery::{Finished, lock_paths},
+    refusal::WriteRefusal,
     rows::{Intent, NewFile},
-    settle::{Finished, lock_paths},
     statements as sql,
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) const HEAD: usize = 8_192;
 /// How often a write begins again because a dead writer's intent is in its way.
 const TRIES: usize = 8;
 
-/// The error of a write with installed bytes and without its row. The next client that settles the path finishes it.
+/// The error of a write with installed bytes and without its row. The next client that recovers the path finishes it.
 fn in_doubt(error: Error) -> Error {
     if error.kind() == ErrorKind::Closed { error } else { Error::outcome_unknown().caused_by(error) }
 }
@@ -49,7 +49,7 @@ pub(super) struct InlineWrite {
 
 impl Storage {
     /// The file that an upload with these options writes. `head` is the beginning of its bytes.
-    pub(super) fn new_file(&self, target: Target, options: &UploadOptions, head: &[u8]) -> NewFile {
+    pub(super) fn new_file(&self, target: FileTarget, options: &UploadOptions, head: &[u8]) -> NewFile {
         let guess = || guess_content_type(target.path.name(), &head[..head.len().min(HEAD)]).to_owned();
         NewFile {
             owner_id: self.scope.caller().id(),
@@ -65,14 +65,14 @@ impl Storage {
     }
 
     /// Checks bucket, path and options.
-    pub(super) fn check_upload(&self, bucket: &str, path: &str, options: &UploadOptions) -> Result<Target> {
+    pub(super) fn check_upload(&self, bucket: &str, path: &str, options: &UploadOptions) -> Result<FileTarget> {
         let target = self.core.buckets.new_target(bucket, path)?;
         check_options(options)?;
         Ok(target)
     }
 
     /// Writes bytes that are at hand.
-    pub(super) async fn put_bytes(&self, target: Target, options: &UploadOptions, data: Bytes) -> Result<FileInfo> {
+    pub(super) async fn put_bytes(&self, target: FileTarget, options: &UploadOptions, data: Bytes) -> Result<FileInfo> {
         self.core.check_upload_size(data.len() as u64, options)?;
         if options.verify && !crate::signed_file::verify_content(&data) {
             return Err(Error::file(400, "the content is not a signed file whose signature verifies"));
@@ -92,12 +92,12 @@ impl Storage {
     }
 
     /// Refuses a write that the policy refuses, before its bytes are staged.
-    pub(super) async fn check_write(&self, target: &Target, owner_id: Option<Uuid>) -> Result<()> {
+    pub(super) async fn check_write(&self, target: &FileTarget, owner_id: Option<Uuid>) -> Result<()> {
         let caller = self.scope.caller();
         let values = check_values(target, owner_id);
         match self.scope.fetch_optional(&sql::CHECK_WRITE, &values, |_| Ok(())).await? {
             Some(()) => Ok(()),
-            None => Err(Refusal::Denied.into_error(caller, target)),
+            None => Err(WriteRefusal::Denied.into_error(caller, target)),
         }
     }
 
@@ -127,7 +127,7 @@ impl Storage {
                         quota.check(transaction, file.owner_id).await?;
                         Ok(Some(written))
                     }
-                    Err(Refusal::Busy) => Ok(None),
+                    Err(WriteRefusal::Busy) => Ok(None),
                     Err(refusal) => Err(refusal.into_error(caller, &file.target)),
                 }
             })
@@ -142,8 +142,8 @@ impl Storage {
     /// Those of `write`; `Unavailable` (503) if there is always another intent.
     pub(super) async fn write_between_intents<T, W>(
         &self,
-        target: &Target,
-        source: Option<&Target>,
+        target: &FileTarget,
+        source: Option<&FileTarget>,
         write: impl Fn() -> W + Send + Sync + 'static,
     ) -> Result<T>
     where
@@ -153,19 +153,19 @@ impl Storage {
         if let Some(written) = write().await? {
             return Ok(written);
         }
-        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(Target::key).collect();
-        let busy = Refusal::Busy.into_error(self.scope.caller(), target);
+        let keys: Vec<ObjectKey> = source.into_iter().chain([target]).map(FileTarget::key).collect();
+        let busy = WriteRefusal::Busy.into_error(self.scope.caller(), target);
         let core = Arc::clone(&self.core);
         let work = async move {
             for _ in 0..TRIES {
                 for key in &keys {
-                    core.settle_unfinished(key).await?;
+                    core.recover_unfinished(key).await?;
                 }
                 // Of the paths that are locked, only a dead writer can have an intent. That of a move from one of them lies
-                // at another path, and the next try settles it.
+                // at another path, and the next try recovers it.
                 let write = async {
                     for key in &keys {
-                        core.settle_locked(key).await?;
+                        core.recover_locked(key).await?;
                     }
                     write().await
                 };
@@ -194,10 +194,10 @@ impl Storage {
                         Err(staged) => staged,
                     };
                     for key in this.core.overlapping_outbox(&new.target).await? {
-                        this.core.settle(&key, LOCK_TIMEOUT).await?;
+                        this.core.recover(&key, LOCK_TIMEOUT).await?;
                     }
                 }
-                Err(Refusal::Busy.into_error(this.scope.caller(), &new.target))
+                Err(WriteRefusal::Busy.into_error(this.scope.caller(), &new.target))
             })
             .await
     }
@@ -207,10 +207,10 @@ impl Storage {
     async fn try_put_object(&self, new: &NewFile, staged: Staged) -> Result<std::result::Result<FileInfo, Staged>> {
         let (key, source) = (new.target.key(), new.source_key());
         if let Some(source) = &source {
-            self.core.settle_locked(source).await?;
+            self.core.recover_locked(source).await?;
         }
         let Some(intent) = self.begin_object(new, &staged).await? else {
-            self.core.settle_locked(&key).await?;
+            self.core.recover_locked(&key).await?;
             return Ok(Err(staged));
         };
         // The intent keeps new files from the overlapping paths, so from here on none of them comes into the outbox.
@@ -220,7 +220,7 @@ impl Storage {
         }
         let info = self.finish_object(new, staged, intent).await?;
         if let Some(source) = &source
-            && let Err(error) = self.core.settle_locked(source).await
+            && let Err(error) = self.core.recover_locked(source).await
         {
             tracing::warn!(%error, "the object of a moved file stays for now");
         }
@@ -235,7 +235,7 @@ impl Storage {
         self.core.service.flush_commits().await?;
         if let Err(error) = self.core.objects.install(staged, &key).await {
             if !self.core.objects.is_remote() {
-                self.core.settle_locked(&key).await?;
+                self.core.recover_locked(&key).await?;
                 return Err(error);
             }
             // The store may have installed the bytes, or install them later. In doubt the intent stays.
@@ -248,11 +248,11 @@ impl Storage {
         match finished.map_err(in_doubt)? {
             Finished::Yes(updated_at) => Ok(new.info(size, updated_at)),
             Finished::SourceGone => {
-                self.core.settle_locked(&key).await?;
+                self.core.recover_locked(&key).await?;
                 Err(missing())
             }
             Finished::Overtaken => {
-                self.core.settle_locked(&key).await?;
+                self.core.recover_locked(&key).await?;
                 Err(self.overtaken(new.clone()).await)
             }
         }
@@ -300,7 +300,7 @@ impl Storage {
                 base_etag,
                 moved: new.moved.clone(),
             })),
-            Err(Refusal::Busy) => Ok(None),
+            Err(WriteRefusal::Busy) => Ok(None),
             Err(refusal) => Err(refusal.into_error(caller, &new.target)),
         }
     }
@@ -313,11 +313,11 @@ impl StorageCore {
     }
 
     /// Settles the writes of a path, and the moves from it, that dead writers left. Waits for those of living writers.
-    pub(super) async fn settle_unfinished(self: &Arc<Self>, key: &ObjectKey) -> Result<()> {
+    pub(super) async fn recover_unfinished(self: &Arc<Self>, key: &ObjectKey) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         for path in self.service.fetch(&sql::FIND_UNFINISHED, &values, |row: &Row<'_>| row.get::<String>(0)).await? {
             let (core, key) = (Arc::clone(self), ObjectKey { bucket: key.bucket.clone(), path });
-            self.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await?;
+            self.run(async move { core.recover(&key, LOCK_TIMEOUT).await }).await?;
         }
         Ok(())
     }
@@ -351,7 +351,7 @@ pub(super) fn new_etag() -> String {
 }
 
 /// The values of `CHECK_WRITE`.
-pub(super) fn check_values(target: &Target, owner_id: Option<Uuid>) -> [Value<'_>; 5] {
+pub(super) fn check_values(target: &FileTarget, owner_id: Option<Uuid>) -> [Value<'_>; 5] {
     let (access, first_segment) = (target.access.as_str().into(), target.path.first_segment().into());
     [target.bucket.as_str().into(), access, target.space_id.into(), first_segment, owner_id.into()]
 }
@@ -361,7 +361,7 @@ async fn write_inline(
     new: &NewFile,
     values: &[Value<'_>],
     data: Bytes,
-) -> Result<Result<InlineWrite, Refusal>> {
+) -> Result<Result<InlineWrite, WriteRefusal>> {
     let target = &new.target;
     lock_paths(transaction, &target.bucket, [target.path.as_str()]).await?;
     let read = |row: &Row<'_>| Ok(InlineWrite { updated_at: row.get(0)?, replaced_object: row.get(1)? });
@@ -378,7 +378,7 @@ async fn write_intent(
     new: &NewFile,
     values: &[Value<'_>],
     caller: Caller,
-) -> Result<Result<String, Refusal>> {
+) -> Result<Result<String, WriteRefusal>> {
     let target = &new.target;
     let source = new.moved.as_ref().map(|(source, _)| source.as_str());
     lock_paths(transaction, &target.bucket, source.into_iter().chain([target.path.as_str()])).await?;
@@ -387,11 +387,11 @@ async fn write_intent(
         if transaction.fetch_optional(&sql::CHECK_DELETE, &source, |_| Ok(())).await?.is_none() {
             let version = transaction.fetch_optional(&sql::EXISTING, &source[..2], |row| row.get::<String>(0)).await?;
             let is_there = version.as_ref() == Some(etag);
-            return Err(if is_there { Refusal::Denied.into_error(caller, target) } else { missing() });
+            return Err(if is_there { WriteRefusal::Denied.into_error(caller, target) } else { missing() });
         }
-        // A dead writer's move of the file has yet to be settled.
+        // A dead writer's move of the file has yet to be recovered.
         if transaction.fetch_optional(&sql::FIND_UNFINISHED, &source[..2], |_| Ok(())).await?.is_some() {
-            return Ok(Err(Refusal::Busy));
+            return Ok(Err(WriteRefusal::Busy));
         }
     }
     match transaction.fetch_optional(&sql::PUT_INTENT, values, |row| row.get::<String>(0)).await? {
@@ -401,28 +401,28 @@ async fn write_intent(
 }
 
 /// Why the statement of a write changed nothing.
-pub(super) async fn refusal(transaction: &mut Transaction<'_>, new: &NewFile) -> Result<Refusal> {
+pub(super) async fn refusal(transaction: &mut Transaction<'_>, new: &NewFile) -> Result<WriteRefusal> {
     let target = &new.target;
     let may_write =
         transaction.fetch_optional(&sql::CHECK_WRITE, &check_values(target, new.owner_id), |_| Ok(())).await?;
     if may_write.is_none() {
-        return Ok(Refusal::Denied);
+        return Ok(WriteRefusal::Denied);
     }
     let values = [target.bucket.as_str().into(), target.path.as_str().into()];
     let read = |row: &Row<'_>| Ok((row.get::<String>(0)?, row.get_optional::<bool>(1)?));
     match transaction.fetch_optional(&sql::EXISTING, &values, read).await? {
-        Some((_, may_update)) if may_update != Some(true) => return Ok(Refusal::Denied),
+        Some((_, may_update)) if may_update != Some(true) => return Ok(WriteRefusal::Denied),
         Some((etag, _)) if new.if_match.as_ref().is_some_and(|wanted| *wanted != etag) => {
-            return Ok(Refusal::Changed { found: Some(etag) });
+            return Ok(WriteRefusal::Changed { found: Some(etag) });
         }
-        Some(_) if !new.upsert => return Ok(Refusal::Exists),
+        Some(_) if !new.upsert => return Ok(WriteRefusal::Exists),
         None if new.if_match.as_ref().is_some_and(|wanted| !wanted.is_empty()) => {
-            return Ok(Refusal::Changed { found: None });
+            return Ok(WriteRefusal::Changed { found: None });
         }
         _ => {}
     }
     let (inside, after) = target.inside();
     let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
     let is_taken = transaction.fetch_optional(&sql::NAME_IS_TAKEN, &values, |_| Ok(())).await?;
-    Ok(if is_taken.is_some() { Refusal::NameTaken } else { Refusal::Busy })
+    Ok(if is_taken.is_some() { WriteRefusal::NameTaken } else { WriteRefusal::Busy })
 }

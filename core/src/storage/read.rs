@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::{
     FileReader, Storage,
-    buckets::Target,
+    buckets::FileTarget,
     core::{LOCK_TIMEOUT, StorageCore},
     rows::{self, FileColumns, FileVersion, FoundFile},
     statements as sql,
@@ -47,14 +47,14 @@ impl Storage {
         self.open_reader_of(self.core.buckets.target(bucket, path)?).await
     }
 
-    pub(super) async fn open_reader_of(&self, target: Target) -> Result<FileReader> {
+    pub(super) async fn open_reader_of(&self, target: FileTarget) -> Result<FileReader> {
         self.open_part(target, |info: &FileInfo| Ok(0..info.size)).await
     }
 
     /// Opens a file whose bytes will be read in the order of `range`. A remote store then needs one request.
     pub(super) async fn open_part(
         &self,
-        target: Target,
+        target: FileTarget,
         range: impl Fn(&FileInfo) -> Result<Range<u64>> + Send + Sync + 'static,
     ) -> Result<FileReader> {
         let (info, content) = self.open(target, Arc::new(range)).await?;
@@ -73,7 +73,7 @@ impl Storage {
         content.read(range(&file)?).await
     }
 
-    async fn open<D: FileColumns, R>(&self, target: Target, range: Arc<R>) -> Result<(D, Content)>
+    async fn open<D: FileColumns, R>(&self, target: FileTarget, range: Arc<R>) -> Result<(D, Content)>
     where
         R: Fn(&D) -> Result<Range<u64>> + Send + Sync + 'static,
     {
@@ -87,9 +87,9 @@ impl Storage {
         let this = self.clone();
         let open = async move {
             let key = target.key();
-            let settle_and_open = async {
+            let recover_and_open = async {
                 for _ in 0..TRIES_UNDER_LOCK {
-                    this.core.settle_locked(&key).await?;
+                    this.core.recover_locked(&key).await?;
                     match this.try_open(&target, &*range).await? {
                         Opened::Content(columns, content) => return Ok((columns, content)),
                         Opened::Changing => {}
@@ -101,14 +101,14 @@ impl Storage {
                 }
                 Err(Error::file(503, "Another writer changes the file"))
             };
-            this.core.with_locks(&[&key], LOCK_TIMEOUT, settle_and_open).await
+            this.core.with_locks(&[&key], LOCK_TIMEOUT, recover_and_open).await
         };
         self.core.run(open).await
     }
 
     async fn try_open<D: FileColumns>(
         &self,
-        target: &Target,
+        target: &FileTarget,
         range: impl Fn(&D) -> Result<Range<u64>>,
     ) -> Result<Opened<D>> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
@@ -137,7 +137,7 @@ impl Storage {
     }
 
     /// Whether the file still has this version, and nobody is writing its object.
-    async fn is_current(&self, target: &Target, etag: &str) -> Result<bool> {
+    async fn is_current(&self, target: &FileTarget, etag: &str) -> Result<bool> {
         let values = [target.bucket.as_str().into(), target.path.as_str().into()];
         let read = |row: &crate::database::Row<'_>| Ok((row.get::<String>(0)?, row.get::<bool>(1)?));
         let found = self.scope.fetch_optional(&sql::VERSION, &values, read).await?;

@@ -28,13 +28,13 @@ const CHUNK: usize = 1 << 20;
 /// and an `AsyncRead`.
 pub struct FileReader {
     info: FileInfo,
-    source: Source,
+    source: ByteSource,
     /// The chunk that `poll_read` has not given whole.
     rest: Bytes,
 }
 
 /// Where the bytes come from.
-enum Source {
+enum ByteSource {
     /// The bytes that were not given yet, and all of them.
     Inline {
         rest: Bytes,
@@ -53,14 +53,14 @@ type Reading = Pin<Box<dyn Future<Output = (ObjectReader, Result<Option<Bytes>>)
 impl FileReader {
     pub(super) fn new(info: FileInfo, content: Content) -> FileReader {
         let source = match content {
-            Content::Inline(all) => Source::Inline { rest: all.clone(), all },
-            Content::Object(object) => Source::Object(object),
+            Content::Inline(all) => ByteSource::Inline { rest: all.clone(), all },
+            Content::Object(object) => ByteSource::Object(object),
         };
         FileReader { info, source, rest: Bytes::new() }
     }
 
     pub(super) fn is_inline(&self) -> bool {
-        matches!(self.source, Source::Inline { .. })
+        matches!(self.source, ByteSource::Inline { .. })
     }
 
     /// What is known about the version that the reader gives.
@@ -88,10 +88,10 @@ impl FileReader {
     pub(super) async fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
         let range = clip(&range, self.info.size)?;
         match &self.source {
-            Source::Inline { all, .. } => Ok(slice(all, range)),
-            Source::Object(object) => object.read(range).await,
-            Source::Failed(error) => Err(error.clone()),
-            Source::Reading(_) => Err(Error::invalid_input("a chunk of this reader is being read")),
+            ByteSource::Inline { all, .. } => Ok(slice(all, range)),
+            ByteSource::Object(object) => object.read(range).await,
+            ByteSource::Failed(error) => Err(error.clone()),
+            ByteSource::Reading(_) => Err(Error::invalid_input("a chunk of this reader is being read")),
         }
     }
 
@@ -100,35 +100,35 @@ impl FileReader {
             return Poll::Ready(Ok(Some(std::mem::take(&mut self.rest))));
         }
         // The placeholder stays only if the future panics.
-        let placeholder = Source::Failed(Error::file(500, "The reader has failed before"));
+        let placeholder = ByteSource::Failed(Error::file(500, "The reader has failed before"));
         let mut reading: Reading = match std::mem::replace(&mut self.source, placeholder) {
-            Source::Inline { mut rest, all } => {
+            ByteSource::Inline { mut rest, all } => {
                 let chunk = rest.split_to(rest.len().min(CHUNK));
-                self.source = Source::Inline { rest, all };
+                self.source = ByteSource::Inline { rest, all };
                 return Poll::Ready(Ok((!chunk.is_empty()).then_some(chunk)));
             }
-            Source::Failed(error) => {
-                self.source = Source::Failed(error.clone());
+            ByteSource::Failed(error) => {
+                self.source = ByteSource::Failed(error.clone());
                 return Poll::Ready(Err(error));
             }
-            Source::Object(mut object) => Box::pin(async move {
+            ByteSource::Object(mut object) => Box::pin(async move {
                 let chunk = object.next_chunk().await;
                 (object, chunk)
             }),
-            Source::Reading(reading) => reading.into_inner(),
+            ByteSource::Reading(reading) => reading.into_inner(),
         };
         match reading.as_mut().poll(context) {
             Poll::Pending => {
-                self.source = Source::Reading(Mutex::new(reading));
+                self.source = ByteSource::Reading(Mutex::new(reading));
                 Poll::Pending
             }
             Poll::Ready((object, Ok(chunk))) => {
-                self.source = Source::Object(object);
+                self.source = ByteSource::Object(object);
                 Poll::Ready(Ok(chunk))
             }
             Poll::Ready((_, Err(error))) => {
                 let error = error.with_operation(Operation::OpenReader);
-                self.source = Source::Failed(error.clone());
+                self.source = ByteSource::Failed(error.clone());
                 Poll::Ready(Err(error))
             }
         }

@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    buckets::{Target, space_id_of},
+    buckets::{FileTarget, space_id_of},
     core::{LOCK_TIMEOUT, OPEN_TIMEOUT, StorageCore},
     rows::{self, Intent},
     statements as sql,
@@ -41,24 +41,24 @@ pub(super) enum Finished {
 
 impl StorageCore {
     /// Settles every path with an intent or an entry in the outbox, except those that another writer uses, and those that
-    /// fail. Returns how many were settled.
+    /// fail. Returns how many were recovered.
     ///
     /// # Errors
     /// Those of the database; `Config` or `Unavailable` if the object store cannot be used; `Closed`.
-    pub(super) async fn settle_pending(&self, timeout: Duration) -> Result<u64> {
-        let (mut settled, mut bucket, mut path) = (0, String::new(), String::new());
+    pub(super) async fn recover_pending(&self, timeout: Duration) -> Result<u64> {
+        let (mut recovered, mut bucket, mut path) = (0, String::new(), String::new());
         loop {
             let values = [bucket.as_str().into(), path.as_str().into(), PAGE.into()];
             let keys = self.service.fetch(&sql::PENDING, &values, rows::object_key).await?;
-            let Some(last) = keys.last() else { return Ok(settled) };
+            let Some(last) = keys.last() else { return Ok(recovered) };
             (bucket, path) = (last.bucket.clone(), last.path.clone());
             // A store that does not answer would fail once for each path, after the time limit of a call.
             self.require_store().await?;
             for key in keys {
-                match self.settle(&key, timeout).await {
-                    Ok(()) => settled += 1,
+                match self.recover(&key, timeout).await {
+                    Ok(()) => recovered += 1,
                     Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-                    Err(error) => tracing::debug!(%error, "a file stays unsettled"),
+                    Err(error) => tracing::debug!(%error, "a file stays unrecovered"),
                 }
             }
         }
@@ -68,13 +68,13 @@ impl StorageCore {
     ///
     /// # Errors
     /// `Unavailable` if another writer uses it for longer than `timeout`; those of the object store.
-    pub(super) async fn settle(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
-        self.with_locks(&[key], timeout, self.settle_locked(key)).await
+    pub(super) async fn recover(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
+        self.with_locks(&[key], timeout, self.recover_locked(key)).await
     }
 
     /// The objects of deleted files whose paths are folders of a path, or lie inside it. In a folder of the system they are
     /// in the way of the object of that path.
-    pub(super) async fn overlapping_outbox(&self, target: &Target) -> Result<Vec<ObjectKey>> {
+    pub(super) async fn overlapping_outbox(&self, target: &FileTarget) -> Result<Vec<ObjectKey>> {
         let (inside, after) = target.inside();
         let values = [target.bucket.as_str().into(), target.folders().into(), inside.into(), after.into()];
         self.service.fetch(&sql::OVERLAPPING_OUTBOX, &values, rows::object_key).await
@@ -83,17 +83,17 @@ impl StorageCore {
     /// Settles a path whose object a committed transaction made superfluous. A failure is left to the next sweep.
     pub(super) async fn clean_up(self: &Arc<Self>, key: ObjectKey) {
         let core = Arc::clone(self);
-        let settled = self.run(async move { core.settle(&key, LOCK_TIMEOUT).await }).await;
-        if let Err(error) = settled {
+        let recovered = self.run(async move { core.recover(&key, LOCK_TIMEOUT).await }).await;
+        if let Err(error) = recovered {
             tracing::warn!(%error, "the object of a deleted file stays for now");
         }
     }
 
     /// Settles a path. Requires its lock.
-    pub(super) async fn settle_locked(&self, key: &ObjectKey) -> Result<()> {
+    pub(super) async fn recover_locked(&self, key: &ObjectKey) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         if let Some(intent) = self.service.fetch_optional(&sql::FIND_INTENT, &values, rows::intent).await? {
-            self.settle_intent(key, intent).await?;
+            self.recover_intent(key, intent).await?;
         }
         if self.service.fetch_optional(&sql::FIND_IN_OUTBOX, &values, |_| Ok(())).await?.is_some() {
             if self.service.fetch_optional(&sql::OBJECT_IS_USED, &values, |_| Ok(())).await?.is_none() {
@@ -112,7 +112,7 @@ impl StorageCore {
     /// In a store with locks the writer is dead or has given up, and it cannot install bytes after their stage was removed. A
     /// remote store may still complete the copy of a writer that has given up. So the copy is repeated there: only an object
     /// with the intent's version shows how the intent ended. A copy that the store completes later has the same bytes.
-    async fn settle_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
+    async fn recover_intent(&self, key: &ObjectKey, intent: Intent) -> Result<()> {
         if !self.objects.is_remote() {
             self.objects.discard(&intent.staged).await?;
         }
@@ -181,16 +181,16 @@ impl StorageCore {
         Ok(finished)
     }
 
-    /// Starts the task that settles paths from time to time. It ends with the client.
+    /// Starts the task that recovers paths from time to time. It ends with the client.
     pub(super) fn start_sweeper(self: &Arc<Self>) {
         let core: Weak<StorageCore> = Arc::downgrade(self);
         self.runtime.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP_INTERVAL).await;
                 let Some(core) = core.upgrade() else { return };
-                match core.settle_pending(OPEN_TIMEOUT).await {
+                match core.recover_pending(OPEN_TIMEOUT).await {
                     Err(error) if error.kind() == ErrorKind::Closed => return,
-                    Err(error) => tracing::debug!(%error, "no file could be settled"),
+                    Err(error) => tracing::debug!(%error, "no file could be recovered"),
                     Ok(_) => {}
                 }
             }

@@ -38,9 +38,9 @@ impl Storage {
         self.core.recheck_store().await?;
         let mut report = RepairReport::default();
         loop {
-            let settled = self.core.settle_pending(LOCK_TIMEOUT).await?;
-            report.finished += settled;
-            if settled == 0 {
+            let recovered = self.core.recover_pending(LOCK_TIMEOUT).await?;
+            report.finished += recovered;
+            if recovered == 0 {
                 break;
             }
         }
@@ -121,43 +121,45 @@ impl Storage {
             Ok((found, key))
         };
         match self.core.run(check).await? {
-            (Found::Same, _) => {}
-            (Found::Adopted, _) => report.finished += 1,
-            (Found::Gone, _) => report.rows_removed += 1,
-            (Found::Damaged, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
+            (RepairFinding::Same, _) => {}
+            (RepairFinding::Adopted, _) => report.finished += 1,
+            (RepairFinding::Gone, _) => report.rows_removed += 1,
+            (RepairFinding::Damaged, key) => report.mismatched.push(format!("{}/{}", key.bucket, key.path)),
         }
         Ok(())
     }
 
-    async fn check_object_locked(&self, key: &ObjectKey, size: u64, etag: &str) -> Result<Found> {
-        self.core.settle_locked(key).await?;
+    async fn check_object_locked(&self, key: &ObjectKey, size: u64, etag: &str) -> Result<RepairFinding> {
+        self.core.recover_locked(key).await?;
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         let version = |row: &Row<'_>| row.get::<String>(0);
         if self.scope.fetch_optional(&sql::VERSION, &values, version).await?.as_deref() != Some(etag) {
-            return Ok(Found::Same);
+            return Ok(RepairFinding::Same);
         }
         match self.core.objects.stat(key).await? {
-            Some(object) if is_of(&object, size, etag) => Ok(Found::Same),
+            Some(object) if is_of(&object, size, etag) => Ok(RepairFinding::Same),
             Some(ObjectStat { version: Some(_), .. }) if self.core.objects.is_remote() => self.adopt(key, etag).await,
-            Some(object) if object.size == size && self.core.adopt_version(key, etag).await.is_ok() => Ok(Found::Same),
-            Some(_) => Ok(Found::Damaged),
+            Some(object) if object.size == size && self.core.adopt_version(key, etag).await.is_ok() => {
+                Ok(RepairFinding::Same)
+            }
+            Some(_) => Ok(RepairFinding::Damaged),
             None => {
                 // A store that was unmounted or replaced meanwhile has no object of any file.
                 self.core.recheck_store().await?;
                 let path = key.path.clone();
                 let values = vec![key.bucket.clone().into(), path.into(), etag.to_owned().into(), true.into()];
                 let deleted = self.scope.execute(&sql::DELETE, values, |_| Ok(())).await?;
-                self.core.settle_locked(key).await?;
-                Ok(if deleted.is_some() { Found::Gone } else { Found::Same })
+                self.core.recover_locked(key).await?;
+                Ok(if deleted.is_some() { RepairFinding::Gone } else { RepairFinding::Same })
             }
         }
     }
 
     /// Gives the file the version of its object in a remote store: the store completed the copy of a writer that had given up, and
     /// so replaced the object of a later writer. Requires the lock of the path.
-    async fn adopt(&self, key: &ObjectKey, etag: &str) -> Result<Found> {
+    async fn adopt(&self, key: &ObjectKey, etag: &str) -> Result<RepairFinding> {
         let Some(ObjectDigest { size, digest, version: Some(version) }) = self.core.objects.hash(key).await? else {
-            return Ok(Found::Damaged);
+            return Ok(RepairFinding::Damaged);
         };
         let values = vec![
             key.bucket.clone().into(),
@@ -174,12 +176,12 @@ impl Storage {
             path = key.path,
             "the object has another version than the file, which now has it too"
         );
-        Ok(if adopted.is_some() { Found::Adopted } else { Found::Same })
+        Ok(if adopted.is_some() { RepairFinding::Adopted } else { RepairFinding::Same })
     }
 }
 
 /// What repair found at the path of an object.
-enum Found {
+enum RepairFinding {
     Same,
     Gone,
     /// Bytes of another version; the row got that version.

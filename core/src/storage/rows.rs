@@ -6,7 +6,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{buckets::Target, statements as sql};
+use super::{buckets::FileTarget, statements as sql};
 use crate::{
     database::{Row, Statement, Value},
     error::Result,
@@ -63,7 +63,7 @@ pub(super) struct Intent {
 /// A file to write, before its bytes are known.
 #[derive(Clone)]
 pub(super) struct NewFile {
-    pub(super) target: Target,
+    pub(super) target: FileTarget,
     pub(super) owner_id: Option<Uuid>,
     pub(super) content_type: String,
     pub(super) cache_control: u32,

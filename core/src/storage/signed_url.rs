@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
-    Storage, buckets::Target as FileTarget, checks::check_content_type, put::check_values, read::missing,
-    refusal::Refusal as WriteRefusal,
+    Storage, buckets::FileTarget, checks::check_content_type, put::check_values, read::missing, refusal::WriteRefusal,
 };
 use crate::{
     config::Secret,

@@ -24,7 +24,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the caller does after the check of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum AfterStoreCheck {
     /// Inline files need no store, so any store is fine for a database that has no large file.
     Open,
     /// The objects of another database must not be removed.
@@ -92,7 +92,7 @@ impl StorageCore {
     pub(super) async fn check_store_at_open(&self) -> Result<()> {
         let check = async {
             self.objects.probe().await?;
-            self.check_store(Next::Open).await
+            self.check_store(AfterStoreCheck::Open).await
         };
         let error = match tokio::time::timeout(OPEN_TIMEOUT, check).await {
             Ok(Err(error)) if self.objects.is_remote() && error.kind() == ErrorKind::Unavailable => error,
@@ -109,7 +109,7 @@ impl StorageCore {
     /// `Config` if the store is another one, or that of the original of this copy.
     pub(super) async fn require_store(&self) -> Result<()> {
         let is_checked = self.store_id.lock().is_some();
-        if is_checked { Ok(()) } else { self.check_store(Next::Write).await }
+        if is_checked { Ok(()) } else { self.check_store(AfterStoreCheck::Write).await }
     }
 
     /// Does what [`require_store`](Self::require_store) does, and checks that no other client gave the database another store
@@ -122,7 +122,7 @@ impl StorageCore {
         if checked.is_some() && checked == Some(self.recorded_store().await?) {
             return Ok(());
         }
-        self.check_store(Next::Write).await
+        self.check_store(AfterStoreCheck::Write).await
     }
 
     /// Checks the store anew, for `repair`.
@@ -130,10 +130,10 @@ impl StorageCore {
     /// # Errors
     /// `Config` if the store is another one; those of the object store.
     pub(super) async fn recheck_store(&self) -> Result<()> {
-        self.check_store(Next::Repair).await
+        self.check_store(AfterStoreCheck::Repair).await
     }
 
-    async fn check_store(&self, next: Next) -> Result<()> {
+    async fn check_store(&self, next: AfterStoreCheck) -> Result<()> {
         *self.store_id.lock() = None;
         loop {
             let recorded = self.recorded_store().await?;
@@ -145,7 +145,7 @@ impl StorageCore {
         }
     }
 
-    async fn compare_store(&self, recorded: &RecordedStore, next: Next) -> Result<()> {
+    async fn compare_store(&self, recorded: &RecordedStore, next: AfterStoreCheck) -> Result<()> {
         let found = self.objects.read_id().await?;
         let is_same = found.as_ref() == Some(&recorded.id);
         if is_same && recorded.is_own {
@@ -157,17 +157,18 @@ impl StorageCore {
         let is_foreign = found.is_some() && !self.objects.is_volatile();
         // Nobody but this database uses a folder that was copied with it.
         let is_copied = is_same && self.objects.is_copied_folder().await?;
-        let may_take = is_copied || (self.claim_store && next == Next::Open && (is_foreign || !recorded.is_own));
+        let may_take =
+            is_copied || (self.claim_store && next == AfterStoreCheck::Open && (is_foreign || !recorded.is_own));
         if files.is_empty() {
-            if may_take || next != Next::Open {
+            if may_take || next != AfterStoreCheck::Open {
                 self.refuse_foreign_objects().await?;
             }
             return match next {
                 _ if may_take => self.take_store_over(recorded).await,
-                Next::Write if !recorded.is_own => Err(store_of_original()),
-                Next::Write if is_foreign => Err(foreign_store(found.as_deref())),
-                Next::Write => self.take_store_over(recorded).await,
-                Next::Open | Next::Repair => Ok(()),
+                AfterStoreCheck::Write if !recorded.is_own => Err(store_of_original()),
+                AfterStoreCheck::Write if is_foreign => Err(foreign_store(found.as_deref())),
+                AfterStoreCheck::Write => self.take_store_over(recorded).await,
+                AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(()),
             };
         }
         // The bytes that a store in memory had are lost anyway.
@@ -178,12 +179,12 @@ impl StorageCore {
         }
         match next {
             _ if !is_same => Err(other_store(&self.objects, &recorded.id, found.as_deref()).await?),
-            Next::Open => {
+            AfterStoreCheck::Open => {
                 self.objects.expect_id(found.as_deref());
                 tracing::warn!("{}", store_of_original());
                 Ok(())
             }
-            Next::Write | Next::Repair => Err(store_of_original()),
+            AfterStoreCheck::Write | AfterStoreCheck::Repair => Err(store_of_original()),
         }
     }
 

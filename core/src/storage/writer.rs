@@ -6,7 +6,7 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Storage, buckets::Target, rows::NewFile};
+use super::{Storage, buckets::FileTarget, rows::NewFile};
 use crate::{
     error::{Error, Operation, Result, operation},
     model::{FileInfo, UploadOptions},
@@ -17,7 +17,7 @@ use crate::{
 /// written.
 pub struct FileWriter {
     storage: Storage,
-    target: Target,
+    target: FileTarget,
     options: UploadOptions,
     size: u64,
     body: Body,
@@ -34,7 +34,7 @@ enum Body {
 }
 
 impl FileWriter {
-    pub(super) fn new(storage: Storage, target: Target, options: UploadOptions) -> FileWriter {
+    pub(super) fn new(storage: Storage, target: FileTarget, options: UploadOptions) -> FileWriter {
         FileWriter { storage, target, options, size: 0, body: Body::Buffer(BytesMut::new()) }
     }
 

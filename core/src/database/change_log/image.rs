@@ -48,10 +48,12 @@ impl LoggedRow {
 
     /// The row for a subscriber. Empty if the text is no JSON object: [`judged`](LoggedRow::judged) tells that before.
     pub(crate) fn image(&self) -> Arc<RowImage> {
-        if let Some(image) = self.image.get() {
-            return Arc::clone(image);
-        }
-        let image = Arc::new(self.read(read_image).unwrap_or_default());
+        let image = self.image.get().map(Arc::clone);
+        image.unwrap_or_else(|| self.kept(Arc::new(self.read(read_image).unwrap_or_default())))
+    }
+
+    /// The image, which stays if it is small.
+    fn kept(&self, image: Arc<RowImage>) -> Arc<RowImage> {
         if self.text.len() <= SMALL_TEXT && memory_of_map(&image) <= SMALL_IMAGE {
             return Arc::clone(self.image.get_or_init(|| image));
         }
@@ -65,9 +67,11 @@ impl LoggedRow {
     }
 
     /// The columns that policies and filters read: a JSON column is null, or true in place of its value. `None` if the text
-    /// is no JSON object.
-    pub(crate) fn judged(&self) -> Option<RowImage> {
-        self.read(read_judged)
+    /// is no JSON object. In a table without JSON columns this is the image.
+    pub(crate) fn judged(&self) -> Option<Arc<RowImage>> {
+        let judged = Arc::new(self.read(read_judged)?);
+        let is_image = !is_erased(&judged) && !self.table.columns().iter().any(|column| is_json(column.column_type));
+        Some(if is_image { self.kept(judged) } else { judged })
     }
 
     /// Reads the row with `read`, which keeps the member [`UNCHANGED`].
@@ -381,10 +385,10 @@ mod tests {
             let mut expected = (*row.image()).clone();
             let config = expected.get_mut("config").expect("a column");
             *config = if config.is_null() { Json::Null } else { Json::Bool(true) };
-            assert_eq!(row.judged(), Some(expected), "{value:.20}");
+            assert_eq!(row.judged().as_deref(), Some(&expected), "{value:.20}");
         }
         for text in ["", "[]", "1", "{", "{} {}"] {
-            assert_eq!(LoggedRow::new(Table::Fidgets, text).judged(), None, "{text}");
+            assert!(LoggedRow::new(Table::Fidgets, text).judged().is_none(), "{text}");
         }
     }
 
@@ -408,7 +412,7 @@ mod tests {
         let texts = [Some(old.into()), Some(new.into()), None, None];
         let place = (EntryKey::START, EntryProof::default());
         let entry = read_entry(place, ("fidgets", "update"), texts, Timestamp::UNIX_EPOCH).expect("an entry");
-        let judged = entry.old.as_ref().and_then(|old| old.judged()).map(Json::Object);
+        let judged = entry.old.as_ref().and_then(|old| old.judged()).map(|row| Json::Object((*row).clone()));
         assert_eq!(judged, Some(json!({ "id": "x", "config": true, "position": true })));
         let old = entry.old.map(|old| Json::Object((*old.image()).clone()));
         assert_eq!(old, Some(json!({ "id": "x", "config": { "a": [1] }, "position": 2 })));

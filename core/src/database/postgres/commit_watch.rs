@@ -130,11 +130,11 @@ async fn reconnect(server: &Server) -> Connection {
 
 /// A connection outside of the pool.
 struct Connection {
-    inner: Inner,
+    inner: WatchConnection,
     announced: Instant,
 }
 
-enum Inner {
+enum WatchConnection {
     Listening(PgListener),
     Polling(PgConnection),
 }
@@ -147,7 +147,7 @@ impl Connection {
             if is_in_recovery(&mut connection).await? {
                 return Err(in_recovery());
             }
-            return Ok(Connection { inner: Inner::Polling(connection), announced });
+            return Ok(Connection { inner: WatchConnection::Polling(connection), announced });
         }
         // The name tells the operator which connection listens.
         let options = answered_in(limit, server.shared.servers.find()).await?.application_name("townsquare feed");
@@ -160,7 +160,7 @@ impl Connection {
             listener.listen(CHANNEL).await?;
             Ok(listener)
         };
-        let mut connection = Connection { inner: Inner::Listening(answered(open).await?), announced };
+        let mut connection = Connection { inner: WatchConnection::Listening(answered(open).await?), announced };
         connection.announce().await?;
         Ok(connection)
     }
@@ -170,8 +170,8 @@ impl Connection {
         let (mut before, mut pause) = (None, BUSY);
         loop {
             match &mut self.inner {
-                Inner::Polling(_) => sleep(pause.min(POLL)).await,
-                Inner::Listening(listener) => match timeout(pause, listener.try_recv()).await {
+                WatchConnection::Polling(_) => sleep(pause.min(POLL)).await,
+                WatchConnection::Listening(listener) => match timeout(pause, listener.try_recv()).await {
                     Ok(Ok(Some(_))) => {
                         while listener.next_buffered().is_some() {}
                         on_commit();
@@ -208,8 +208,10 @@ impl Connection {
         }
         answered(async {
             let row = match &mut self.inner {
-                Inner::Listening(listener) => sqlx::query(HEAD).persistent(false).fetch_one(listener).await?,
-                Inner::Polling(connection) => connection.fetch_one(sqlx::raw_sql(HEAD_IN_TRANSACTION)).await?,
+                WatchConnection::Listening(listener) => sqlx::query(HEAD).persistent(false).fetch_one(listener).await?,
+                WatchConnection::Polling(connection) => {
+                    connection.fetch_one(sqlx::raw_sql(HEAD_IN_TRANSACTION)).await?
+                }
             };
             Ok(LogState { last: row.try_get(0)?, settled: row.try_get(1)?, has_writer: row.try_get(2)? })
         })
@@ -217,7 +219,7 @@ impl Connection {
     }
 
     async fn announce(&mut self) -> Result<()> {
-        let Inner::Listening(listener) = &mut self.inner else { return Ok(()) };
+        let WatchConnection::Listening(listener) = &mut self.inner else { return Ok(()) };
         let sql =
             "SELECT setval('townsquare.listening_until', CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS BIGINT) + 30)";
         answered(sqlx::query(sql).execute(listener)).await?;

@@ -11,14 +11,14 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::pool_state::{OpenConnection, Shared};
 
 /// How long the server process may take before it is cancelled.
-const PATIENCE: Duration = Duration::from_millis(50);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How long to wait for the connection that cancels.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for the answer to what was sent, cancels it if that takes long, and closes the connection.
 pub(super) async fn drain(mut open: OpenConnection, permit: OwnedSemaphorePermit, shared: Arc<Shared>) {
-    if shared.timeout(PATIENCE, open.connection.ping()).await.is_err() {
+    if shared.timeout(ANSWER_TIMEOUT, open.connection.ping()).await.is_err() {
         if let Some(process) = open.process {
             // A failure is ignored: the statement's own time limit ends it as well.
             let _ = shared.timeout(CANCEL_TIMEOUT, cancel(&shared, open.server, process)).await;

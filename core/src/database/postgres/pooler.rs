@@ -23,7 +23,7 @@ use crate::{
 const ROUNDS: usize = 4;
 
 /// How long the second connection may take to get a server process.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns how long a connection of the pool belongs to it. `connection` is one of them, set to no principal.
 ///
@@ -52,7 +52,7 @@ pub(super) async fn detect(pool: &Pool, connection: &mut PooledConnection) -> Re
         is_shared
     };
     let is_session = shared.options.pooler == DatabasePooler::Session;
-    match shared.timeout(PATIENCE, probing).await {
+    match shared.timeout(PROBE_TIMEOUT, probing).await {
         Ok(Ok(true)) if is_session => Err(Error::config(
             "Option database_pooler is session, but the server gives its processes to other clients after each transaction, \
              as a pooler in transaction mode does; set the option to auto or transaction",

@@ -73,7 +73,7 @@ const OWN_SETTINGS: [&str; 13] = [
 pub(super) struct ServerUrl {
     /// The servers, in their order.
     pub(super) servers: Vec<PgConnectOptions>,
-    pub(super) target: Target,
+    pub(super) target: SessionTarget,
     /// `statement-cache-capacity=0`, or `pgbouncer=true`.
     pub(super) is_without_names: bool,
     /// How long one server may take to accept a connection; `None` if the URL does not say it.
@@ -82,7 +82,7 @@ pub(super) struct ServerUrl {
 
 /// The value of `target_session_attrs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum SessionTarget {
     /// Any; a standby if there is no other server.
     Any,
     /// Accepts writes.
@@ -95,7 +95,7 @@ pub(super) enum Target {
 
 /// The parameters that the library reads itself.
 struct Parameters {
-    target: Target,
+    target: SessionTarget,
     is_without_names: bool,
     connect_timeout: Option<Duration>,
     capacity: usize,
@@ -158,7 +158,7 @@ impl ServerUrl {
 impl Parameters {
     fn parse(query: &str) -> Result<Parameters> {
         let mut parameters = Parameters {
-            target: Target::Any,
+            target: SessionTarget::Any,
             is_without_names: false,
             connect_timeout: None,
             capacity: MAX_STATEMENTS,
@@ -174,7 +174,7 @@ impl Parameters {
 
     fn read(&mut self, name: &str, value: &str) -> Result<()> {
         match name {
-            "target_session_attrs" => self.target = Target::parse(value)?,
+            "target_session_attrs" => self.target = SessionTarget::parse(value)?,
             "pgbouncer" => self.is_without_names |= value == "true" || value == "1",
             "statement-cache-capacity" => {
                 self.capacity = value.parse().map_err(|_| refused("statement-cache-capacity is no number"))?;
@@ -241,13 +241,13 @@ impl Parameters {
     }
 }
 
-impl Target {
-    fn parse(text: &str) -> Result<Target> {
+impl SessionTarget {
+    fn parse(text: &str) -> Result<SessionTarget> {
         match text {
-            "any" => Ok(Target::Any),
-            "read-write" | "primary" => Ok(Target::Writable),
-            "read-only" | "standby" => Ok(Target::ReadOnly),
-            "prefer-standby" => Ok(Target::PreferReadOnly),
+            "any" => Ok(SessionTarget::Any),
+            "read-write" | "primary" => Ok(SessionTarget::Writable),
+            "read-only" | "standby" => Ok(SessionTarget::ReadOnly),
+            "prefer-standby" => Ok(SessionTarget::PreferReadOnly),
             _ => Err(refused("target_session_attrs is any, read-write, primary, read-only, standby or prefer-standby")),
         }
     }

@@ -10,14 +10,14 @@ use tokio::runtime::Handle;
 
 use super::{
     errors::translate,
-    server_url::{ServerUrl, Target},
+    server_url::{ServerUrl, SessionTarget},
 };
 use crate::error::{Error, ErrorKind, Result};
 
 /// The servers of a URL.
 pub(super) struct Servers {
     servers: Vec<PgConnectOptions>,
-    target: Target,
+    target: SessionTarget,
     /// What the URL says about named statements.
     pub(super) is_without_names: bool,
     /// How long one server may take to accept a connection.
@@ -72,7 +72,7 @@ impl Servers {
     /// # Errors
     /// Those of [`connect`](Servers::connect), unless there is no choice.
     pub(super) async fn find(&self) -> Result<PgConnectOptions> {
-        if let ([only], Target::Any) = (self.servers.as_slice(), self.target) {
+        if let ([only], SessionTarget::Any) = (self.servers.as_slice(), self.target) {
             return Ok(only.clone());
         }
         let (connection, position) = self.connect_to_one().await?;
@@ -129,14 +129,14 @@ impl Servers {
     /// How well the server of this connection fits.
     async fn fit(&self, connection: &mut PgConnection) -> Result<Fit> {
         Ok(match self.target {
-            Target::Any if !self.has_alternatives() => Fit::Best,
-            Target::Any if is_in_recovery(connection).await? => Fit::SecondChoice,
-            Target::Any => Fit::Best,
-            Target::Writable if is_read_only(connection).await? => Fit::None,
-            Target::Writable => Fit::Best,
-            Target::ReadOnly | Target::PreferReadOnly if is_read_only(connection).await? => Fit::Best,
-            Target::ReadOnly => Fit::None,
-            Target::PreferReadOnly => Fit::SecondChoice,
+            SessionTarget::Any if !self.has_alternatives() => Fit::Best,
+            SessionTarget::Any if is_in_recovery(connection).await? => Fit::SecondChoice,
+            SessionTarget::Any => Fit::Best,
+            SessionTarget::Writable if is_read_only(connection).await? => Fit::None,
+            SessionTarget::Writable => Fit::Best,
+            SessionTarget::ReadOnly | SessionTarget::PreferReadOnly if is_read_only(connection).await? => Fit::Best,
+            SessionTarget::ReadOnly => Fit::None,
+            SessionTarget::PreferReadOnly => Fit::SecondChoice,
         })
     }
 

@@ -47,7 +47,7 @@ struct OpenFile {
 
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum FileAtPath {
     OpenFile,
     OtherFile,
     Nothing,
@@ -81,7 +81,7 @@ impl OpenFiles {
     /// # Errors
     /// `Unavailable`, saying which file was removed or replaced.
     pub(super) fn check(&self) -> Result<()> {
-        match self.0.iter().find(|file| file.found() != Found::OpenFile) {
+        match self.0.iter().find(|file| file.found() != FileAtPath::OpenFile) {
             None => Ok(()),
             Some(file) => {
                 tracing::error!(path = %file.path.display(), "{} was removed or replaced while it was open", file.what);
@@ -94,16 +94,16 @@ impl OpenFiles {
     /// be moved into the database.
     pub(super) fn are_replaced(&self) -> bool {
         let [database, others @ ..] = &self.0;
-        database.found() != Found::OpenFile || others.iter().any(|file| file.found() == Found::OtherFile)
+        database.found() != FileAtPath::OpenFile || others.iter().any(|file| file.found() == FileAtPath::OtherFile)
     }
 }
 
 impl OpenFile {
-    fn found(&self) -> Found {
+    fn found(&self) -> FileAtPath {
         match file_id(&self.path) {
-            Ok(id) if id == self.id => Found::OpenFile,
-            Ok(_) => Found::OtherFile,
-            Err(_) => Found::Nothing,
+            Ok(id) if id == self.id => FileAtPath::OpenFile,
+            Ok(_) => FileAtPath::OtherFile,
+            Err(_) => FileAtPath::Nothing,
         }
     }
 }

@@ -22,9 +22,9 @@ const CHUNK: usize = 64 << 10;
 ///
 /// let short = RequestBody::from("hello");
 /// ```
-pub struct RequestBody(Source);
+pub struct RequestBody(BodySource);
 
-enum Source {
+enum BodySource {
     Bytes(Bytes),
     Reader(Pin<Box<dyn AsyncRead + Send>>),
     Chunks(Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>),
@@ -33,28 +33,28 @@ enum Source {
 impl RequestBody {
     /// A body that is streamed from a reader.
     pub fn from_reader(reader: impl AsyncRead + Send + 'static) -> RequestBody {
-        RequestBody(Source::Reader(Box::pin(reader)))
+        RequestBody(BodySource::Reader(Box::pin(reader)))
     }
 
     /// A body that is streamed in chunks. An error means that the client went away: nothing is stored.
     pub fn from_chunks(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> RequestBody {
-        RequestBody(Source::Chunks(Box::pin(chunks)))
+        RequestBody(BodySource::Chunks(Box::pin(chunks)))
     }
 
     /// The bytes, if they are all in memory.
     pub(super) fn into_bytes(self) -> Result<Bytes, RequestBody> {
         match self.0 {
-            Source::Bytes(bytes) => Ok(bytes),
-            source @ (Source::Reader(_) | Source::Chunks(_)) => Err(RequestBody(source)),
+            BodySource::Bytes(bytes) => Ok(bytes),
+            source @ (BodySource::Reader(_) | BodySource::Chunks(_)) => Err(RequestBody(source)),
         }
     }
 
     /// The next bytes, or `None` at the end.
     pub(super) async fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         match &mut self.0 {
-            Source::Bytes(bytes) => Ok(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
-            Source::Chunks(chunks) => poll_fn(|context| chunks.as_mut().poll_next(context)).await.transpose(),
-            Source::Reader(reader) => {
+            BodySource::Bytes(bytes) => Ok(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
+            BodySource::Chunks(chunks) => poll_fn(|context| chunks.as_mut().poll_next(context)).await.transpose(),
+            BodySource::Reader(reader) => {
                 let mut chunk = vec![0; CHUNK];
                 let mut buffer = ReadBuf::new(&mut chunk);
                 poll_fn(|context| reader.as_mut().poll_read(context, &mut buffer)).await?;
@@ -70,7 +70,7 @@ macro_rules! from_bytes {
     ($($type:ty),*) => {$(
         impl From<$type> for RequestBody {
             fn from(bytes: $type) -> RequestBody {
-                RequestBody(Source::Bytes(bytes.into()))
+                RequestBody(BodySource::Bytes(bytes.into()))
             }
         }
     )*};
@@ -81,8 +81,8 @@ from_bytes!(Bytes, Vec<u8>, String, &'static [u8], &'static str);
 impl fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Source::Bytes(bytes) => f.debug_tuple("RequestBody").field(&bytes.len()).finish(),
-            Source::Reader(_) | Source::Chunks(_) => f.debug_tuple("RequestBody").finish_non_exhaustive(),
+            BodySource::Bytes(bytes) => f.debug_tuple("RequestBody").field(&bytes.len()).finish(),
+            BodySource::Reader(_) | BodySource::Chunks(_) => f.debug_tuple("RequestBody").finish_non_exhaustive(),
         }
     }
 }
