@@ -114,15 +114,6 @@ impl Table {
         row.retain(|name, _| self.may_read(caller, name));
     }
 
-    /// Whether the log leaves out the column of the old row of an update if it is large and did not change.
-    pub(crate) fn may_be_large(self, column: Column) -> bool {
-        match self {
-            Table::Files => false,
-            Table::Spaces => column.name == "description",
-            _ => column.column_type == ColumnType::Json,
-        }
-    }
-
     /// The columns of the primary key, and those that the feed's policy reads.
     pub(crate) const fn outline(self) -> &'static [&'static str] {
         match self {

@@ -112,7 +112,7 @@ fn old_image_sql(table: Table) -> String {
     let (mut unchanged, mut columns) = (Vec::new(), String::new());
     for column in table.columns() {
         let (mut value, name) = (value_sql(*column, "OLD"), column.name);
-        if table.may_be_large(*column) {
+        if may_be_large(table, *column) {
             let is_unchanged = format!("length(OLD.\"{name}\") > 1000 AND OLD.\"{name}\" IS NEW.\"{name}\"");
             unchanged.push(format!("CASE WHEN {is_unchanged} THEN '{name}' END"));
             value = format!("CASE WHEN {is_unchanged} THEN NULL ELSE {value} END");
@@ -123,6 +123,15 @@ fn old_image_sql(table: Table) -> String {
     match unchanged.is_empty() {
         true => image_sql(table, "OLD"),
         false => format!("json_object('=', json_array({}){columns})", unchanged.join(", ")),
+    }
+}
+
+/// Whether the log leaves out the column of the old row of an update if it is large and did not change.
+fn may_be_large(table: Table, column: Column) -> bool {
+    match table {
+        Table::Files => false,
+        Table::Spaces => column.name == "description",
+        _ => column.column_type == ColumnType::Json,
     }
 }
 
