@@ -710,6 +710,83 @@ typedef struct {
     bool is_collapsed;
 } tsq_selection;
 
+/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
+/// `tsq_discovery_stats_free`.
+typedef struct {
+    /// Number of apps in the catalog; 0 when none is loaded yet.
+    size_t total;
+    /// Rows that the last fetch received.
+    size_t received;
+    /// Received rows that were left out: malformed, or marked `noindex`.
+    size_t skipped;
+    /// Received rows that repeated an earlier one.
+    size_t duplicates;
+    /// Whether a catalog key is set; without one, discovery is empty.
+    bool has_api_key;
+    /// Origin of the catalog: `upstream`, `file`, `database` or `none`.
+    tsq_str source;
+    /// Whether `fetched_at` has a value.
+    bool has_fetched_at;
+    /// Time of the fetch, in microseconds; 0 without a catalog.
+    int64_t fetched_at;
+    /// Whether the catalog is older than the refresh interval or its last refresh failed.
+    bool is_stale;
+    /// Whether a refresh is running.
+    bool is_refreshing;
+    /// Why the last refresh failed, of the catalog or of a further list; absent after a success.
+    tsq_str last_error;
+    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched: an array.
+    const tsq_str *stale_lists;
+    /// Number of stale lists.
+    size_t stale_lists_len;
+    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
+    bool truncated;
+} tsq_discovery_stats;
+
+/// Receives the state of the catalog after a refresh that changed it; a view that lives until the callback returns. See
+/// CALLBACKS in the manual.
+typedef void (*tsq_catalog_callback)(const tsq_discovery_stats *stats, void *user_data);
+
+/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
+/// until the callback returns. See CALLBACKS in the manual.
+typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
+
+/// A header of a response. This struct does not grow.
+typedef struct {
+    /// Name, in lower case.
+    tsq_str name;
+    /// Value.
+    tsq_str value;
+} tsq_http_header;
+
+/// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
+typedef struct {
+    /// The HTTP status: 200, 204, 304, 400, 403, 404, 405, 413, 429, 500, 503.
+    uint16_t status;
+    /// The headers: an array.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body: JSON, or empty; compressed if the header `content-encoding` says so.
+    tsq_bytes body;
+} tsq_http_response;
+
+/// An HTTP request to the endpoint. Zero it, then fill it in: `tsq_http_request request = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
+    tsq_str method;
+    /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
+    tsq_str target;
+    /// The headers: an array. Names in any case.
+    const tsq_http_header *headers;
+    /// Number of headers.
+    size_t headers_len;
+    /// The body of a POST.
+    tsq_bytes body;
+} tsq_http_request;
+
 /// A category or a network with its number of apps. A record (manual, RECORDS).
 typedef struct {
     /// The name, as a selection takes it.
@@ -751,83 +828,6 @@ typedef struct {
     size_t matches_len;
 } tsq_suggestion;
 
-/// The state of the catalog at the moment of the call. A record (manual, RECORDS); freed with
-/// `tsq_discovery_stats_free`.
-typedef struct {
-    /// Number of apps in the catalog; 0 when none is loaded yet.
-    size_t total;
-    /// Rows that the last fetch received.
-    size_t received;
-    /// Received rows that were left out: malformed, or marked `noindex`.
-    size_t skipped;
-    /// Received rows that repeated an earlier one.
-    size_t duplicates;
-    /// Whether a catalog key is set; without one, discovery is empty.
-    bool has_api_key;
-    /// Origin of the catalog: `upstream`, `file`, `database` or `none`.
-    tsq_str source;
-    /// Whether `fetched_at` has a value.
-    bool has_fetched_at;
-    /// Time of the fetch, in microseconds; 0 without a catalog.
-    int64_t fetched_at;
-    /// Whether the catalog is older than the refresh interval or its last refresh failed.
-    bool is_stale;
-    /// Whether a refresh is running.
-    bool is_refreshing;
-    /// Why the last refresh failed, of the catalog or of a further list; absent after a success.
-    tsq_str last_error;
-    /// The further lists (`7d`, `networks=base`) that are older than the catalog or could not be fetched: an array.
-    const tsq_str *stale_lists;
-    /// Number of stale lists.
-    size_t stale_lists_len;
-    /// Whether the source has more apps: the fetch ended at the option `catalog_max_pages`.
-    bool truncated;
-} tsq_discovery_stats;
-
-/// A header of a response. This struct does not grow.
-typedef struct {
-    /// Name, in lower case.
-    tsq_str name;
-    /// Value.
-    tsq_str value;
-} tsq_http_header;
-
-/// A response of the HTTP endpoint. A record (manual, RECORDS); freed with `tsq_http_response_free`.
-typedef struct {
-    /// The HTTP status: 200, 204, 304, 400, 403, 404, 405, 413, 429, 500, 503.
-    uint16_t status;
-    /// The headers: an array.
-    const tsq_http_header *headers;
-    /// Number of headers.
-    size_t headers_len;
-    /// The body: JSON, or empty; compressed if the header `content-encoding` says so.
-    tsq_bytes body;
-} tsq_http_response;
-
-/// Receives the state of the catalog after a refresh that changed it; a view that lives until the callback returns. See
-/// CALLBACKS in the manual.
-typedef void (*tsq_catalog_callback)(const tsq_discovery_stats *stats, void *user_data);
-
-/// Receives the result of `tsq_discovery_preload`: NULL when the catalog is loaded, else the error, a view that lives
-/// until the callback returns. See CALLBACKS in the manual.
-typedef void (*tsq_preload_callback)(const tsq_error *error, void *user_data);
-
-/// An HTTP request to the endpoint. Zero it, then fill it in: `tsq_http_request request = {0};`
-///
-/// An input (manual, INPUTS).
-typedef struct {
-    /// The method: `GET`, `HEAD`, `POST`, `OPTIONS`.
-    tsq_str method;
-    /// The request target: path and query (`/api/miniapp-discovery?category=games&limit=20`).
-    tsq_str target;
-    /// The headers: an array. Names in any case.
-    const tsq_http_header *headers;
-    /// Number of headers.
-    size_t headers_len;
-    /// The body of a POST.
-    tsq_bytes body;
-} tsq_http_request;
-
 /// A user. A record (manual, RECORDS); freed with `tsq_user_free` where a call returns it owned.
 typedef struct {
     /// Primary key: a UUID.
@@ -858,23 +858,6 @@ typedef struct {
     const tsq_user *user;
 } tsq_session;
 
-/// The identity keys of a user, in the order in which they were linked. A record (manual, RECORDS); freed with
-/// `tsq_identities_free`.
-typedef struct {
-    /// Public keys in 64 hex digits.
-    const tsq_str *public_keys;
-    /// Number of public keys.
-    size_t public_keys_len;
-} tsq_identities;
-
-/// What `tsq_auth_import_credentials` did. A record (manual, RECORDS); freed with `tsq_import_report_free`.
-typedef struct {
-    /// Users who had no password and have the imported one.
-    uint64_t imported;
-    /// Users who had a password, which stays.
-    uint64_t unchanged;
-} tsq_import_report;
-
 /// Changes of the signed-in user. Zeroed, it changes nothing: `tsq_user_patch patch = {0};`
 ///
 /// An input (manual, INPUTS).
@@ -884,6 +867,15 @@ typedef struct {
     /// New password, 8 to 1,024 bytes; absent: no change.
     tsq_str password;
 } tsq_user_patch;
+
+/// The identity keys of a user, in the order in which they were linked. A record (manual, RECORDS); freed with
+/// `tsq_identities_free`.
+typedef struct {
+    /// Public keys in 64 hex digits.
+    const tsq_str *public_keys;
+    /// Number of public keys.
+    size_t public_keys_len;
+} tsq_identities;
 
 /// The password hash of an existing user. Zero it, then fill it in: `tsq_new_credential credential = {0};`
 ///
@@ -896,6 +888,14 @@ typedef struct {
     /// A bcrypt hash (`$2a$`, `$2b$` or `$2y$`) or an Argon2 hash in PHC format; required. A secret.
     tsq_str password_hash;
 } tsq_new_credential;
+
+/// What `tsq_auth_import_credentials` did. A record (manual, RECORDS); freed with `tsq_import_report_free`.
+typedef struct {
+    /// Users who had no password and have the imported one.
+    uint64_t imported;
+    /// Users who had a password, which stays.
+    uint64_t unchanged;
+} tsq_import_report;
 
 /// Receives events of a handle's session: the event, and the session after it (NULL: none), a view that lives until the
 /// callback returns. See CALLBACKS in the manual.
@@ -1164,6 +1164,30 @@ typedef struct {
     tsq_str value;
 } tsq_file_metadata;
 
+/// The options of an upload. Zeroed, and for NULL, they are the defaults: `tsq_upload_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Media type; absent: guessed from the name and the content.
+    tsq_str content_type;
+    /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
+    /// fails with `TSQ_CONFLICT`. Absent: not checked.
+    tsq_str if_match;
+    /// Names and values to store with the file: an array of at most 64.
+    const tsq_file_metadata *metadata;
+    /// Number of names.
+    size_t metadata_len;
+    /// Whether `cache_control` is given; any non-zero byte is true.
+    bool has_cache_control;
+    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
+    uint32_t cache_control;
+    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
+    bool insert_only;
+    /// Whether the content must be a signed file whose signature verifies; otherwise the call fails with
+    /// `TSQ_INVALID_INPUT`.
+    bool verify;
+} tsq_upload_options;
+
 /// What is known about a file. A record (manual, RECORDS); freed with `tsq_file_info_free` where a call returns it
 /// owned.
 typedef struct {
@@ -1189,6 +1213,19 @@ typedef struct {
     int64_t updated_at;
 } tsq_file_info;
 
+/// What a PUT by a signed URL may store. Zeroed, and for NULL, it may store what an upload of the caller may:
+/// `tsq_url_options options = {0};`
+///
+/// An input (manual, INPUTS).
+typedef struct {
+    /// Media type of the file: a request with another `Content-Type` is refused. Absent: any.
+    tsq_str content_type;
+    /// Whether `max_size` is given; any non-zero byte is true.
+    bool has_max_size;
+    /// Largest size of the file in bytes. Not given: the option `max_file_size` is the limit.
+    uint64_t max_size;
+} tsq_url_options;
+
 /// What `tsq_storage_repair` did and found. A record (manual, RECORDS); freed with `tsq_repair_report_free`.
 typedef struct {
     /// Unfinished writes and deletes that were finished or undone, and files of a remote store that got the version of
@@ -1203,43 +1240,6 @@ typedef struct {
     /// Number of these files.
     size_t mismatched_len;
 } tsq_repair_report;
-
-/// The options of an upload. Zeroed, and for NULL, they are the defaults: `tsq_upload_options options = {0};`
-///
-/// An input (manual, INPUTS).
-typedef struct {
-    /// Media type; absent: guessed from the name and the content.
-    tsq_str content_type;
-    /// The etag that the file must have now, or the empty text (`TSQ_STR("")`) if there must be no file; otherwise the call
-    /// fails with `TSQ_CONFLICT`. Absent: not checked.
-    tsq_str if_match;
-    /// Names and values to store with the file: an array of at most 64.
-    const tsq_file_metadata *metadata;
-    /// Number of names.
-    size_t metadata_len;
-    /// Whether `cache_control` is given; any non-zero byte is true.
-    bool has_cache_control;
-    /// How long a cache may keep the file, in seconds: 0 to 31,536,000. Not given: 3,600.
-    uint32_t cache_control;
-    /// Whether an existing file fails the call with `TSQ_ALREADY_EXISTS` instead of being replaced (SPEC's upsert is false).
-    bool insert_only;
-    /// Whether the content must be a signed file whose signature verifies; otherwise the call fails with
-    /// `TSQ_INVALID_INPUT`.
-    bool verify;
-} tsq_upload_options;
-
-/// What a PUT by a signed URL may store. Zeroed, and for NULL, it may store what an upload of the caller may:
-/// `tsq_url_options options = {0};`
-///
-/// An input (manual, INPUTS).
-typedef struct {
-    /// Media type of the file: a request with another `Content-Type` is refused. Absent: any.
-    tsq_str content_type;
-    /// Whether `max_size` is given; any non-zero byte is true.
-    bool has_max_size;
-    /// Largest size of the file in bytes. Not given: the option `max_file_size` is the limit.
-    uint64_t max_size;
-} tsq_url_options;
 
 /// Tells how far a transfer is: `done` of `total`, in bytes or files. Returns 0 to go on; any other number cancels the
 /// call, which then fails with `TSQ_CANCELLED`. Runs during the call. See CALLBACKS in the manual.
@@ -1309,39 +1309,6 @@ typedef struct {
     int64_t timestamp;
 } tsq_sign_options;
 
-/// A change of one row, as the subscription's caller may see it. A record (manual, RECORDS); freed with
-/// `tsq_row_change_free` where a call returns it owned.
-typedef struct {
-    /// The schema: `public`.
-    tsq_str schema;
-    /// The table: one of SPEC 2's six, or `files`.
-    tsq_str table;
-    /// What happened.
-    tsq_event_type event;
-    /// The row after the change, as JSON: an object with a member for each column. Absent for a row that is gone.
-    tsq_str new_row;
-    /// The row before the change, as JSON; absent for a new row. Of a row that left the view it has the key only.
-    tsq_str old_row;
-    /// When the change was made, in microseconds.
-    int64_t commit_timestamp;
-    /// The position after this change, for `since` of a request.
-    tsq_str cursor;
-} tsq_row_change;
-
-/// The figures of the change feed. A record (manual, RECORDS); freed with `tsq_realtime_stats_free`.
-typedef struct {
-    /// The subscriptions, streams and live queries of this client.
-    uint64_t subscriptions;
-    /// The changes that the feed keeps for subscriptions since a cursor.
-    uint64_t retained;
-    /// Whether `oldest` has a value.
-    bool has_oldest;
-    /// The time of the oldest of these changes, in microseconds; 0 without one.
-    int64_t oldest;
-    /// How far the feed is behind the last commit, in seconds; on PostgreSQL also because a transaction stays open.
-    double lag_seconds;
-} tsq_realtime_stats;
-
 /// Is told why a subscription ended, once, after the last change. `reason` is NULL after `tsq_subscription_unsubscribe` and
 /// when the client was closed, else a view that lives until the callback returns. `user_data` is that of the subscription.
 typedef void (*tsq_close_callback)(const tsq_error *reason, void *user_data);
@@ -1365,9 +1332,42 @@ typedef struct {
     tsq_close_callback on_close;
 } tsq_change_request;
 
+/// A change of one row, as the subscription's caller may see it. A record (manual, RECORDS); freed with
+/// `tsq_row_change_free` where a call returns it owned.
+typedef struct {
+    /// The schema: `public`.
+    tsq_str schema;
+    /// The table: one of SPEC 2's six, or `files`.
+    tsq_str table;
+    /// What happened.
+    tsq_event_type event;
+    /// The row after the change, as JSON: an object with a member for each column. Absent for a row that is gone.
+    tsq_str new_row;
+    /// The row before the change, as JSON; absent for a new row. Of a row that left the view it has the key only.
+    tsq_str old_row;
+    /// When the change was made, in microseconds.
+    int64_t commit_timestamp;
+    /// The position after this change, for `since` of a request.
+    tsq_str cursor;
+} tsq_row_change;
+
 /// Receives the changes of a subscription, one at a time: a view that lives until the callback returns. See CALLBACKS in
 /// the manual.
 typedef void (*tsq_change_callback)(const tsq_row_change *change, void *user_data);
+
+/// The figures of the change feed. A record (manual, RECORDS); freed with `tsq_realtime_stats_free`.
+typedef struct {
+    /// The subscriptions, streams and live queries of this client.
+    uint64_t subscriptions;
+    /// The changes that the feed keeps for subscriptions since a cursor.
+    uint64_t retained;
+    /// Whether `oldest` has a value.
+    bool has_oldest;
+    /// The time of the oldest of these changes, in microseconds; 0 without one.
+    int64_t oldest;
+    /// How far the feed is behind the last commit, in seconds; on PostgreSQL also because a transaction stays open.
+    double lag_seconds;
+} tsq_realtime_stats;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1609,6 +1609,174 @@ bool tsq_client_is_closed(const tsq_client *client);
 /// allowed. No other thread may be in a call with this handle. Allowed inside a callback.
 void tsq_client_free(tsq_client *client);
 
+/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
+/// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
+/// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
+/// In a forked child of the process that subscribed, this function does nothing.
+///
+/// Borrows `subscription`; NULL is allowed.
+void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
+
+/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
+void tsq_subscription_free(tsq_subscription *subscription);
+
+/// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
+///
+/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
+/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
+/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
+                                                tsq_str timeframe,
+                                                const tsq_selection *selection,
+                                                tsq_mini_apps **out,
+                                                tsq_error **err);
+
+/// Lists the mini apps of any of these categories, in trending order.
+///
+/// Borrows `client`, `categories` (an array of `categories_len`) and `selection` (NULL: the first 50); returns owned in
+/// `out`. Fails like `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
+                                                   const tsq_str *categories,
+                                                   size_t categories_len,
+                                                   const tsq_selection *selection,
+                                                   tsq_mini_apps **out,
+                                                   tsq_error **err);
+
+/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
+/// and accents are ignored.
+///
+/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
+                                          tsq_str query,
+                                          const tsq_selection *selection,
+                                          tsq_mini_apps **out,
+                                          tsq_error **err);
+
+/// Lists the mini apps that were first seen last, latest first; apps of one time in trending order.
+///
+/// Borrows `client` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_get_new_mini_apps(const tsq_client *client,
+                                           const tsq_selection *selection,
+                                           tsq_mini_apps **out,
+                                           tsq_error **err);
+
+/// Lists the mini apps that are like another one, best first: by shared words, author and category. `id` is an id, a home
+/// URL or a domain. The app itself and its near-copies are not in the list.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown id, `TSQ_INVALID_INPUT`
+/// for a limit outside 1 to 1,000, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_similar_mini_apps(const tsq_client *client,
+                                               tsq_str id,
+                                               uint32_t limit,
+                                               tsq_mini_apps **out,
+                                               tsq_error **err);
+
+/// Finds the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app). The list has that app,
+/// or is empty when there is none.
+///
+/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_mini_app(const tsq_client *client,
+                                      tsq_str id,
+                                      tsq_mini_apps **out,
+                                      tsq_error **err);
+
+/// Lists suggestions for a search box while the user types, best first: at most `limit`, near-copies once.
+///
+/// Borrows `client` and `text`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_suggest_mini_apps(const tsq_client *client,
+                                           tsq_str text,
+                                           uint32_t limit,
+                                           tsq_suggestions **out,
+                                           tsq_error **err);
+
+/// Lists the categories with their numbers of apps, most first. Of `selection` only the networks count.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_categories(const tsq_client *client,
+                                    const tsq_selection *selection,
+                                    tsq_facets **out,
+                                    tsq_error **err);
+
+/// Lists the networks with their numbers of apps, most first. Of `selection` only the categories count. An app that names
+/// no network counts for each. When no app of the catalog names one, the list has the networks that calls filtered by.
+///
+/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
+/// `tsq_discovery_get_trending_mini_apps`.
+tsq_status tsq_discovery_networks(const tsq_client *client,
+                                  const tsq_selection *selection,
+                                  tsq_facets **out,
+                                  tsq_error **err);
+
+/// Calls `callback` after each refresh that changed the apps, their texts or an order.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
+/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+tsq_status tsq_discovery_on_catalog_change(const tsq_client *client,
+                                           tsq_catalog_callback callback,
+                                           void *user_data,
+                                           tsq_destroy destroy,
+                                           tsq_subscription **out,
+                                           tsq_error **err);
+
+/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
+/// or when loading failed. When the client is closed first, `callback` is not called.
+///
+/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
+tsq_status tsq_discovery_preload(const tsq_client *client,
+                                 tsq_preload_callback callback,
+                                 void *user_data,
+                                 tsq_destroy destroy,
+                                 tsq_error **err);
+
+/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
+/// of its apps is refused, and the old one stays.
+///
+/// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
+/// fetch fails (the old catalog stays), `TSQ_CLOSED`.
+tsq_status tsq_discovery_refresh(const tsq_client *client,
+                                 tsq_discovery_stats **out,
+                                 tsq_error **err);
+
+/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps, and each further list as it comes.
+tsq_status tsq_discovery_force_refresh(const tsq_client *client,
+                                       tsq_discovery_stats **out,
+                                       tsq_error **err);
+
+/// Reads the state of the catalog. Starts no fetch and never waits.
+///
+/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
+tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
+
+/// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
+/// target and a body.
+///
+/// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
+/// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
+/// response too (`TSQ_OK` with status 400, 404, 405, 413, …). Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
+/// NULL or text that is not UTF-8.
+tsq_status tsq_discovery_handle(const tsq_client *client,
+                                tsq_str method,
+                                tsq_str target,
+                                tsq_bytes body,
+                                tsq_http_response **out,
+                                tsq_error **err);
+
+/// Answers an HTTP request to `/api/miniapp-discovery` or below it, for the HTTP server of the host. Caches, compression and
+/// CORS work by the headers `if-none-match`, `accept-encoding` and `origin`.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, 405, 413, …).
+/// Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for NULL or text that is not UTF-8.
+tsq_status tsq_discovery_handle_request(const tsq_client *client,
+                                        const tsq_http_request *request,
+                                        tsq_http_response **out,
+                                        tsq_error **err);
+
 /// The selection of the first `limit` apps, without filters.
 tsq_selection tsq_selection_first(uint32_t limit);
 
@@ -1813,228 +1981,6 @@ void tsq_discovery_stats_free(tsq_discovery_stats *stats);
 
 /// Frees a response. Takes `response`; NULL is allowed.
 void tsq_http_response_free(tsq_http_response *response);
-
-/// Ends the subscription. It waits for a callback that runs on another thread. After it returns the callback is not
-/// running, never runs again, and its `user_data` is destroyed. Inside any callback of the library it returns at once: no
-/// further call starts, and the data is destroyed after a call that runs has returned. Unsubscribing again does nothing.
-/// In a forked child of the process that subscribed, this function does nothing.
-///
-/// Borrows `subscription`; NULL is allowed.
-void tsq_subscription_unsubscribe(const tsq_subscription *subscription);
-
-/// Frees the handle; the subscription continues. Takes `subscription`; NULL is allowed.
-void tsq_subscription_free(tsq_subscription *subscription);
-
-/// Lists trending mini apps, best first. `timeframe` is `1h`, `6h`, `12h`, `24h` or `7d`; absent: `24h`.
-///
-/// The first call on a client, and the first call for a timeframe, may wait for a fetch; later calls answer from
-/// memory. `tsq_discovery_preload` fetches without blocking. Without a catalog key the list is empty. Borrows `client`,
-/// `timeframe` and `selection` (NULL: the first 50); returns owned in `out`. Fails with `TSQ_INVALID_INPUT`,
-/// `TSQ_UNAVAILABLE` (no catalog), `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_trending_mini_apps(const tsq_client *client,
-                                                tsq_str timeframe,
-                                                const tsq_selection *selection,
-                                                tsq_mini_apps **out,
-                                                tsq_error **err);
-
-/// Lists the mini apps of any of these categories, in trending order.
-///
-/// Borrows `client`, `categories` (an array of `categories_len`) and `selection` (NULL: the first 50); returns owned in
-/// `out`. Fails like `tsq_discovery_get_trending_mini_apps`.
-tsq_status tsq_discovery_get_mini_apps_by_category(const tsq_client *client,
-                                                   const tsq_str *categories,
-                                                   size_t categories_len,
-                                                   const tsq_selection *selection,
-                                                   tsq_mini_apps **out,
-                                                   tsq_error **err);
-
-/// Lists the mini apps that match a query, best match first. Word prefixes, several words and small typos match; case
-/// and accents are ignored.
-///
-/// Borrows `client`, `query` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
-/// `tsq_discovery_get_trending_mini_apps`.
-tsq_status tsq_discovery_search_mini_apps(const tsq_client *client,
-                                          tsq_str query,
-                                          const tsq_selection *selection,
-                                          tsq_mini_apps **out,
-                                          tsq_error **err);
-
-/// Lists the mini apps that were first seen last, latest first; apps of one time in trending order.
-///
-/// Borrows `client` and `selection` (NULL: the first 50); returns owned in `out`. Fails like
-/// `tsq_discovery_get_trending_mini_apps`.
-tsq_status tsq_discovery_get_new_mini_apps(const tsq_client *client,
-                                           const tsq_selection *selection,
-                                           tsq_mini_apps **out,
-                                           tsq_error **err);
-
-/// Lists the mini apps that are like another one, best first: by shared words, author and category. `id` is an id, a home
-/// URL or a domain. The app itself and its near-copies are not in the list.
-///
-/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_NOT_FOUND` for an unknown id, `TSQ_INVALID_INPUT`
-/// for a limit outside 1 to 1,000, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_similar_mini_apps(const tsq_client *client,
-                                               tsq_str id,
-                                               uint32_t limit,
-                                               tsq_mini_apps **out,
-                                               tsq_error **err);
-
-/// Finds the mini app of an id, of a home URL in any spelling, or of a domain (its best ranked app). The list has that app,
-/// or is empty when there is none.
-///
-/// Borrows `client` and `id`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_mini_app(const tsq_client *client,
-                                      tsq_str id,
-                                      tsq_mini_apps **out,
-                                      tsq_error **err);
-
-/// Lists suggestions for a search box while the user types, best first: at most `limit`, near-copies once.
-///
-/// Borrows `client` and `text`; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`, `TSQ_UNAVAILABLE`, `TSQ_CLOSED`.
-tsq_status tsq_discovery_suggest_mini_apps(const tsq_client *client,
-                                           tsq_str text,
-                                           uint32_t limit,
-                                           tsq_suggestions **out,
-                                           tsq_error **err);
-
-/// Lists the categories with their numbers of apps, most first. Of `selection` only the networks count.
-///
-/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
-/// `tsq_discovery_get_trending_mini_apps`.
-tsq_status tsq_discovery_categories(const tsq_client *client,
-                                    const tsq_selection *selection,
-                                    tsq_facets **out,
-                                    tsq_error **err);
-
-/// Lists the networks with their numbers of apps, most first. Of `selection` only the categories count. An app that names
-/// no network counts for each. When no app of the catalog names one, the list has the networks that calls filtered by.
-///
-/// Borrows `client` and `selection` (NULL: no filters); returns owned in `out`. Fails like
-/// `tsq_discovery_get_trending_mini_apps`.
-tsq_status tsq_discovery_networks(const tsq_client *client,
-                                  const tsq_selection *selection,
-                                  tsq_facets **out,
-                                  tsq_error **err);
-
-/// Calls `callback` after each refresh that changed the apps, their texts or an order.
-///
-/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Returns the
-/// subscription owned in `out`, which may be NULL: the subscription then lasts as long as the client. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
-tsq_status tsq_discovery_on_catalog_change(const tsq_client *client,
-                                           tsq_catalog_callback callback,
-                                           void *user_data,
-                                           tsq_destroy destroy,
-                                           tsq_subscription **out,
-                                           tsq_error **err);
-
-/// Loads the catalog in the background and returns at once. Calls `callback` when discovery calls answer from memory,
-/// or when loading failed. When the client is closed first, `callback` is not called.
-///
-/// Borrows `client`; takes `user_data`: `destroy` (may be NULL) destroys it, also when this call fails. Fails with
-/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`. The callback's error is `TSQ_UNAVAILABLE` when there is no catalog.
-tsq_status tsq_discovery_preload(const tsq_client *client,
-                                 tsq_preload_callback callback,
-                                 void *user_data,
-                                 tsq_destroy destroy,
-                                 tsq_error **err);
-
-/// Fetches the catalog, whatever its age, and waits for it. Concurrent calls share one fetch. A catalog that lost most
-/// of its apps is refused, and the old one stays.
-///
-/// Borrows `client`; returns the new state owned in `out`, which may be NULL. Fails with `TSQ_UNAVAILABLE` when the
-/// fetch fails (the old catalog stays), `TSQ_CLOSED`.
-tsq_status tsq_discovery_refresh(const tsq_client *client,
-                                 tsq_discovery_stats **out,
-                                 tsq_error **err);
-
-/// Like `tsq_discovery_refresh`, but accepts a catalog that lost most of its apps, and each further list as it comes.
-tsq_status tsq_discovery_force_refresh(const tsq_client *client,
-                                       tsq_discovery_stats **out,
-                                       tsq_error **err);
-
-/// Reads the state of the catalog. Starts no fetch and never waits.
-///
-/// Borrows `client`; returns owned in `out`. Fails with `TSQ_CLOSED`.
-tsq_status tsq_discovery_get_stats(const tsq_client *client, tsq_discovery_stats **out, tsq_error **err);
-
-/// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
-/// target and a body.
-///
-/// `method` is the method of the request (`GET`, `POST`, …), `target` its path with
-/// query (`/api/miniapp-discovery?category=games&limit=20`). Borrows all; returns owned in `out`. A bad request gets a
-/// response too (`TSQ_OK` with status 400, 404, 405, 413, …). Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for
-/// NULL or text that is not UTF-8.
-tsq_status tsq_discovery_handle(const tsq_client *client,
-                                tsq_str method,
-                                tsq_str target,
-                                tsq_bytes body,
-                                tsq_http_response **out,
-                                tsq_error **err);
-
-/// Answers an HTTP request to `/api/miniapp-discovery` or below it, for the HTTP server of the host. Caches, compression and
-/// CORS work by the headers `if-none-match`, `accept-encoding` and `origin`.
-///
-/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, 405, 413, …).
-/// Fails with `TSQ_CLOSED`, and `TSQ_INVALID_INPUT` for NULL or text that is not UTF-8.
-tsq_status tsq_discovery_handle_request(const tsq_client *client,
-                                        const tsq_http_request *request,
-                                        tsq_http_response **out,
-                                        tsq_error **err);
-
-/// The user as a JSON object: its columns by their names.
-///
-/// Borrows `user`; returns owned in `out`.
-tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err);
-
-/// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
-void tsq_user_free(tsq_user *user);
-
-/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
-/// not log it.
-///
-/// Borrows `session`; returns owned in `out`.
-tsq_status tsq_session_json(const tsq_session *session,
-                            tsq_string **out,
-                            tsq_error **err);
-
-/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
-void tsq_session_free(tsq_session *session);
-
-/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
-///
-/// Returns a view that lives for ever.
-tsq_str tsq_auth_event_name(int32_t event);
-
-/// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
-/// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
-/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
-/// (microseconds). Needs no client, so it can run where the key is
-/// stored.
-///
-/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
-tsq_status tsq_identity_claim(tsq_str user_id,
-                              tsq_str private_key,
-                              tsq_str audience,
-                              int64_t timestamp,
-                              tsq_string **out,
-                              tsq_error **err);
-
-/// The keys as a JSON array of texts.
-///
-/// Borrows `identities`; returns owned in `out`.
-tsq_status tsq_identities_json(const tsq_identities *identities, tsq_string **out, tsq_error **err);
-
-/// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.
-void tsq_identities_free(tsq_identities *identities);
-
-/// The report as a JSON object: the members of the struct by their names.
-///
-/// Borrows `report`; returns owned in `out`.
-tsq_status tsq_import_report_json(const tsq_import_report *report, tsq_string **out, tsq_error **err);
-
-/// Frees a report. Takes `report`; NULL is allowed.
-void tsq_import_report_free(tsq_import_report *report);
 
 /// Creates an account without signing in. The address is stored trimmed and in lower case. A password has 8 to 1,024
 /// bytes.
@@ -2261,6 +2207,60 @@ tsq_status tsq_auth_on_auth_state_change(const tsq_client *client,
                                          tsq_destroy destroy,
                                          tsq_subscription **out,
                                          tsq_error **err);
+
+/// The user as a JSON object: its columns by their names.
+///
+/// Borrows `user`; returns owned in `out`.
+tsq_status tsq_user_json(const tsq_user *user, tsq_string **out, tsq_error **err);
+
+/// Frees a user that a call returned owned. Takes `user`; NULL is allowed.
+void tsq_user_free(tsq_user *user);
+
+/// The session as a JSON object: `access_token`, `refresh_token`, `expires_at` and `user`. It contains both tokens: do
+/// not log it.
+///
+/// Borrows `session`; returns owned in `out`.
+tsq_status tsq_session_json(const tsq_session *session,
+                            tsq_string **out,
+                            tsq_error **err);
+
+/// Frees a session object that a call returned owned; the session itself goes on. Takes `session`; NULL is allowed.
+void tsq_session_free(tsq_session *session);
+
+/// The name of an event: `INITIAL_SESSION`, `SIGNED_IN`, …; absent for an unknown number.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_auth_event_name(int32_t event);
+
+/// Signs a claim for `tsq_auth_link_identity` that the user holds this Ed25519 key. The claim is a JSON object:
+/// `{"audience", "publicKey", "signature", "timestamp", "userId"}`. `private_key` is the seed of the key in 64 hex
+/// digits; `audience` is that of `tsq_auth_identity_audience`. The claim is valid for five minutes from `timestamp`
+/// (microseconds). Needs no client, so it can run where the key is
+/// stored.
+///
+/// Borrows all; returns owned in `out`. Fails with `TSQ_INVALID_INPUT`.
+tsq_status tsq_identity_claim(tsq_str user_id,
+                              tsq_str private_key,
+                              tsq_str audience,
+                              int64_t timestamp,
+                              tsq_string **out,
+                              tsq_error **err);
+
+/// The keys as a JSON array of texts.
+///
+/// Borrows `identities`; returns owned in `out`.
+tsq_status tsq_identities_json(const tsq_identities *identities, tsq_string **out, tsq_error **err);
+
+/// Frees identity keys that a call returned owned; the keys stay linked. Takes `identities`; NULL is allowed.
+void tsq_identities_free(tsq_identities *identities);
+
+/// The report as a JSON object: the members of the struct by their names.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_import_report_json(const tsq_import_report *report, tsq_string **out, tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_import_report_free(tsq_import_report *report);
 
 /// The fidget as a JSON object: its columns by their names.
 ///
@@ -2610,94 +2610,6 @@ tsq_status tsq_communities_get_space_registration(const tsq_client *client,
                                                   tsq_space_registration **out,
                                                   tsq_error **err);
 
-/// The file as a JSON object: the members of the struct by their names, `metadata` as an object.
-///
-/// Borrows `file`; returns owned in `out`.
-tsq_status tsq_file_info_json(const tsq_file_info *file, tsq_string **out, tsq_error **err);
-
-/// Frees what a call returned owned; the file stays. Takes `file`; NULL is allowed.
-void tsq_file_info_free(tsq_file_info *file);
-
-/// The number of files; 0 for NULL.
-///
-/// Borrows `list`.
-size_t tsq_file_list_len(const tsq_file_list *list);
-
-/// The file at `index`, counted from 0; NULL beyond the end.
-///
-/// Borrows `list`; returns a view that lives as long as the list.
-const tsq_file_info *tsq_file_list_at(const tsq_file_list *list, size_t index);
-
-/// The list as a JSON array of the objects of `tsq_file_info_json`.
-///
-/// Borrows `list`; returns owned in `out`.
-tsq_status tsq_file_list_json(const tsq_file_list *list, tsq_string **out, tsq_error **err);
-
-/// Frees a list; the files stay. Takes `list`; NULL is allowed.
-void tsq_file_list_free(tsq_file_list *list);
-
-/// Appends bytes.
-///
-/// Borrows all. Fails with `TSQ_TOO_LARGE` over the option `max_file_size`, `TSQ_UNAVAILABLE` when the disk is full,
-/// `TSQ_INVALID_INPUT` after the writer was finished or aborted. After a failure `tsq_file_writer_finish` fails too.
-tsq_status tsq_file_writer_write(tsq_file_writer *writer,
-                                 tsq_bytes data,
-                                 tsq_error **err);
-
-/// Makes the written bytes the file: durable and whole when the call returns. The writer then only remains to be freed.
-///
-/// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
-/// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
-tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
-                                  tsq_file_info **out,
-                                  tsq_error **err);
-
-/// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
-///
-/// Borrows `writer`; NULL is allowed.
-void tsq_file_writer_abort(tsq_file_writer *writer);
-
-/// Frees a writer; aborts it unless it was finished. Takes `writer`; NULL is allowed.
-void tsq_file_writer_free(tsq_file_writer *writer);
-
-/// What is known about the version that the reader gives; NULL for NULL.
-///
-/// Borrows `reader`; returns a view that lives as long as `reader`.
-const tsq_file_info *tsq_file_reader_info(const tsq_file_reader *reader);
-
-/// Reads the next bytes, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A call may
-/// give fewer bytes than `len` before the end.
-///
-/// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_file_reader_read(tsq_file_reader *reader,
-                                uint8_t *buffer,
-                                size_t len,
-                                size_t *out,
-                                tsq_error **err);
-
-/// Reads the bytes from `offset`, counted from 0, into `buffer`: `len` of them, or fewer at the end of the file. Writes their
-/// number to `out`. The position of `tsq_file_reader_read` does not change.
-///
-/// Borrows all. Fails with `TSQ_INVALID_INPUT` for an offset beyond the size, and like `tsq_file_reader_read`.
-tsq_status tsq_file_reader_read_at(const tsq_file_reader *reader,
-                                   uint64_t offset,
-                                   uint8_t *buffer,
-                                   size_t len,
-                                   size_t *out,
-                                   tsq_error **err);
-
-/// Frees a reader. Takes `reader`; NULL is allowed.
-void tsq_file_reader_free(tsq_file_reader *reader);
-
-/// The report as a JSON object: the members of the struct by their names.
-///
-/// Borrows `report`; returns owned in `out`.
-tsq_status tsq_repair_report_json(const tsq_repair_report *report, tsq_string **out, tsq_error **err);
-
-/// Frees a report. Takes `report`; NULL is allowed.
-void tsq_repair_report_free(tsq_repair_report *report);
-
 /// Stores a file. The bytes are durable when the call returns. `options` NULL means a cache control of 3,600 seconds and
 /// that an existing file is replaced.
 ///
@@ -2859,6 +2771,94 @@ tsq_status tsq_storage_rotate_url_key(const tsq_client *client,
 tsq_status tsq_storage_repair(const tsq_client *client,
                               tsq_repair_report **out,
                               tsq_error **err);
+
+/// The file as a JSON object: the members of the struct by their names, `metadata` as an object.
+///
+/// Borrows `file`; returns owned in `out`.
+tsq_status tsq_file_info_json(const tsq_file_info *file, tsq_string **out, tsq_error **err);
+
+/// Frees what a call returned owned; the file stays. Takes `file`; NULL is allowed.
+void tsq_file_info_free(tsq_file_info *file);
+
+/// The number of files; 0 for NULL.
+///
+/// Borrows `list`.
+size_t tsq_file_list_len(const tsq_file_list *list);
+
+/// The file at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+const tsq_file_info *tsq_file_list_at(const tsq_file_list *list, size_t index);
+
+/// The list as a JSON array of the objects of `tsq_file_info_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+tsq_status tsq_file_list_json(const tsq_file_list *list, tsq_string **out, tsq_error **err);
+
+/// Frees a list; the files stay. Takes `list`; NULL is allowed.
+void tsq_file_list_free(tsq_file_list *list);
+
+/// Appends bytes.
+///
+/// Borrows all. Fails with `TSQ_TOO_LARGE` over the option `max_file_size`, `TSQ_UNAVAILABLE` when the disk is full,
+/// `TSQ_INVALID_INPUT` after the writer was finished or aborted. After a failure `tsq_file_writer_finish` fails too.
+tsq_status tsq_file_writer_write(tsq_file_writer *writer,
+                                 tsq_bytes data,
+                                 tsq_error **err);
+
+/// Makes the written bytes the file: durable and whole when the call returns. The writer then only remains to be freed.
+///
+/// Borrows `writer`; returns owned in `out`, which may be NULL. Fails like `tsq_storage_upload`, and then leaves the file
+/// as it was; `TSQ_INVALID_INPUT` after the writer was finished or aborted.
+tsq_status tsq_file_writer_finish(tsq_file_writer *writer,
+                                  tsq_file_info **out,
+                                  tsq_error **err);
+
+/// Discards what was written: the file stays as it was. Does nothing after the writer was finished or aborted.
+///
+/// Borrows `writer`; NULL is allowed.
+void tsq_file_writer_abort(tsq_file_writer *writer);
+
+/// Frees a writer; aborts it unless it was finished. Takes `writer`; NULL is allowed.
+void tsq_file_writer_free(tsq_file_writer *writer);
+
+/// What is known about the version that the reader gives; NULL for NULL.
+///
+/// Borrows `reader`; returns a view that lives as long as `reader`.
+const tsq_file_info *tsq_file_reader_info(const tsq_file_reader *reader);
+
+/// Reads the next bytes, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A call may
+/// give fewer bytes than `len` before the end.
+///
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_file_reader_read(tsq_file_reader *reader,
+                                uint8_t *buffer,
+                                size_t len,
+                                size_t *out,
+                                tsq_error **err);
+
+/// Reads the bytes from `offset`, counted from 0, into `buffer`: `len` of them, or fewer at the end of the file. Writes their
+/// number to `out`. The position of `tsq_file_reader_read` does not change.
+///
+/// Borrows all. Fails with `TSQ_INVALID_INPUT` for an offset beyond the size, and like `tsq_file_reader_read`.
+tsq_status tsq_file_reader_read_at(const tsq_file_reader *reader,
+                                   uint64_t offset,
+                                   uint8_t *buffer,
+                                   size_t len,
+                                   size_t *out,
+                                   tsq_error **err);
+
+/// Frees a reader. Takes `reader`; NULL is allowed.
+void tsq_file_reader_free(tsq_file_reader *reader);
+
+/// The report as a JSON object: the members of the struct by their names.
+///
+/// Borrows `report`; returns owned in `out`.
+tsq_status tsq_repair_report_json(const tsq_repair_report *report, tsq_string **out, tsq_error **err);
+
+/// Frees a report. Takes `report`; NULL is allowed.
+void tsq_repair_report_free(tsq_repair_report *report);
 
 /// Stores the file `source` of the host, in bounded memory. Calls `progress` (may be NULL) with the bytes that were read
 /// and the size of the source; it may cancel.
@@ -3043,69 +3043,6 @@ tsq_status tsq_signed_file_decrypt(tsq_str signed_,
                                    tsq_buffer **out,
                                    tsq_error **err);
 
-/// The name of an event type: `INSERT`, `UPDATE`, `DELETE`, and `*` for `TSQ_EVENT_ANY`; absent for an unknown number.
-///
-/// Returns a view that lives for ever.
-tsq_str tsq_event_type_name(int32_t event);
-
-/// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
-///
-/// Borrows `change`; returns owned in `out`.
-tsq_status tsq_row_change_json(const tsq_row_change *change,
-                               tsq_string **out,
-                               tsq_error **err);
-
-/// Frees a change. Takes `change`; NULL is allowed.
-void tsq_row_change_free(tsq_row_change *change);
-
-/// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
-/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
-///
-/// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
-/// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,
-/// `TSQ_CLOSED`.
-tsq_status tsq_change_stream_next(tsq_change_stream *stream,
-                                  int64_t timeout_ms,
-                                  tsq_row_change **out,
-                                  tsq_error **err);
-
-/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
-/// reason of the end. False for NULL.
-///
-/// Borrows `stream`.
-bool tsq_change_stream_has_ended(const tsq_change_stream *stream);
-
-/// Ends the stream. A call of `tsq_change_stream_next` that waits on another thread returns. A second call does nothing.
-///
-/// Borrows `stream`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED` in a forked child.
-tsq_status tsq_change_stream_close(const tsq_change_stream *stream,
-                                   tsq_error **err);
-
-/// Frees a stream, which ends it. No other thread may use it any more. Takes `stream`; NULL is allowed.
-void tsq_change_stream_free(tsq_change_stream *stream);
-
-/// Number of rows; 0 for NULL.
-///
-/// Borrows `live`.
-size_t tsq_live_query_len(const tsq_live_query *live);
-
-/// The row at `index` when the query began, as JSON: an object with a member for each column. Absent beyond the end.
-///
-/// Borrows `live`; returns a view that lives as long as `live`.
-tsq_str tsq_live_query_row_at(const tsq_live_query *live,
-                              size_t index);
-
-/// The changes after these rows. It ends with the caller's session. NULL for NULL.
-///
-/// Borrows `live`; returns a view that lives as long as `live`: do not free it.
-tsq_change_stream *tsq_live_query_changes(const tsq_live_query *live);
-
-/// Frees a live query, which ends its stream. Takes `live`; NULL is allowed.
-void tsq_live_query_free(tsq_live_query *live);
-
-/// Frees figures. Takes `stats`; NULL is allowed.
-void tsq_realtime_stats_free(tsq_realtime_stats *stats);
-
 /// Switches the change log on, in the database and so for all processes. Does nothing if it is on. The first subscription of the
 /// host does so, too; `tsq_realtime_handle_events` never does.
 ///
@@ -3202,6 +3139,69 @@ tsq_status tsq_realtime_handle_events(const tsq_client *client,
                                       size_t headers_len,
                                       tsq_file_response **out,
                                       tsq_error **err);
+
+/// The name of an event type: `INSERT`, `UPDATE`, `DELETE`, and `*` for `TSQ_EVENT_ANY`; absent for an unknown number.
+///
+/// Returns a view that lives for ever.
+tsq_str tsq_event_type_name(int32_t event);
+
+/// The change as a JSON object with SPEC 6's names: schema, table, eventType, new, old, commit_timestamp, cursor.
+///
+/// Borrows `change`; returns owned in `out`.
+tsq_status tsq_row_change_json(const tsq_row_change *change,
+                               tsq_string **out,
+                               tsq_error **err);
+
+/// Frees a change. Takes `change`; NULL is allowed.
+void tsq_row_change_free(tsq_row_change *change);
+
+/// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
+/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
+///
+/// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
+/// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+tsq_status tsq_change_stream_next(tsq_change_stream *stream,
+                                  int64_t timeout_ms,
+                                  tsq_row_change **out,
+                                  tsq_error **err);
+
+/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
+/// reason of the end. False for NULL.
+///
+/// Borrows `stream`.
+bool tsq_change_stream_has_ended(const tsq_change_stream *stream);
+
+/// Ends the stream. A call of `tsq_change_stream_next` that waits on another thread returns. A second call does nothing.
+///
+/// Borrows `stream`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED` in a forked child.
+tsq_status tsq_change_stream_close(const tsq_change_stream *stream,
+                                   tsq_error **err);
+
+/// Frees a stream, which ends it. No other thread may use it any more. Takes `stream`; NULL is allowed.
+void tsq_change_stream_free(tsq_change_stream *stream);
+
+/// Number of rows; 0 for NULL.
+///
+/// Borrows `live`.
+size_t tsq_live_query_len(const tsq_live_query *live);
+
+/// The row at `index` when the query began, as JSON: an object with a member for each column. Absent beyond the end.
+///
+/// Borrows `live`; returns a view that lives as long as `live`.
+tsq_str tsq_live_query_row_at(const tsq_live_query *live,
+                              size_t index);
+
+/// The changes after these rows. It ends with the caller's session. NULL for NULL.
+///
+/// Borrows `live`; returns a view that lives as long as `live`: do not free it.
+tsq_change_stream *tsq_live_query_changes(const tsq_live_query *live);
+
+/// Frees a live query, which ends its stream. Takes `live`; NULL is allowed.
+void tsq_live_query_free(tsq_live_query *live);
+
+/// Frees figures. Takes `stats`; NULL is allowed.
+void tsq_realtime_stats_free(tsq_realtime_stats *stats);
 
 #ifdef __cplusplus
 }  // extern "C"

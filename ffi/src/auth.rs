@@ -3,6 +3,24 @@
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 //! Passwords and tokens are borrowed for the call and appear in no message.
 
+pub(crate) mod user;
+
+pub(crate) mod user_patch;
+
+pub(crate) mod session;
+
+pub(crate) mod auth_event;
+
+pub(crate) mod identity_claim;
+
+pub(crate) mod identities;
+
+pub(crate) mod new_credential;
+
+pub(crate) mod import_report;
+
+pub(crate) mod sign_out_scope;
+
 use std::{
     ffi::c_void,
     mem::MaybeUninit,
@@ -12,25 +30,24 @@ use std::{
 use townsquare::{ErrorKind, Json, Operation, auth::Auth, blocking::wait};
 
 use crate::{
-    argument,
-    auth_event::tsq_auth_callback,
-    call::{act, produce, produce_if_any, produce_if_wanted},
-    callback::{Callback, tsq_destroy},
+    auth::{
+        auth_event::tsq_auth_callback, identities::tsq_identities, import_report::tsq_import_report,
+        new_credential::tsq_new_credential, session::tsq_session, sign_out_scope::tsq_sign_out_scope, user::tsq_user,
+        user_patch::tsq_user_patch,
+    },
+    boundary::{
+        argument,
+        call::{call_handle, call_optional_handle, call_unit, call_wanted_handle},
+        callback::{Callback, tsq_destroy},
+        error::tsq_error,
+        failure::Failure,
+        record::record,
+        status::tsq_status,
+        string::tsq_string,
+        text::{Terminated, tsq_str},
+    },
     client::{self, tsq_client},
-    error::tsq_error,
-    failure::Failure,
-    identities::tsq_identities,
-    import_report::tsq_import_report,
-    new_credential::tsq_new_credential,
-    record::record,
-    session::{self, tsq_session},
-    sign_out_scope::{self, tsq_sign_out_scope},
-    status::tsq_status,
-    string::tsq_string,
     subscription::tsq_subscription,
-    text::{Terminated, tsq_str},
-    user::tsq_user,
-    user_patch::tsq_user_patch,
 };
 
 /// # Safety
@@ -55,7 +72,7 @@ pub unsafe extern "C" fn tsq_auth_sign_up(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::SignUp), out, err, || {
+        call_wanted_handle(Some(Operation::SignUp), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
             Ok(record(wait(auth.sign_up(email, password))?))
@@ -79,7 +96,7 @@ pub unsafe extern "C" fn tsq_auth_sign_in(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::SignIn), out, err, || {
+        call_wanted_handle(Some(Operation::SignIn), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
             Ok(record(wait(auth.sign_in(email, password))?))
@@ -101,7 +118,7 @@ pub unsafe extern "C" fn tsq_auth_create_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::SignIn), out, err, || {
+        call_handle(Some(Operation::SignIn), out, err, || {
             let auth = auth(client)?;
             let (email, password) = (argument::text(email, "email")?, argument::text(password, "password")?);
             Ok(record(wait(auth.create_session(email, password))?))
@@ -115,7 +132,7 @@ pub unsafe extern "C" fn tsq_auth_create_session(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_auth_sign_out(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { act(Some(Operation::SignOut), err, || Ok(wait(auth(client)?.sign_out())?)) }
+    unsafe { call_unit(Some(Operation::SignOut), err, || Ok(wait(auth(client)?.sign_out())?)) }
 }
 
 /// Ends the sessions of `scope`: the handle's own, the user's other sessions, or all of them. Does nothing without a
@@ -131,7 +148,7 @@ pub unsafe extern "C" fn tsq_auth_sign_out_scope(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::SignOut), err, || {
+        call_unit(Some(Operation::SignOut), err, || {
             let auth = auth(client)?;
             Ok(wait(auth.sign_out_scope(sign_out_scope::read(scope)?))?)
         })
@@ -150,7 +167,9 @@ pub unsafe extern "C" fn tsq_auth_get_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_any(Some(Operation::GetSession), out, err, || Ok(wait(auth(client)?.get_session())?.map(record)))
+        call_optional_handle(Some(Operation::GetSession), out, err, || {
+            Ok(wait(auth(client)?.get_session())?.map(record))
+        })
     }
 }
 
@@ -166,7 +185,7 @@ pub unsafe extern "C" fn tsq_auth_refresh_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::RefreshSession), out, err, || {
+        call_wanted_handle(Some(Operation::RefreshSession), out, err, || {
             Ok(record(wait(auth(client)?.refresh_session())?))
         })
     }
@@ -187,7 +206,7 @@ pub unsafe extern "C" fn tsq_auth_refresh_session_of(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::RefreshSession), out, err, || {
+        call_handle(Some(Operation::RefreshSession), out, err, || {
             let auth = auth(client)?;
             Ok(record(wait(auth.refresh_session_of(argument::text(refresh_token, "refresh_token")?))?))
         })
@@ -207,7 +226,7 @@ pub unsafe extern "C" fn tsq_auth_set_session(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::SetSession), out, err, || {
+        call_wanted_handle(Some(Operation::SetSession), out, err, || {
             let auth = auth(client)?;
             Ok(record(wait(auth.set_session(argument::text(refresh_token, "refresh_token")?))?))
         })
@@ -230,7 +249,7 @@ pub unsafe extern "C" fn tsq_auth_update_user(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::UpdateUser), out, err, || {
+        call_wanted_handle(Some(Operation::UpdateUser), out, err, || {
             let (auth, password) = (auth(client)?, argument::text(current_password, "current_password")?);
             let patch = argument::structure(patch, "patch", |patch: &tsq_user_patch| patch.read())?;
             Ok(record(wait(auth.update_user(password, patch))?))
@@ -250,7 +269,7 @@ pub unsafe extern "C" fn tsq_auth_delete_own_user(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::DeleteUser), err, || {
+        call_unit(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
             Ok(wait(auth.delete_own_user(argument::text(current_password, "current_password")?))?)
         })
@@ -269,7 +288,7 @@ pub unsafe extern "C" fn tsq_auth_delete_user(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::DeleteUser), err, || {
+        call_unit(Some(Operation::DeleteUser), err, || {
             let auth = auth(client)?;
             Ok(wait(auth.delete_user(argument::id(user_id, "user_id")?))?)
         })
@@ -290,7 +309,7 @@ pub unsafe extern "C" fn tsq_auth_link_identity(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::LinkIdentity), err, || {
+        call_unit(Some(Operation::LinkIdentity), err, || {
             let (auth, claim) = (auth(client)?, argument::optional_json(claim, "claim")?);
             Ok(wait(auth.link_identity(&claim.unwrap_or(Json::Null)))?)
         })
@@ -309,7 +328,7 @@ pub unsafe extern "C" fn tsq_auth_unlink_identity(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::UnlinkIdentity), err, || {
+        call_unit(Some(Operation::UnlinkIdentity), err, || {
             let auth = auth(client)?;
             Ok(wait(auth.unlink_identity(argument::text(public_key, "public_key")?))?)
         })
@@ -326,7 +345,7 @@ pub unsafe extern "C" fn tsq_auth_identities(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::Identities), out, err, || Ok(record(wait(auth(client)?.identities())?))) }
+    unsafe { call_handle(Some(Operation::Identities), out, err, || Ok(record(wait(auth(client)?.identities())?))) }
 }
 
 /// Reads the audience that identity claims must be for: the option `identity_audience`, by default the incarnation id of
@@ -341,7 +360,7 @@ pub unsafe extern "C" fn tsq_auth_identity_audience(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::IdentityAudience), out, err, || {
+        call_handle(Some(Operation::IdentityAudience), out, err, || {
             Ok(Terminated::new(wait(auth(client)?.identity_audience())?))
         })
     }
@@ -363,7 +382,7 @@ pub unsafe extern "C" fn tsq_auth_create_recovery_token(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_any(Some(Operation::CreateRecoveryToken), out, err, || {
+        call_optional_handle(Some(Operation::CreateRecoveryToken), out, err, || {
             let auth = auth(client)?;
             let token = wait(auth.create_recovery_token(argument::text(email, "email")?))?;
             Ok(token.map(Terminated::new))
@@ -386,7 +405,7 @@ pub unsafe extern "C" fn tsq_auth_recover(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::Recover), out, err, || {
+        call_wanted_handle(Some(Operation::Recover), out, err, || {
             let (auth, token) = (auth(client)?, argument::text(recovery_token, "recovery_token")?);
             Ok(record(wait(auth.recover(token, argument::text(new_password, "new_password")?))?))
         })
@@ -407,7 +426,7 @@ pub unsafe extern "C" fn tsq_auth_create_verification_token(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::CreateVerificationToken), out, err, || {
+        call_handle(Some(Operation::CreateVerificationToken), out, err, || {
             let auth = auth(client)?;
             let token = wait(auth.create_verification_token(argument::id(user_id, "user_id")?))?;
             Ok(Terminated::new(token))
@@ -428,7 +447,7 @@ pub unsafe extern "C" fn tsq_auth_verify_email(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::VerifyEmail), out, err, || {
+        call_wanted_handle(Some(Operation::VerifyEmail), out, err, || {
             let auth = auth(client)?;
             Ok(record(wait(auth.verify_email(argument::text(verification_token, "verification_token")?))?))
         })
@@ -448,7 +467,7 @@ pub unsafe extern "C" fn tsq_auth_find_user(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_any(Some(Operation::FindUser), out, err, || {
+        call_optional_handle(Some(Operation::FindUser), out, err, || {
             let auth = auth(client)?;
             Ok(wait(auth.find_user(argument::text(email, "email")?))?.map(record))
         })
@@ -468,7 +487,7 @@ pub unsafe extern "C" fn tsq_auth_set_password(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::SetPassword), err, || {
+        call_unit(Some(Operation::SetPassword), err, || {
             let (auth, user_id) = (auth(client)?, argument::id(user_id, "user_id")?);
             Ok(wait(auth.set_password(user_id, argument::text(password, "password")?))?)
         })
@@ -494,7 +513,7 @@ pub unsafe extern "C" fn tsq_auth_import_credentials(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::ImportCredentials), out, err, || {
+        call_wanted_handle(Some(Operation::ImportCredentials), out, err, || {
             let auth = auth(client)?;
             let rows = argument::structures(rows, rows_len, "rows", |row: &tsq_new_credential| row.read())?;
             Ok(record(wait(auth.import_credentials(rows))?))
@@ -525,7 +544,7 @@ pub unsafe extern "C" fn tsq_auth_on_auth_state_change(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
-        produce_if_wanted(None, out, err, move || {
+        call_wanted_handle(None, out, err, move || {
             let (callback, auth) = (callback?, auth(client)?);
             if client::usable(client)?.inner().is_closed() {
                 return Err(Failure::new(ErrorKind::Closed, "The client is closed"));

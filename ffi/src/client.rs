@@ -7,17 +7,19 @@
 use townsquare::{Client, Operation, blocking};
 
 use crate::{
-    argument,
-    call::{act, produce},
-    callback,
+    boundary::{
+        argument,
+        call::{call_handle, call_unit},
+        callback,
+        error::tsq_error,
+        failure::Failure,
+        forks::ProcessOwned,
+        guard::{answer, free},
+        handle::{self, Handle},
+        status::tsq_status,
+        text::tsq_str,
+    },
     config::{self, tsq_config},
-    error::tsq_error,
-    failure::Failure,
-    forks::ProcessOwned,
-    guard::{answer, free},
-    handle::{self, Handle},
-    status::tsq_status,
-    text::tsq_str,
 };
 
 /// A handle of a client: a database, a catalog in memory and a caller. Owned, freed with `tsq_client_free`.
@@ -63,7 +65,9 @@ pub unsafe extern "C" fn tsq_client_open(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?.into())) }
+    unsafe {
+        call_handle(Some(Operation::Open), out, err, || Ok(blocking::Client::open(config::snapshot(config))?.into()))
+    }
 }
 
 /// Opens the shared client of the process. The first call opens it; later calls return further handles of the same
@@ -88,7 +92,7 @@ pub unsafe extern "C" fn tsq_client_shared(
         Ok(blocking::Client::shared_with(unsafe { config::snapshot(config) })?.into())
     };
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::Open), out, err, shared) }
+    unsafe { call_handle(Some(Operation::Open), out, err, shared) }
 }
 
 /// Creates a handle of the same client that acts as the service, to which no policy applies. For trusted code.
@@ -102,7 +106,7 @@ pub unsafe extern "C" fn tsq_client_as_service(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
+    unsafe { call_handle(None, out, err, || Ok(blocking::Client::from(usable(client)?.inner().as_service()).into())) }
 }
 
 /// Creates a handle like `client` with limits for one client of a server: the address of the peer, or a device that proves its
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn tsq_client_with_client_key(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(None, out, err, || {
+        call_handle(None, out, err, || {
             let client = usable(client)?.inner();
             Ok(blocking::Client::from(client.with_client_key(argument::text(client_key, "client_key")?)).into())
         })
@@ -143,7 +147,7 @@ pub unsafe extern "C" fn tsq_client_as_user(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::AsUser), out, err, || {
+        call_handle(Some(Operation::AsUser), out, err, || {
             let client = usable(client)?.inner();
             Ok(blocking::Client::from(blocking::wait(client.as_user(argument::text(access_token, "access_token")?))?)
                 .into())
@@ -166,7 +170,7 @@ pub unsafe extern "C" fn tsq_client_backup(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::Backup), err, || {
+        call_unit(Some(Operation::Backup), err, || {
             let client = usable(client)?.inner();
             Ok(blocking::wait(client.backup(argument::text(target, "target")?))?)
         })
@@ -183,7 +187,7 @@ pub unsafe extern "C" fn tsq_client_backup(
 pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::Restore), err, || {
+        call_unit(Some(Operation::Restore), err, || {
             let (source, data_dir) = (argument::text(source, "source")?, argument::text(data_dir, "data_dir")?);
             Ok(Client::restore(source, data_dir)?)
         })
@@ -203,7 +207,7 @@ pub unsafe extern "C" fn tsq_restore(source: tsq_str, data_dir: tsq_str, err: *m
 pub unsafe extern "C" fn tsq_client_close(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(None, err, || {
+        call_unit(None, err, || {
             // In a forked child there is nothing to close.
             let Ok(client) = handle::required(client, "client")?.0.get() else { return Ok(()) };
             if callback::is_inside() && !client.inner().is_derived() {

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use townsquare::Config;
 
-use crate::{
+use crate::boundary::{
     argument,
-    call::{act, produce},
+    call::{call_handle, call_unit},
     error::tsq_error,
     guard::{answer, free},
     handle::{self, Handle},
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn tsq_config_from_url(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_url(argument::text(url, "url")?)?))) }
+    unsafe { call_handle(None, out, err, || Ok(Mutex::new(Config::from_url(argument::text(url, "url")?)?))) }
 }
 
 /// Reads options from the environment variables `TOWNSQUARE_<NAME>`; options without a variable have their defaults.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn tsq_config_from_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_config_from_env(out: *mut *mut tsq_config, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(None, out, err, || Ok(Mutex::new(Config::from_env()?))) }
+    unsafe { call_handle(None, out, err, || Ok(Mutex::new(Config::from_env()?))) }
 }
 
 /// Sets an option by its name; the section OPTIONS of the manual lists them. Values are text: `"60"`, `"normal"`.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn tsq_config_set(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(None, err, || {
+        call_unit(None, err, || {
             let config = handle::required(config, "config")?;
             let (name, value) = (argument::text(name, "name")?, argument::text(value, "value")?);
             let mut config = config.lock().unwrap_or_else(PoisonError::into_inner);

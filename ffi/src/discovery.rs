@@ -2,28 +2,50 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
+pub(crate) mod selection;
+
+pub(crate) mod author;
+
+pub(crate) mod facet;
+
+pub(crate) mod highlight;
+
+pub(crate) mod mini_app;
+
+pub(crate) mod mini_apps;
+
+pub(crate) mod suggestion;
+
+pub(crate) mod discovery_stats;
+
+pub(crate) mod http_response;
+
 use std::ffi::c_void;
 
 use townsquare::{Operation, blocking, discovery::Timeframe};
 
 use crate::{
-    argument,
-    call::{act, produce, produce_if_wanted},
-    callback::{Callback, tsq_destroy},
+    boundary::{
+        argument,
+        call::{call_handle, call_unit, call_wanted_handle},
+        callback::{Callback, tsq_destroy},
+        error::{Report, tsq_error},
+        failure::Failure,
+        handle,
+        record::{list, record},
+        status::tsq_status,
+        text::{tsq_bytes, tsq_str},
+    },
     client::{self, tsq_client},
-    discovery_stats::tsq_discovery_stats,
-    error::{Report, tsq_error},
-    facet::tsq_facets,
-    failure::Failure,
-    handle,
-    http_response::{tsq_http_request, tsq_http_response},
-    mini_apps::tsq_mini_apps,
-    record::{list, record},
-    selection::{self, tsq_selection},
-    status::tsq_status,
+    discovery::{
+        discovery_stats::tsq_discovery_stats,
+        facet::tsq_facets,
+        http_response::{tsq_http_request, tsq_http_response},
+        mini_apps::tsq_mini_apps,
+        selection::tsq_selection,
+        suggestion::tsq_suggestions,
+    },
     subscription::tsq_subscription,
-    suggestion::tsq_suggestions,
-    text::{tsq_bytes, tsq_str},
 };
 
 /// # Safety
@@ -49,7 +71,7 @@ pub unsafe extern "C" fn tsq_discovery_get_trending_mini_apps(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::GetTrendingMiniApps), out, err, || {
+        call_handle(Some(Operation::GetTrendingMiniApps), out, err, || {
             let discovery = discovery(client)?;
             let timeframe = argument::optional_text(timeframe, "timeframe")?;
             let timeframe = timeframe.map_or(Ok(Timeframe::default()), str::parse)?;
@@ -73,7 +95,7 @@ pub unsafe extern "C" fn tsq_discovery_get_mini_apps_by_category(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::GetMiniAppsByCategory), out, err, || {
+        call_handle(Some(Operation::GetMiniAppsByCategory), out, err, || {
             let discovery = discovery(client)?;
             let categories = argument::texts(categories, categories_len, "categories")?;
             Ok(discovery.get_mini_apps_by_category(categories, selection::read(selection)?)?)
@@ -96,7 +118,7 @@ pub unsafe extern "C" fn tsq_discovery_search_mini_apps(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::SearchMiniApps), out, err, || {
+        call_handle(Some(Operation::SearchMiniApps), out, err, || {
             let discovery = discovery(client)?;
             Ok(discovery.search_mini_apps(argument::text(query, "query")?, selection::read(selection)?)?)
         })
@@ -116,7 +138,7 @@ pub unsafe extern "C" fn tsq_discovery_get_new_mini_apps(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::GetNewMiniApps), out, err, || {
+        call_handle(Some(Operation::GetNewMiniApps), out, err, || {
             let discovery = discovery(client)?;
             Ok(discovery.get_new_mini_apps(selection::read(selection)?)?)
         })
@@ -138,7 +160,7 @@ pub unsafe extern "C" fn tsq_discovery_get_similar_mini_apps(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::GetSimilarMiniApps), out, err, || {
+        call_handle(Some(Operation::GetSimilarMiniApps), out, err, || {
             let discovery = discovery(client)?;
             Ok(discovery.get_similar_mini_apps(argument::text(id, "id")?, limit)?)
         })
@@ -158,7 +180,7 @@ pub unsafe extern "C" fn tsq_discovery_get_mini_app(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::GetMiniApp), out, err, || {
+        call_handle(Some(Operation::GetMiniApp), out, err, || {
             let discovery = discovery(client)?;
             Ok(discovery.get_mini_app(argument::text(id, "id")?)?.into_iter().collect())
         })
@@ -178,7 +200,7 @@ pub unsafe extern "C" fn tsq_discovery_suggest_mini_apps(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::SuggestMiniApps), out, err, || {
+        call_handle(Some(Operation::SuggestMiniApps), out, err, || {
             let discovery = discovery(client)?;
             Ok(list(discovery.suggest_mini_apps(argument::text(text, "text")?, limit)?))
         })
@@ -198,7 +220,7 @@ pub unsafe extern "C" fn tsq_discovery_categories(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::Categories), out, err, || {
+        call_handle(Some(Operation::Categories), out, err, || {
             let discovery = discovery(client)?;
             Ok(list(discovery.categories(selection::read(selection)?)?))
         })
@@ -219,7 +241,7 @@ pub unsafe extern "C" fn tsq_discovery_networks(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::Networks), out, err, || {
+        call_handle(Some(Operation::Networks), out, err, || {
             let discovery = discovery(client)?;
             Ok(list(discovery.networks(selection::read(selection)?)?))
         })
@@ -247,7 +269,7 @@ pub unsafe extern "C" fn tsq_discovery_on_catalog_change(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
-        produce_if_wanted(None, out, err, move || {
+        call_wanted_handle(None, out, err, move || {
             let (callback, discovery) = (callback?, discovery(client)?);
             // Fails on a closed client.
             discovery.stats()?;
@@ -279,7 +301,7 @@ pub unsafe extern "C" fn tsq_discovery_preload(
     // SAFETY: the arguments are as the manual requires.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
-        act(Some(Operation::GetTrendingMiniApps), err, move || {
+        call_unit(Some(Operation::GetTrendingMiniApps), err, move || {
             let (callback, client) = (callback?, client::usable(client)?.inner());
             // Fails on a closed client.
             client.discovery().stats()?;
@@ -311,7 +333,7 @@ pub unsafe extern "C" fn tsq_discovery_refresh(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || Ok(record(discovery(client)?.refresh()?)))
+        call_wanted_handle(Some(Operation::RefreshMiniApps), out, err, || Ok(record(discovery(client)?.refresh()?)))
     }
 }
 
@@ -324,7 +346,7 @@ pub unsafe extern "C" fn tsq_discovery_force_refresh(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::RefreshMiniApps), out, err, || {
+        call_wanted_handle(Some(Operation::RefreshMiniApps), out, err, || {
             Ok(record(discovery(client)?.force_refresh()?))
         })
     }
@@ -340,7 +362,7 @@ pub unsafe extern "C" fn tsq_discovery_get_stats(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(None, out, err, || Ok(record(discovery(client)?.stats()?))) }
+    unsafe { call_handle(None, out, err, || Ok(record(discovery(client)?.stats()?))) }
 }
 
 /// Answers an HTTP request to `/api/miniapp-discovery` without headers: `tsq_discovery_handle_request` for a method, a
@@ -361,7 +383,7 @@ pub unsafe extern "C" fn tsq_discovery_handle(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(None, out, err, || {
+        call_handle(None, out, err, || {
             let discovery = discovery(client)?;
             let (method, target) = (argument::text(method, "method")?, argument::text(target, "target")?);
             Ok(record(discovery.handle(method, target, argument::bytes(body, "body")?, &[])?))
@@ -383,7 +405,7 @@ pub unsafe extern "C" fn tsq_discovery_handle_request(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(None, out, err, || {
+        call_handle(None, out, err, || {
             let discovery = discovery(client)?;
             let request = argument::structure(request, "request", |request: &tsq_http_request| request.read())?;
             Ok(record(discovery.handle(request.method, request.target, request.body, &request.headers)?))

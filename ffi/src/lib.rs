@@ -11,210 +11,88 @@
 #![allow(clippy::too_many_arguments, reason = "a function of the C API takes all that it needs")]
 #![allow(clippy::missing_safety_doc, reason = "one contract for all functions: header.md, the manual of the header")]
 
-// Conversions and guards, lowest first: a module imports only modules above it.
-// cbindgen writes functions and constants into the header in the order of the modules.
-mod text;
+// A module imports only modules above it. cbindgen writes functions and constants into the header in this order.
 
-mod version;
+mod boundary;
 
-mod failure;
-
-mod forks;
-
-mod handle;
-
-mod status;
-
-mod guard;
-
-mod string;
-
-mod buffer;
-
-mod error;
-
-mod call;
-
-mod argument;
-
-mod change;
-
-mod record;
-
-mod callback;
-
-mod progress;
-
-// One C noun a file.
 mod log;
 
 mod config;
 
 mod client;
 
-mod selection;
-
-mod author;
-
-mod facet;
-
-mod highlight;
-
-mod mini_app;
-
-mod mini_apps;
-
-mod suggestion;
-
-mod discovery_stats;
-
-mod http_response;
-
 mod subscription;
 
 mod discovery;
 
-mod user;
-
-mod user_patch;
-
-mod session;
-
-mod auth_event;
-
-mod identity_claim;
-
-mod identities;
-
-mod new_credential;
-
-mod import_report;
-
-mod sign_out_scope;
-
 mod auth;
 
-mod fidget;
-
-mod owner;
-
-mod space;
-
-mod new_space;
-
-mod spaces;
-
-mod new_fidget;
-
-mod fidgets;
-
-mod community_config;
-
-mod community_domain;
-
-mod space_registration;
-
-mod community_patch;
-
-mod communities;
-
-mod file_info;
-
-mod upload_options;
-
-mod overwrite;
-
-mod url_method;
-mod url_options;
-
-mod file_writer;
-
-mod file_reader;
-
-mod repair_report;
+mod tables;
 
 mod storage;
 
-mod transfer;
-
-mod file_response;
-
-mod storage_path;
-
-mod signed_file;
-
-mod row_change;
-
-mod change_request;
-
-mod change_stream;
-
-mod live_query;
-
-mod realtime_stats;
-
 mod realtime;
 
+pub use auth::auth_event::*;
+pub use auth::identities::*;
+pub use auth::identity_claim::*;
+pub use auth::import_report::*;
+pub use auth::new_credential::*;
+pub use auth::session::*;
+pub use auth::sign_out_scope::*;
+pub use auth::user::*;
+pub use auth::user_patch::*;
 pub use auth::*;
-pub use auth_event::*;
-pub use author::*;
-pub use buffer::*;
-pub use callback::*;
-pub use change::*;
-pub use change_request::*;
-pub use change_stream::*;
+pub use boundary::buffer::*;
+pub use boundary::callback::*;
+pub use boundary::change::*;
+pub use boundary::error::*;
+pub use boundary::progress::*;
+pub use boundary::status::*;
+pub use boundary::string::*;
+pub use boundary::text::*;
+pub use boundary::version::*;
 pub use client::*;
-pub use communities::*;
-pub use community_config::*;
-pub use community_domain::*;
-pub use community_patch::*;
 pub use config::*;
+pub use discovery::author::*;
+pub use discovery::discovery_stats::*;
+pub use discovery::facet::*;
+pub use discovery::highlight::*;
+pub use discovery::http_response::*;
+pub use discovery::mini_app::*;
+pub use discovery::mini_apps::*;
+pub use discovery::selection::*;
+pub use discovery::suggestion::*;
 pub use discovery::*;
-pub use discovery_stats::*;
-pub use error::*;
-pub use facet::*;
-pub use fidget::*;
-pub use fidgets::*;
-pub use file_info::*;
-pub use file_reader::*;
-pub use file_response::*;
-pub use file_writer::*;
-pub use highlight::*;
-pub use http_response::*;
-pub use identities::*;
-pub use identity_claim::*;
-pub use import_report::*;
-pub use live_query::*;
 pub use log::*;
-pub use mini_app::*;
-pub use mini_apps::*;
-pub use new_credential::*;
-pub use new_fidget::*;
-pub use new_space::*;
-pub use overwrite::*;
-pub use owner::*;
-pub use progress::*;
+pub use realtime::change_request::*;
+pub use realtime::change_stream::*;
+pub use realtime::live_query::*;
+pub use realtime::realtime_stats::*;
+pub use realtime::row_change::*;
 pub use realtime::*;
-pub use realtime_stats::*;
-pub use repair_report::*;
-pub use row_change::*;
-pub use selection::*;
-pub use session::*;
-pub use sign_out_scope::*;
-pub use signed_file::*;
-pub use space::*;
-pub use space_registration::*;
-pub use spaces::*;
-pub use status::*;
+pub use storage::file_info::*;
+pub use storage::file_reader::*;
+pub use storage::file_response::*;
+pub use storage::file_writer::*;
+pub use storage::overwrite::*;
+pub use storage::repair_report::*;
+pub use storage::signed_file::*;
+pub use storage::storage_path::*;
+pub use storage::transfer::*;
+pub use storage::upload_options::*;
+pub use storage::url_method::*;
 pub use storage::*;
-pub use storage_path::*;
-pub use string::*;
 pub use subscription::*;
-pub use suggestion::*;
-pub use text::*;
-pub use transfer::*;
-pub use upload_options::*;
-pub use url_method::*;
-pub use user::*;
-pub use user_patch::*;
-pub use version::*;
+pub use tables::communities::*;
+pub use tables::community_config::*;
+pub use tables::community_domain::*;
+pub use tables::community_patch::*;
+pub use tables::fidget::*;
+pub use tables::fidgets::*;
+pub use tables::new_fidget::*;
+pub use tables::new_space::*;
+pub use tables::owner::*;
+pub use tables::space::*;
+pub use tables::space_registration::*;
+pub use tables::spaces::*;

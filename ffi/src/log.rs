@@ -17,8 +17,8 @@ use tracing::{
     span, subscriber,
 };
 
-use crate::{
-    call::act,
+use crate::boundary::{
+    call::call_unit,
     callback::{Callback, tsq_destroy},
     error::tsq_error,
     failure::Failure,
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn tsq_set_log(
     unsafe {
         // Without a function, `take` destroys the data.
         let callback = Callback::take(callback, user_data, destroy).ok();
-        act(None, err, move || {
+        call_unit(None, err, move || {
             if IS_LOGGING.get() {
                 return Err(Failure::invalid_input("tsq_set_log was called inside a log callback"));
             }

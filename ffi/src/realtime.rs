@@ -1,5 +1,15 @@
 //! Subscriptions to changes of rows (SPEC 6).
 
+pub(crate) mod row_change;
+
+pub(crate) mod change_request;
+
+pub(crate) mod change_stream;
+
+pub(crate) mod live_query;
+
+pub(crate) mod realtime_stats;
+
 use std::{
     ffi::c_void,
     sync::{Arc, Mutex, PoisonError},
@@ -12,25 +22,29 @@ use townsquare::{
 };
 
 use crate::{
-    argument,
-    call::{act, produce, produce_if_wanted},
-    callback::{Callback, tsq_destroy},
-    change_request::tsq_change_request,
-    change_stream::{StreamState, tsq_change_stream},
+    boundary::{
+        argument,
+        call::{call_handle, call_unit, call_wanted_handle},
+        callback::{Callback, tsq_destroy},
+        error::{Report, tsq_error},
+        failure::Failure,
+        handle,
+        record::{OwnedRecord, record},
+        status::tsq_status,
+        string::tsq_string,
+        text::{Terminated, tsq_str},
+    },
     client::{self, tsq_client},
-    error::{Report, tsq_error},
-    failure::Failure,
-    file_response::tsq_file_response,
-    handle,
-    http_response::tsq_http_header,
-    live_query::tsq_live_query,
-    realtime_stats::tsq_realtime_stats,
-    record::{OwnedRecord, record},
-    row_change::{tsq_change_callback, tsq_close_callback, tsq_row_change},
-    status::tsq_status,
-    string::tsq_string,
+    discovery::http_response::tsq_http_header,
+    realtime::{
+        change_request::tsq_change_request,
+        change_stream::{StreamState, tsq_change_stream},
+        live_query::tsq_live_query,
+        realtime_stats::tsq_realtime_stats,
+        row_change::{tsq_change_callback, tsq_close_callback, tsq_row_change},
+    },
+    storage::file_response::tsq_file_response,
     subscription::tsq_subscription,
-    text::{Terminated, tsq_str},
 };
 
 type ChangeFn = unsafe extern "C" fn(change: *const tsq_row_change, user_data: *mut c_void);
@@ -49,7 +63,7 @@ unsafe fn realtime<'a>(client: *const tsq_client) -> Result<&'a Realtime, Failur
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_start(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { act(Some(Operation::StartRealtime), err, || Ok(wait(realtime(client)?.start())?)) }
+    unsafe { call_unit(Some(Operation::StartRealtime), err, || Ok(wait(realtime(client)?.start())?)) }
 }
 
 /// Switches the change log off, for all processes, and empties it. Every subscription ends with `TSQ_UNAVAILABLE`, and every cursor
@@ -59,7 +73,7 @@ pub unsafe extern "C" fn tsq_realtime_start(client: *const tsq_client, err: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_realtime_stop(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { act(Some(Operation::StopRealtime), err, || Ok(wait(realtime(client)?.stop())?)) }
+    unsafe { call_unit(Some(Operation::StopRealtime), err, || Ok(wait(realtime(client)?.stop())?)) }
 }
 
 /// Calls `callback` with every committed change that `request` selects, in the order of the commits, exactly once. The
@@ -150,7 +164,7 @@ pub unsafe extern "C" fn tsq_realtime_changes(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::Changes), out, err, || {
+        call_handle(Some(Operation::Changes), out, err, || {
             let realtime = realtime(client)?;
             let request = argument::structure(request, "request", |request: &tsq_change_request| {
                 if request.on_close.is_some() {
@@ -178,7 +192,7 @@ pub unsafe extern "C" fn tsq_realtime_live(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::LiveQuery), out, err, || {
+        call_handle(Some(Operation::LiveQuery), out, err, || {
             let realtime = realtime(client)?;
             let mut request = LiveRequest::table(argument::text(table, "table")?);
             if let Some(filter) = argument::optional_text(filter, "filter")? {
@@ -199,7 +213,9 @@ pub unsafe extern "C" fn tsq_realtime_cursor(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::FeedCursor), out, err, || Ok(Terminated::new(wait(realtime(client)?.cursor())?))) }
+    unsafe {
+        call_handle(Some(Operation::FeedCursor), out, err, || Ok(Terminated::new(wait(realtime(client)?.cursor())?)))
+    }
 }
 
 /// Returns the figures of the feed.
@@ -212,7 +228,7 @@ pub unsafe extern "C" fn tsq_realtime_get_stats(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce(Some(Operation::RealtimeStats), out, err, || Ok(record(wait(realtime(client)?.stats())?))) }
+    unsafe { call_handle(Some(Operation::RealtimeStats), out, err, || Ok(record(wait(realtime(client)?.stats())?))) }
 }
 
 /// Answers a GET request for server-sent events: `/events?table=spaces&filter=id=eq.…`. The header
@@ -235,7 +251,7 @@ pub unsafe extern "C" fn tsq_realtime_handle_events(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::HandleEvents), out, err, || {
+        call_handle(Some(Operation::HandleEvents), out, err, || {
             let target = argument::text(target, "target")?;
             let headers =
                 argument::structures(headers, headers_len, "headers", |header: &tsq_http_header| header.read())?;
@@ -265,7 +281,7 @@ unsafe fn subscribe(
     // SAFETY: the caller's promise, passed on.
     unsafe {
         let callback = Callback::take(callback, user_data, destroy);
-        produce_if_wanted(Some(Operation::Subscribe), out, err, move || body(Arc::new(callback?), subscribed))
+        call_wanted_handle(Some(Operation::Subscribe), out, err, move || body(Arc::new(callback?), subscribed))
     }
 }
 

@@ -2,6 +2,30 @@
 //!
 //! Invariant: each function is the core's method of the same name, after it converted the arguments.
 
+pub(crate) mod file_info;
+
+pub(crate) mod upload_options;
+
+pub(crate) mod overwrite;
+
+pub(crate) mod url_method;
+
+pub(crate) mod url_options;
+
+pub(crate) mod file_writer;
+
+pub(crate) mod file_reader;
+
+pub(crate) mod repair_report;
+
+pub(crate) mod transfer;
+
+pub(crate) mod file_response;
+
+pub(crate) mod storage_path;
+
+pub(crate) mod signed_file;
+
 use std::mem::MaybeUninit;
 
 use bytes::Bytes;
@@ -12,24 +36,28 @@ use townsquare::{
 };
 
 use crate::{
-    argument,
-    buffer::tsq_buffer,
-    call::{act, produce, produce_if_wanted},
+    boundary::{
+        argument,
+        buffer::tsq_buffer,
+        call::{call_handle, call_unit, call_wanted_handle},
+        error::tsq_error,
+        failure::Failure,
+        record::{list, record},
+        status::tsq_status,
+        string::tsq_string,
+        text::{Terminated, tsq_bytes, tsq_str},
+    },
     client::{self, tsq_client},
-    error::tsq_error,
-    failure::Failure,
-    file_info::{tsq_file_info, tsq_file_list},
-    file_reader::{ReaderState, tsq_file_reader},
-    file_writer::{WriterState, tsq_file_writer},
-    overwrite::{self, tsq_overwrite},
-    record::{list, record},
-    repair_report::tsq_repair_report,
-    status::tsq_status,
-    string::tsq_string,
-    text::{Terminated, tsq_bytes, tsq_str},
-    upload_options::{self, tsq_upload_options},
-    url_method::{self, tsq_url_method},
-    url_options::{self, tsq_url_options},
+    storage::{
+        file_info::{tsq_file_info, tsq_file_list},
+        file_reader::{ReaderState, tsq_file_reader},
+        file_writer::{WriterState, tsq_file_writer},
+        overwrite::tsq_overwrite,
+        repair_report::tsq_repair_report,
+        upload_options::tsq_upload_options,
+        url_method::tsq_url_method,
+        url_options::tsq_url_options,
+    },
 };
 
 /// # Safety
@@ -68,7 +96,7 @@ pub unsafe extern "C" fn tsq_storage_upload(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::Upload), out, err, || {
+        call_wanted_handle(Some(Operation::Upload), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
             Ok(record(wait(storage.upload(bucket, path, data, upload_options::read(options)?))?))
@@ -93,7 +121,7 @@ pub unsafe extern "C" fn tsq_storage_secure_upload(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::SecureUpload), out, err, || {
+        call_wanted_handle(Some(Operation::SecureUpload), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let data = Bytes::copy_from_slice(argument::bytes(data, "data")?);
             let (user_id, options) = (argument::id(user_id, "user_id")?, upload_options::read(options)?);
@@ -116,7 +144,7 @@ pub unsafe extern "C" fn tsq_storage_open_writer(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::OpenWriter), out, err, || {
+        call_handle(Some(Operation::OpenWriter), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(WriterState::new(wait(storage.writer(bucket, path, upload_options::read(options)?))?))
         })
@@ -137,7 +165,7 @@ pub unsafe extern "C" fn tsq_storage_download(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::Download), out, err, || {
+        call_handle(Some(Operation::Download), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(wait(storage.download(bucket, path))?)
         })
@@ -161,7 +189,7 @@ pub unsafe extern "C" fn tsq_storage_download_range(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::Download), out, err, || {
+        call_handle(Some(Operation::Download), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(wait(storage.download_range(bucket, path, start..end))?)
         })
@@ -181,7 +209,7 @@ pub unsafe extern "C" fn tsq_storage_open_reader(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::OpenReader), out, err, || {
+        call_handle(Some(Operation::OpenReader), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(ReaderState::new(wait(storage.reader(bucket, path))?))
         })
@@ -201,7 +229,7 @@ pub unsafe extern "C" fn tsq_storage_stat(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::StatFile), out, err, || {
+        call_handle(Some(Operation::StatFile), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(record(wait(storage.stat(bucket, path))?))
         })
@@ -225,7 +253,7 @@ pub unsafe extern "C" fn tsq_storage_list(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::ListFiles), out, err, || {
+        call_handle(Some(Operation::ListFiles), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
             let files = ListFiles::with_prefix(argument::text(prefix, "prefix")?).limit(limit);
             let files = match argument::optional_text(after, "after")? {
@@ -253,7 +281,7 @@ pub unsafe extern "C" fn tsq_storage_copy(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::CopyFile), out, err, || {
+        call_wanted_handle(Some(Operation::CopyFile), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
             let (source, target) = (argument::text(source, "source")?, argument::text(target, "target")?);
             Ok(record(wait(storage.copy(bucket, source, target, overwrite::read(overwrite)?))?))
@@ -277,7 +305,7 @@ pub unsafe extern "C" fn tsq_storage_move(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce_if_wanted(Some(Operation::MoveFile), out, err, || {
+        call_wanted_handle(Some(Operation::MoveFile), out, err, || {
             let (storage, bucket) = (storage(client)?, argument::text(bucket, "bucket")?);
             let (source, target) = (argument::text(source, "source")?, argument::text(target, "target")?);
             Ok(record(wait(storage.move_file(bucket, source, target, overwrite::read(overwrite)?))?))
@@ -298,7 +326,7 @@ pub unsafe extern "C" fn tsq_storage_delete(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        act(Some(Operation::DeleteFile), err, || {
+        call_unit(Some(Operation::DeleteFile), err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             Ok(wait(storage.delete(bucket, path))?)
         })
@@ -325,7 +353,7 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
     unsafe {
-        produce(Some(Operation::SignUrl), out, err, || {
+        call_handle(Some(Operation::SignUrl), out, err, || {
             let (storage, (bucket, path)) = (storage(client)?, place(bucket, path)?);
             let (method, options) = (url_method::read(method)?, url_options::read(options, expires_in_ms)?);
             Ok(Terminated::new(wait(storage.signed_url(bucket, path, method, options))?))
@@ -340,7 +368,7 @@ pub unsafe extern "C" fn tsq_storage_signed_url(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tsq_storage_rotate_url_key(client: *const tsq_client, err: *mut *mut tsq_error) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { act(Some(Operation::RotateUrlKey), err, || Ok(wait(storage(client)?.rotate_url_key())?)) }
+    unsafe { call_unit(Some(Operation::RotateUrlKey), err, || Ok(wait(storage(client)?.rotate_url_key())?)) }
 }
 
 /// Finishes what a crash left unfinished, removes bytes without a row and rows without bytes, and reports files whose bytes
@@ -359,5 +387,5 @@ pub unsafe extern "C" fn tsq_storage_repair(
     err: *mut *mut tsq_error,
 ) -> tsq_status {
     // SAFETY: the arguments are as the manual requires.
-    unsafe { produce_if_wanted(Some(Operation::Repair), out, err, || Ok(record(wait(storage(client)?.repair())?))) }
+    unsafe { call_wanted_handle(Some(Operation::Repair), out, err, || Ok(record(wait(storage(client)?.repair())?))) }
 }

@@ -4,7 +4,7 @@
 
 use townsquare::Subscription;
 
-use crate::{
+use crate::boundary::{
     guard::{free, read},
     handle::Handle,
 };

@@ -21,20 +21,31 @@ fn imports<'a>(text: &str, modules: &[&'a str]) -> Vec<&'a str> {
     found
 }
 
+/// The modules that a file declares, in order.
+fn declared(text: &str) -> impl Iterator<Item = &str> {
+    let modules = text.lines().filter_map(|line| line.strip_prefix("mod ").or(line.strip_prefix("pub(crate) mod ")));
+    modules.filter_map(|line| line.strip_suffix(';'))
+}
+
 #[test]
 fn a_module_of_ffi_imports_only_modules_above_it() {
     let source = workspace().join("ffi/src");
     let read = |name: &str| fs::read_to_string(source.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let root = read("lib.rs");
-    let modules: Vec<_> = root.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
-    assert!(modules.len() > 30, "lib.rs declares the modules");
-    for (place, module) in modules.iter().enumerate() {
-        for import in imports(&read(&format!("{module}.rs")), &modules) {
-            let above = modules.iter().position(|known| *known == import).is_some_and(|other| other < place);
-            assert!(
-                above || import == *module,
-                "ffi/src/{module}.rs imports {import}, which is not above it in lib.rs"
-            );
+    // The name and the path of each module. The modules of a folder come before the file of the folder's name.
+    let mut modules = Vec::new();
+    for module in declared(&root) {
+        let text = read(&format!("{module}.rs"));
+        modules.extend(declared(&text).map(|child| (child.to_owned(), format!("{module}/{child}.rs"))));
+        modules.push((module.to_owned(), format!("{module}.rs")));
+    }
+    let names: Vec<_> = modules.iter().map(|(name, _)| name.as_str()).collect();
+    assert!(names.len() > 30, "lib.rs and the files of the folders declare the modules");
+    for (place, (module, path)) in modules.iter().enumerate() {
+        for import in imports(&read(path), &names) {
+            let is_above = names.iter().position(|known| *known == import).is_some_and(|other| other < place);
+            let is_own = import == module || path.starts_with(&format!("{import}/"));
+            assert!(is_above || is_own, "ffi/src/{path} imports {import}, which is not above it");
         }
     }
 }

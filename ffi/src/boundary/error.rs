@@ -1,0 +1,195 @@
+//! Errors as C sees them: an object with the sentence, the operation and the codes of a failure.
+//!
+//! Invariant: an error object never changes after it was handed out, so its views live as long as it. Failures of this
+//! crate (NULL, text that is not UTF-8) read like the core's errors: same kinds, same sentence with the operation's
+//! prefix.
+
+use std::time::Duration;
+
+use townsquare::{Error, ErrorKind, Operation};
+
+use crate::boundary::{
+    failure::Failure,
+    guard::{free, read, read_optional},
+    handle::Handle,
+    status::tsq_status,
+    text::{self, Terminated, tsq_str},
+};
+
+/// Why a call failed. Owned by the caller, who frees it with `tsq_error_free`.
+pub struct tsq_error {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_error {
+    type Value = Report;
+}
+
+/// The value behind a [`tsq_error`].
+pub(crate) struct Report {
+    kind: ErrorKind,
+    operation: Option<Operation>,
+    text: Terminated,
+    /// Byte offset of the message in the text, behind the prefix.
+    message_at: usize,
+    code: Option<Box<str>>,
+    status: Option<u16>,
+    reason: Option<Box<str>>,
+    retry_after: Option<Duration>,
+    row: Option<usize>,
+    column: Option<Box<str>>,
+    is_retryable: bool,
+}
+
+impl Report {
+    /// The report of a failure. `operation` is used for a failure that does not name its operation.
+    pub(crate) fn new(failure: Failure, operation: Option<Operation>) -> Report {
+        let kind = failure.kind();
+        let (core, message, row) = match failure {
+            Failure::Core(error) => {
+                let (message, row) = (error.message().to_owned(), error.row());
+                (Some(error), message, row)
+            }
+            Failure::Boundary { message, row, .. } => (None, message, row),
+        };
+        let named = core.as_ref().filter(|error| error.operation().is_some());
+        // The core knows which sentences stand without a prefix.
+        let text =
+            named.map_or_else(|| format!("{}{message}", operation.map_or("", Operation::prefix)), ToString::to_string);
+        let operation = named.and_then(Error::operation).or(operation);
+        let status = core.as_ref().and_then(Error::status);
+        Report {
+            kind,
+            operation,
+            message_at: text.len().saturating_sub(message.len()),
+            text: Terminated::new(text),
+            code: core.as_ref().and_then(Error::code).map(Into::into),
+            status,
+            reason: core.as_ref().and_then(Error::reason).map(Into::into),
+            retry_after: core.as_ref().and_then(Error::retry_after),
+            row,
+            column: core.as_ref().and_then(Error::column).map(Into::into),
+            is_retryable: core.is_some_and(|error| error.is_retryable()),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.text.as_str()
+    }
+}
+
+/// The kind of the failure: the status that the call returned. `TSQ_OK` for NULL.
+///
+/// Borrows `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_kind(error: *const tsq_error) -> tsq_status {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| Some(report.kind)) }.map_or(tsq_status::TSQ_OK, Into::into)
+}
+
+/// The whole sentence, the operation's prefix included:
+/// `Search mini apps failed: Argument query is not UTF-8 at byte 3`. NUL-terminated.
+///
+/// Borrows `error`; returns a view that lives as long as `error`. Absent for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_text(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::view(report.text())) }
+}
+
+/// The sentence without the prefix. NUL-terminated.
+///
+/// Borrows `error`; returns a view that lives as long as `error`. Absent for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_message(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::view(&report.text()[report.message_at..])) }
+}
+
+/// The name of the failed operation (`search_mini_apps`); absent for a failure outside an operation.
+///
+/// Borrows `error`; returns a view that lives for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_operation(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.operation.map(Operation::name))) }
+}
+
+/// The SQLSTATE of a failure of the database (`23505`, `42P01`, …); absent for other failures.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_code(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.code.as_deref())) }
+}
+
+/// The status of the file store (404, 413, …). Returns true and writes it to `out`, or returns false and writes 0.
+///
+/// Borrows `error`; `out` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_status(error: *const tsq_error, out: *mut u16) -> bool {
+    // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
+    unsafe { read_optional(error, out, |report| report.status) }
+}
+
+/// The exact reason, for developers, of a failure of the file store (`segment 2 of the path is empty`) and of a database
+/// failure without a code (`Connection refused`). Absent for other failures, and when `tsq_error_text` says it.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_reason(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.reason.as_deref())) }
+}
+
+/// How long to wait before another try, in milliseconds. Returns true and writes it to `out`, or returns false and
+/// writes 0 when the wait is unknown.
+///
+/// Borrows `error`; `out` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_retry_after_ms(error: *const tsq_error, out: *mut u64) -> bool {
+    let millis = |wait: Duration| {
+        // Rounded up: a retry that comes a fraction early is refused again.
+        let rounded = wait.as_nanos().div_ceil(1_000_000);
+        u64::try_from(rounded).unwrap_or(u64::MAX)
+    };
+    // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
+    unsafe { read_optional(error, out, |report| report.retry_after.map(millis)) }
+}
+
+/// The index of the item that failed, for calls that create several rows. Returns true and writes it to `out`, or returns
+/// false and writes 0.
+///
+/// Borrows `error`; `out` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_row(error: *const tsq_error, out: *mut usize) -> bool {
+    // SAFETY: `error` is NULL or live, `out` NULL or writable, by the manual.
+    unsafe { read_optional(error, out, |report| report.row) }
+}
+
+/// The column that has no value (`TSQ_FIELD_MISSING`), or whose value cannot be read (code `XX001`); absent for other
+/// failures.
+///
+/// Borrows `error`; returns a view that lives as long as `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_column(error: *const tsq_error) -> tsq_str {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| text::optional_view(report.column.as_deref())) }
+}
+
+/// Whether the same call with the same arguments may succeed later. False for NULL.
+///
+/// Borrows `error`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_is_retryable(error: *const tsq_error) -> bool {
+    // SAFETY: `error` is NULL or live, by the manual.
+    unsafe { read(error, |report| report.is_retryable) }
+}
+
+/// Frees an error. Takes `error`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_error_free(error: *mut tsq_error) {
+    // SAFETY: `error` is NULL or owned by the caller, by the manual.
+    unsafe { free(error) }
+}

@@ -1,0 +1,55 @@
+//! What a subscription is to deliver, as C gives it.
+
+use townsquare::realtime::ChangeRequest;
+
+use crate::{
+    boundary::{argument, failure::Failure, text::tsq_str},
+    realtime::row_change::{requested_event, tsq_close_callback},
+};
+
+/// The changes that a subscription or a stream gets. Zero it, then fill it in: `tsq_change_request request = {0};`
+///
+/// An input (manual, INPUTS).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_change_request {
+    /// The table: one of SPEC 2's six, or `files`. Required.
+    pub table: tsq_str,
+    /// Only changes that are delivered as this event: a `tsq_event_type`; 0, `TSQ_EVENT_ANY`, for every event.
+    pub event: i32,
+    /// Conditions `column=op.value` on the row, joined by `&`: `id=eq.…`. The operators are eq, neq, lt, lte, gt, gte, in,
+    /// like, ilike and is. At most 8 conditions and 1,024 bytes. Absent or empty: every row.
+    pub filter: tsq_str,
+    /// A cursor: the changes after it come first, then the new ones, with no gap and no repeat. Absent: the new ones.
+    pub since: tsq_str,
+    /// The schema; absent for `public`, the only one.
+    pub schema: tsq_str,
+    /// Is told when the subscription ends; may be NULL. For `tsq_realtime_subscribe` only: a stream tells its end by itself.
+    pub on_close: tsq_close_callback,
+}
+
+impl tsq_change_request {
+    /// The core's request, without `on_close`.
+    ///
+    /// # Safety
+    /// All members are initialised, and the texts are readable.
+    pub(crate) unsafe fn read(&self) -> Result<ChangeRequest, Failure> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            let mut request = ChangeRequest::table(argument::text(self.table, "table")?);
+            if let Some(event) = requested_event(self.event)? {
+                request = request.event(event);
+            }
+            if let Some(filter) = argument::optional_text(self.filter, "filter")? {
+                request = request.filter(filter);
+            }
+            if let Some(since) = argument::optional_text(self.since, "since")? {
+                request = request.since(since);
+            }
+            if let Some(schema) = argument::optional_text(self.schema, "schema")? {
+                request = request.schema(schema);
+            }
+            Ok(request)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Subscriptions that the host polls, for hosts with a loop of their own.
+//!
+//! Invariant: `tsq_change_stream_close` may be called while another thread waits in `tsq_change_stream_next`.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use townsquare::{
+    Operation,
+    blocking::{wait, wait_while},
+    realtime::{ChangeStream, RowChange, StreamCloser},
+};
+
+use crate::{
+    boundary::{
+        call::{call_optional_handle, call_unit},
+        error::tsq_error,
+        failure::Failure,
+        forks::ProcessOwned,
+        guard::{free, read},
+        handle::{self, Handle},
+        record::record,
+        status::tsq_status,
+    },
+    realtime::row_change::tsq_row_change,
+};
+
+/// A subscription whose changes the host takes one by one. Owned, freed with `tsq_change_stream_free`.
+pub struct tsq_change_stream {
+    _opaque: [u8; 0],
+}
+
+pub(crate) struct StreamState {
+    stream: ProcessOwned<Mutex<ChangeStream>>,
+    closer: ProcessOwned<StreamCloser>,
+    has_ended: AtomicBool,
+}
+
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<StreamState>();
+};
+
+impl Handle for tsq_change_stream {
+    type Value = StreamState;
+}
+
+impl StreamState {
+    pub(crate) fn new(stream: ChangeStream) -> StreamState {
+        let closer = ProcessOwned::new(stream.closer());
+        StreamState { stream: ProcessOwned::new(Mutex::new(stream)), closer, has_ended: AtomicBool::new(false) }
+    }
+
+    /// The next change; `None` at the time-out and after the end.
+    fn next(&self, timeout: Option<Duration>) -> Result<Option<RowChange>, Failure> {
+        let mut stream = self.stream.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = match timeout {
+            None => wait(stream.next()),
+            Some(timeout) => match wait_while(stream.next(), timeout, || Err(())) {
+                Ok(next) => next,
+                Err(()) => return Ok(None),
+            },
+        };
+        if next.is_none() {
+            self.has_ended.store(true, Ordering::Release);
+        }
+        Ok(next.transpose()?)
+    }
+}
+
+/// Waits for the next change, at most `timeout_ms` milliseconds: 0 returns at once, a negative number waits for ever. `*out` is
+/// NULL after `TSQ_OK` at the time-out and after the end of the stream; `tsq_change_stream_has_ended` tells them apart.
+///
+/// Borrows `stream`; returns owned in `out`. Fails with the reason that ended the stream, once: `TSQ_CURSOR_EXPIRED` when the
+/// host fell too far behind, `TSQ_UNAUTHORIZED` when the session of a live query ended; with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_change_stream_next(
+    stream: *mut tsq_change_stream,
+    timeout_ms: i64,
+    out: *mut *mut tsq_row_change,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_optional_handle(Some(Operation::Changes), out, err, || {
+            let stream = handle::required(stream.cast_const(), "stream")?;
+            let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+            Ok(stream.next(timeout)?.map(record))
+        })
+    }
+}
+
+/// Whether `tsq_change_stream_next` has found the end of the stream: it or its client was closed, or a call has failed with the
+/// reason of the end. False for NULL.
+///
+/// Borrows `stream`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_change_stream_has_ended(stream: *const tsq_change_stream) -> bool {
+    // SAFETY: `stream` is NULL or live, by the manual.
+    unsafe { read(stream, |stream| stream.has_ended.load(Ordering::Acquire)) }
+}
+
+/// Ends the stream. A call of `tsq_change_stream_next` that waits on another thread returns. A second call does nothing.
+///
+/// Borrows `stream`. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED` in a forked child.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_change_stream_close(
+    stream: *const tsq_change_stream,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_unit(Some(Operation::Changes), err, || {
+            handle::required(stream, "stream")?.closer.get()?.close();
+            Ok(())
+        })
+    }
+}
+
+/// Frees a stream, which ends it. No other thread may use it any more. Takes `stream`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_change_stream_free(stream: *mut tsq_change_stream) {
+    // SAFETY: `stream` is NULL or owned by the caller, by the manual.
+    unsafe { free(stream) }
+}

@@ -1,0 +1,273 @@
+//! Requests for `tsq_storage_handle_file`, for the host's own HTTP server, and their responses.
+//!
+//! Invariant: a body callback does not run after the call that received it has returned.
+
+use std::{
+    ffi::c_void,
+    io, mem,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, ReadBuf};
+use townsquare::{
+    Operation,
+    blocking::wait,
+    realtime::{EventBody, EventResponse},
+    storage::{FileResponse, RequestBody, ResponseBody},
+};
+
+use crate::{
+    boundary::{
+        argument,
+        call::{call_handle, count},
+        error::tsq_error,
+        failure::Failure,
+        forks::ProcessOwned,
+        guard::free,
+        handle,
+        progress::{Source, tsq_read_callback},
+        record::{Memory, Record, record},
+        status::tsq_status,
+        text::{self, tsq_bytes, tsq_str},
+    },
+    client::tsq_client,
+    discovery::http_response::tsq_http_header,
+    storage::file_reader::fill,
+    storage::storage,
+};
+
+/// An HTTP request for a file. Zero it, then fill it in: `tsq_file_request request = {0};`
+///
+/// An input (manual, INPUTS).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct tsq_file_request {
+    /// The method: `GET`, `HEAD`, `PUT`, `DELETE`.
+    pub method: tsq_str,
+    /// The request target: `/BUCKET/PATH`, with a query for a signed URL.
+    pub target: tsq_str,
+    /// The headers: an array. `authorization` names the caller.
+    pub headers: *const tsq_http_header,
+    /// Number of headers.
+    pub headers_len: usize,
+    /// The body of a PUT; read when `body_source` is NULL.
+    pub body: tsq_bytes,
+    /// Gives the body of a PUT in pieces, so that memory does not grow with it.
+    pub body_source: tsq_read_callback,
+    /// The data of `body_source`.
+    pub body_user_data: *mut c_void,
+}
+
+/// The response of `tsq_storage_handle_file` and `tsq_realtime_handle_events`. A record (manual, RECORDS) with a body that
+/// `tsq_file_response_read` reads; freed with `tsq_file_response_free`.
+#[repr(C)]
+pub struct tsq_file_response {
+    /// The HTTP status: 200, 201, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 416, 500, 503, 507.
+    pub status: u16,
+    /// The headers: an array.
+    pub headers: *const tsq_http_header,
+    /// Number of headers.
+    pub headers_len: usize,
+    /// Number of bytes of the body; UINT64_MAX for events, which come until the stream ends.
+    pub body_size: u64,
+}
+
+/// The core's response, and the part of its body that was received and not yet read.
+pub(crate) struct Response {
+    status: u16,
+    headers: Vec<(String, String)>,
+    size: u64,
+    body: ProcessOwned<Mutex<(Body, Bytes)>>,
+}
+
+enum Body {
+    File(ResponseBody),
+    Events(EventBody),
+}
+
+impl Body {
+    fn next_chunk(&mut self) -> townsquare::Result<Option<Bytes>> {
+        match self {
+            Body::File(body) => wait(body.next_chunk()),
+            Body::Events(body) => Ok(wait(body.next_chunk())),
+        }
+    }
+}
+
+impl From<FileResponse> for Response {
+    fn from(response: FileResponse) -> Response {
+        let (status, headers) = (response.status, response.headers);
+        Response {
+            status,
+            headers,
+            size: response.body.size(),
+            body: ProcessOwned::new(Mutex::new((Body::File(response.body), Bytes::new()))),
+        }
+    }
+}
+
+impl From<EventResponse> for Response {
+    fn from(response: EventResponse) -> Response {
+        let (status, headers) = (response.status, response.headers);
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let size = length.and_then(|(_, length)| length.parse().ok()).unwrap_or(u64::MAX);
+        let body = ProcessOwned::new(Mutex::new((Body::Events(response.body), Bytes::new())));
+        Response { status, headers, size, body }
+    }
+}
+
+impl Record for tsq_file_response {
+    type Source = Response;
+
+    fn new(response: &Response, memory: &mut Memory) -> tsq_file_response {
+        let header =
+            |(name, value): &(String, String)| tsq_http_header { name: text::view(name), value: text::view(value) };
+        let headers: Vec<_> = response.headers.iter().map(header).collect();
+        tsq_file_response {
+            status: response.status,
+            headers_len: headers.len(),
+            headers: memory.array(headers),
+            body_size: response.size,
+        }
+    }
+}
+
+/// Answers an HTTP request for a file, under the policies: GET, HEAD, PUT and DELETE with `If-Match`, `If-None-Match` and
+/// `Range`. The header `Authorization: Bearer TOKEN` names the caller, never the session of `client`; without it and
+/// without a signed URL the caller is anonymous.
+///
+/// Borrows all; returns owned in `out`. A bad request gets a response too (`TSQ_OK` with status 400, 404, …). Fails with
+/// `TSQ_CANCELLED` when `body_source` cancels, which leaves nothing; `TSQ_CLOSED`; and `TSQ_INVALID_INPUT` for NULL or
+/// text that is not UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_storage_handle_file(
+    client: *const tsq_client,
+    request: *const tsq_file_request,
+    out: *mut *mut tsq_file_response,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_handle(Some(Operation::HandleFile), out, err, || {
+            let storage = storage(client)?;
+            let request = argument::structure(request, "request", |request: &tsq_file_request| request.read())?;
+            let (body, source) = request.body;
+            let answer = wait(storage.handle_file(request.method, request.target, &request.headers, body));
+            match source.map_or(Ok(()), |source| source.end()) {
+                Ok(()) => Ok(record(answer?)),
+                Err(failure) => Err(failure),
+            }
+        })
+    }
+}
+
+/// Reads the next bytes of the body, up to `len`, into `buffer` and moves on. Writes their number to `out`; 0 is the end. A
+/// call may give fewer bytes than `len` before the end.
+///
+/// Borrows all. Fails with `TSQ_UNAVAILABLE` or `TSQ_INTERNAL` when the file store fails, `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_file_response_read(
+    response: *mut tsq_file_response,
+    buffer: *mut u8,
+    len: usize,
+    out: *mut usize,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        count(Some(Operation::HandleFile), out, err, || {
+            let response = handle::required(response.cast_const(), "response")?.source();
+            let destination = argument::destination(buffer, len, "buffer")?;
+            let mut body = response.body.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+            let (body, chunk) = &mut *body;
+            fill(chunk, &destination, || Ok(body.next_chunk()?))
+        })
+    }
+}
+
+/// Frees a response. Takes `response`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_file_response_free(response: *mut tsq_file_response) {
+    // SAFETY: `response` is NULL or owned by the caller, by the manual.
+    unsafe { free(response) }
+}
+
+/// The core's arguments.
+struct Request<'a> {
+    method: &'a str,
+    target: &'a str,
+    headers: Vec<(String, String)>,
+    body: (RequestBody, Option<BodySource>),
+}
+
+impl tsq_file_request {
+    /// # Safety
+    /// All members are initialised; texts, arrays and bytes are readable for `'a`; `body_source` may be called with its
+    /// data until [`BodySource::end`].
+    unsafe fn read<'a>(&self) -> Result<Request<'a>, Failure> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            let body = if self.body_source.is_some() {
+                let source = BodySource::new(Source::new(self.body_source, self.body_user_data)?);
+                (RequestBody::from_reader(source.clone()), Some(source))
+            } else {
+                (Bytes::copy_from_slice(argument::bytes(self.body, "body")?).into(), None)
+            };
+            Ok(Request {
+                method: argument::text(self.method, "method")?,
+                target: argument::text(self.target, "target")?,
+                headers: argument::structures(self.headers, self.headers_len, "headers", |header| header.read())?,
+                body,
+            })
+        }
+    }
+}
+
+/// The body of a request as the core reads it, from a callback.
+#[derive(Clone)]
+struct BodySource(Arc<Mutex<BodyState>>);
+
+enum BodyState {
+    Open(Source),
+    /// The callback cancelled the call or broke its promise.
+    Failed(Failure),
+    /// The call has returned.
+    Ended,
+}
+
+impl BodySource {
+    fn new(source: Source) -> BodySource {
+        BodySource(Arc::new(Mutex::new(BodyState::Open(source))))
+    }
+
+    /// Waits for a callback that runs; it never runs again. Returns its failure.
+    fn end(&self) -> Result<(), Failure> {
+        match mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), BodyState::Ended) {
+            BodyState::Failed(failure) => Err(failure),
+            BodyState::Open(_) | BodyState::Ended => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for BodySource {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let BodyState::Open(source) = &*state else {
+            return Poll::Ready(Err(io::Error::other("the callback gives no more bytes")));
+        };
+        match source.read(buffer.initialize_unfilled()) {
+            Ok(read) => {
+                buffer.advance(read);
+                Poll::Ready(Ok(()))
+            }
+            Err(failure) => {
+                *state = BodyState::Failed(failure);
+                Poll::Ready(Err(io::Error::other("the callback cancelled the request")))
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Operations on communities: configurations, domains and registered spaces (SPEC 2.2 to 2.4, 4.3).
+//!
+//! Invariant: each function is the core's method of the same name, after it converted the arguments.
+
+use townsquare::{Operation, blocking::wait, communities::Communities};
+
+use crate::{
+    boundary::{
+        argument,
+        call::{call_optional_handle, call_unit, call_wanted_handle},
+        error::tsq_error,
+        failure::Failure,
+        record::record,
+        status::tsq_status,
+        string::{json, tsq_string},
+        text::{Terminated, tsq_str},
+    },
+    client::{self, tsq_client},
+    tables::{
+        community_config::tsq_community_config,
+        community_domain::tsq_community_domain,
+        community_patch::tsq_community_patch,
+        space_registration::{tsq_new_registration, tsq_space_registration},
+    },
+};
+
+/// # Safety
+/// `client` is NULL or lives for `'a`.
+unsafe fn communities<'a>(client: *const tsq_client) -> Result<&'a Communities, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    Ok(unsafe { client::usable(client) }?.inner().communities())
+}
+
+/// Creates the configuration of a community, or updates it when `community_id` has one. The service only.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_FIELD_MISSING` for a new row without
+/// its four required configurations, `TSQ_INVALID_INPUT` (also for an id of more than 50 characters and when a bool is
+/// cleared), `TSQ_TOO_LARGE`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_save_community_config(
+    client: *const tsq_client,
+    community_id: tsq_str,
+    patch: *const tsq_community_patch,
+    out: *mut *mut tsq_community_config,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::SaveCommunityConfig), out, err, || {
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let patch = argument::structure(patch, "patch", |patch: &tsq_community_patch| patch.read())?;
+            Ok(record(wait(communities.save_community_config(id, patch))?))
+        })
+    }
+}
+
+/// Reads the published configuration of a community: a JSON object with the keys `brand`, `assets`, `community`,
+/// `fidgets`, `navigation` and `ui`.
+///
+/// Borrows all; returns owned in `out`: NULL when nothing is published. Fails with `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_get_active_community_config(
+    client: *const tsq_client,
+    community_id: tsq_str,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_optional_handle(Some(Operation::GetActiveCommunityConfig), out, err, || {
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            wait(communities.get_active_community_config(id))?.map(|config| json(&config)).transpose()
+        })
+    }
+}
+
+/// Sets the domain of a community, in place of an earlier one of the same type. The service only. The domain is stored
+/// normalised: trimmed, in lower case, without scheme, port, path and a leading `www.`. `domain_type` is
+/// `blank_subdomain` or `custom`.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a domain that is
+/// taken, `TSQ_REFERENCE_MISSING` for an unknown community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN`
+/// for callers other than the service, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_save_community_domain(
+    client: *const tsq_client,
+    community_id: tsq_str,
+    domain: tsq_str,
+    domain_type: tsq_str,
+    out: *mut *mut tsq_community_domain,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::SaveCommunityDomain), out, err, || {
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let domain = argument::text(domain, "domain")?;
+            let domain_type = argument::text(domain_type, "domain_type")?.parse()?;
+            Ok(record(wait(communities.save_community_domain(id, domain, domain_type))?))
+        })
+    }
+}
+
+/// Deletes a domain. The service only.
+///
+/// Borrows all. Fails with `TSQ_NOT_FOUND` for an unknown domain, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or
+/// `TSQ_FORBIDDEN` for callers other than the service, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_delete_community_domain(
+    client: *const tsq_client,
+    domain: tsq_str,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_unit(Some(Operation::DeleteCommunityDomain), err, || {
+            let communities = communities(client)?;
+            Ok(wait(communities.delete_community_domain(argument::text(domain, "domain")?))?)
+        })
+    }
+}
+
+/// Sets the navigation of a community. `navigation_config` is JSON as text; the absent text clears the column. Allowed
+/// for the service and for users with a linked identity key of the community (`tsq_auth_link_identity`). A user gets the row
+/// without what only the service reads: keys and address are absent, and `custom_domain_authorized` is false.
+///
+/// Borrows all; returns the changed row owned in `out`, which may be NULL. Fails with `TSQ_NOT_FOUND` for an unknown
+/// community, `TSQ_INVALID_INPUT`, `TSQ_UNAUTHORIZED` or `TSQ_FORBIDDEN` for other callers, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_update_navigation(
+    client: *const tsq_client,
+    community_id: tsq_str,
+    navigation_config: tsq_str,
+    out: *mut *mut tsq_community_config,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::UpdateNavigation), out, err, || {
+            let (communities, id) = (communities(client)?, argument::text(community_id, "community_id")?);
+            let navigation = argument::optional_json(navigation_config, "navigation_config")?;
+            Ok(record(wait(communities.update_navigation(id, navigation))?))
+        })
+    }
+}
+
+/// Finds the id of the community of a host: the value of an HTTP `Host` header. A community is found by its domain or
+/// by its own id.
+///
+/// Borrows all; returns owned in `out`: NULL when no published community matches. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_resolve_community(
+    client: *const tsq_client,
+    host: tsq_str,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_optional_handle(Some(Operation::ResolveCommunity), out, err, || {
+            let communities = communities(client)?;
+            Ok(wait(communities.resolve_community(argument::text(host, "host")?))?.map(Terminated::new))
+        })
+    }
+}
+
+/// Registers a space, once. Allowed for the service and the space's owner. A user may name only a linked identity key, and no
+/// `fid` and no `signature`: readers take them for proven, so the service checks and stores them.
+///
+/// Borrows all; returns the row owned in `out`, which may be NULL. Fails with `TSQ_ALREADY_EXISTS` for a registered
+/// space, `TSQ_FIELD_MISSING` without a name, `TSQ_FORBIDDEN` for a space that the caller does not own,
+/// `TSQ_INVALID_INPUT`, `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_register_space(
+    client: *const tsq_client,
+    registration: *const tsq_new_registration,
+    out: *mut *mut tsq_space_registration,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_wanted_handle(Some(Operation::RegisterSpace), out, err, || {
+            let communities = communities(client)?;
+            let read = |registration: &tsq_new_registration| registration.read();
+            let registration = argument::structure(registration, "registration", read)?;
+            Ok(record(wait(communities.register_space(registration))?))
+        })
+    }
+}
+
+/// Reads the registration of a space.
+///
+/// Borrows all; returns owned in `out`: NULL when the space is not registered. Fails with `TSQ_INVALID_INPUT`,
+/// `TSQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_communities_get_space_registration(
+    client: *const tsq_client,
+    space_id: tsq_str,
+    out: *mut *mut tsq_space_registration,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe {
+        call_optional_handle(Some(Operation::GetSpaceRegistration), out, err, || {
+            let communities = communities(client)?;
+            let found = wait(communities.get_space_registration(argument::id(space_id, "space_id")?))?;
+            Ok(found.map(record))
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Spaces: the struct of a row with its fidgets or its owner, and lists of rows (SPEC 2.6, 4.5).
+
+use std::ptr;
+
+use serde::Serialize;
+use townsquare::spaces::{PublicSpace, PublicSpaceCursor, Space, SpaceWithFidgets};
+
+use crate::{
+    boundary::{
+        call::call_handle,
+        error::tsq_error,
+        guard::{free, read},
+        handle::{self, Handle},
+        record::{self, Memory, Nested, OwnedRecord, Record, RecordList},
+        status::tsq_status,
+        string::{json, tsq_string},
+        text::{self, tsq_str},
+    },
+    tables::{
+        fidget::{tsq_fidget, tsq_fidget_list},
+        owner::tsq_owner,
+    },
+};
+
+/// A space. A record (manual, RECORDS); freed with `tsq_space_free` where a call returns it owned.
+#[repr(C)]
+pub struct tsq_space {
+    /// Primary key: a UUID.
+    pub id: tsq_str,
+    /// Display name.
+    pub name: tsq_str,
+    /// Description; may be absent.
+    pub description: tsq_str,
+    /// The user who owns it: a UUID; may be absent.
+    pub owner_id: tsq_str,
+    /// Whether every caller may see it.
+    pub is_public: bool,
+    /// Creation time, in microseconds.
+    pub created_at: i64,
+    /// Time of the last change, in microseconds; never goes back.
+    pub updated_at: i64,
+    /// Its fidgets, oldest first, in results of `tsq_spaces_get_user_spaces` and `tsq_spaces_get_space_with_fidgets`;
+    /// else NULL.
+    pub fidgets: *const tsq_fidget_list,
+    /// Its owner, in results of `tsq_spaces_get_public_spaces`; NULL there for a space without an owner, and elsewhere.
+    pub owner: *const tsq_owner,
+}
+
+/// The core's row; as JSON, with what the call returned beside it.
+#[derive(Serialize)]
+pub(crate) struct SpaceRow {
+    #[serde(flatten)]
+    space: Space,
+    /// `None` where the call does not return fidgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fidgets: Option<Nested<RecordList<tsq_fidget>>>,
+    /// `None` where the call does not return the owner; `Some(None)` for a space without an owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<Option<Nested<OwnedRecord<tsq_owner>>>>,
+    /// The position in the list of public spaces.
+    #[serde(skip)]
+    cursor: PublicSpaceCursor,
+}
+
+impl OwnedRecord<tsq_space> {
+    /// The position after this space in the list of public spaces.
+    pub(crate) fn cursor(&self) -> PublicSpaceCursor {
+        self.source().cursor
+    }
+}
+
+impl From<Space> for SpaceRow {
+    fn from(space: Space) -> SpaceRow {
+        SpaceRow { cursor: space.id.into(), space, fidgets: None, owner: None }
+    }
+}
+
+impl From<SpaceWithFidgets> for SpaceRow {
+    fn from(row: SpaceWithFidgets) -> SpaceRow {
+        let fidgets = record::list(row.fidgets).into();
+        SpaceRow { fidgets: Some(fidgets), ..row.space.into() }
+    }
+}
+
+impl From<PublicSpace> for SpaceRow {
+    fn from(row: PublicSpace) -> SpaceRow {
+        let cursor = row.cursor();
+        let owner = row.owner.map(|owner| record::record(owner).into());
+        SpaceRow { owner: Some(owner), cursor, ..row.space.into() }
+    }
+}
+
+impl Record for tsq_space {
+    type Source = SpaceRow;
+
+    fn new(row: &SpaceRow, memory: &mut Memory) -> tsq_space {
+        let space = &row.space;
+        tsq_space {
+            id: memory.id(space.id),
+            name: text::view(&space.name),
+            description: text::optional_view(space.description.as_deref()),
+            owner_id: memory.optional_id(space.owner_id),
+            is_public: space.is_public,
+            created_at: space.created_at.as_microsecond(),
+            updated_at: space.updated_at.as_microsecond(),
+            fidgets: row.fidgets.as_ref().map_or(ptr::null(), Nested::view),
+            owner: row.owner.as_ref().and_then(Option::as_ref).map_or(ptr::null(), Nested::view),
+        }
+    }
+}
+
+/// A list of spaces, in the order that the call's documentation states. Freed with `tsq_space_list_free`.
+pub struct tsq_space_list {
+    _opaque: [u8; 0],
+}
+
+impl Handle for tsq_space_list {
+    type Value = RecordList<tsq_space>;
+}
+
+/// The space as a JSON object: its columns by their names, and `fidgets` or `owner` where the call returns them.
+///
+/// Borrows `space`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_json(
+    space: *const tsq_space,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(space, "space")?)) }
+}
+
+/// Frees a space that a call returned owned. Takes `space`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_free(space: *mut tsq_space) {
+    // SAFETY: `space` is NULL or owned by the caller, by the manual.
+    unsafe { free(space) }
+}
+
+/// The number of spaces; 0 for NULL.
+///
+/// Borrows `list`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_len(list: *const tsq_space_list) -> usize {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, RecordList::len) }
+}
+
+/// The space at `index`, counted from 0; NULL beyond the end.
+///
+/// Borrows `list`; returns a view that lives as long as the list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_at(list: *const tsq_space_list, index: usize) -> *const tsq_space {
+    // SAFETY: `list` is NULL or live, by the manual.
+    unsafe { read(list, |list| list.at(index)) }
+}
+
+/// The list as a JSON array of the objects of `tsq_space_json`.
+///
+/// Borrows `list`; returns owned in `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_json(
+    list: *const tsq_space_list,
+    out: *mut *mut tsq_string,
+    err: *mut *mut tsq_error,
+) -> tsq_status {
+    // SAFETY: the arguments are as the manual requires.
+    unsafe { call_handle(None, out, err, || json(handle::required(list, "list")?)) }
+}
+
+/// Frees a list with its spaces. Takes `list`; NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tsq_space_list_free(list: *mut tsq_space_list) {
+    // SAFETY: `list` is NULL or owned by the caller, by the manual.
+    unsafe { free(list) }
+}
