@@ -209,7 +209,7 @@ impl Auth {
     /// user is signed in.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     ///
     /// # Examples
     ///
@@ -252,7 +252,7 @@ impl Auth {
     /// its access token has expired.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     ///
     /// # Examples
     ///

@@ -8,7 +8,7 @@ use crate::{
     database::CurrentPrincipal,
     error::{Error, ErrorKind, Result},
     http_file::header,
-    http_refusal::Refusal,
+    http_refusal::HttpRefusal,
 };
 
 /// Finds the principal of an access token. The client provides it, because sessions belong to a service.
@@ -30,13 +30,16 @@ impl BearerResolver {
     /// # Errors
     /// The refusal of a request with two headers `Authorization` (400), with credentials of another kind and with a token that is
     /// not valid (401).
-    pub(crate) async fn principal(&self, headers: &[(String, String)]) -> Result<Option<CurrentPrincipal>, Refusal> {
+    pub(crate) async fn principal(
+        &self,
+        headers: &[(String, String)],
+    ) -> Result<Option<CurrentPrincipal>, HttpRefusal> {
         let two = |()| Error::file(400, "the request has two headers authorization");
         let Some(credentials) = header(headers, "authorization").map_err(two)? else { return Ok(None) };
         let token = credentials.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let Some((_, token)) = token else { return Err(Refusal::invalid_token()) };
+        let Some((_, token)) = token else { return Err(HttpRefusal::invalid_token()) };
         self.0(token.trim().to_owned()).await.map(Some).map_err(|error| match error.kind() {
-            ErrorKind::Unauthorized => Refusal::invalid_token(),
+            ErrorKind::Unauthorized => HttpRefusal::invalid_token(),
             _ => error.into(),
         })
     }

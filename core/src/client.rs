@@ -128,12 +128,10 @@ impl Client {
         let Resolved { database, catalog, files, inline_file_limit, allowed_origins, session_file, options, clock } =
             resolved;
         let storage = StorageOptions {
-            location: files.into(),
             inline_file_limit,
             max_file_size: options.max_file_size,
             max_verified_size: options.max_verified_size,
             quota: FileQuota { max_bytes: options.max_owner_bytes, max_files: options.max_owner_files },
-            buckets: options.buckets.clone(),
             claim_store: options.claim_store,
             url_signing_key: options.url_signing_key.clone(),
         };
@@ -168,7 +166,7 @@ impl Client {
         let event_heartbeat = options.event_heartbeat;
         let upstream = Upstream::new(&catalog, &options, clock.clone())?;
         let handle = runtime.handle().clone();
-        let storage = PreparedStorage::new(storage, &handle)?;
+        let storage = PreparedStorage::new(files.into(), &options.buckets, storage, &handle)?;
         let options = OpenOptions { durability, busy_timeout, postgres, migrate, clock };
         // Everything that may refuse the database comes before the first change of it.
         let (database, stored_files) = PreparedDatabase::new(database, options, handle.clone()).await?;
@@ -484,7 +482,7 @@ impl Client {
     ///
     /// On a handle of [`as_user`](Client::as_user) or [`as_service`](Client::as_service), `close` closes that handle and
     /// its clones only: later calls on it fail with `Closed`, its subscriptions end, and calls that run complete. It does
-    /// not wait. The client and its other handles go on.
+    /// not wait. The client and its other handles continue.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) {

@@ -16,6 +16,6 @@ pub(crate) use self::{
     content_type::guess_content_type,
     headers::{Access, etag_header, file_headers, header},
     range::{Selected, select_range},
-    target::Target,
+    target::RequestTarget,
     url_token::{MAX_LIFE, MIN_KEY, PutLimits, Signer, UrlKey, UrlToken},
 };

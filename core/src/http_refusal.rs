@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 
 /// The status and the message of a refused request.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpRefusal {
     status: u16,
     message: String,
     /// Why the request is malformed.
@@ -17,19 +17,19 @@ pub(crate) struct Refusal {
     headers: Vec<(&'static str, String)>,
 }
 
-impl Refusal {
-    pub(crate) fn new(status: u16, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into(), reason: None, headers: Vec::new() }
+impl HttpRefusal {
+    pub(crate) fn new(status: u16, message: impl Into<String>) -> HttpRefusal {
+        HttpRefusal { status, message: message.into(), reason: None, headers: Vec::new() }
     }
 
-    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> Refusal {
+    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> HttpRefusal {
         self.headers.push((name, value));
         self
     }
 
     /// The refusal of a request whose token is not valid (RFC 6750, 3.1).
-    pub(crate) fn invalid_token() -> Refusal {
-        let mut refusal = Refusal::from(Error::file(401, "the access token or the signature is not valid"));
+    pub(crate) fn invalid_token() -> HttpRefusal {
+        let mut refusal = HttpRefusal::from(Error::file(401, "the access token or the signature is not valid"));
         refusal.headers = vec![("www-authenticate", "Bearer error=\"invalid_token\"".to_owned())];
         refusal
     }
@@ -55,8 +55,8 @@ impl Refusal {
     }
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
+impl From<Error> for HttpRefusal {
+    fn from(error: Error) -> HttpRefusal {
         let status = error.status().unwrap_or_else(|| status_of(error.kind()));
         if status >= 500 {
             tracing::error!(%error, status, "a request failed");
@@ -66,7 +66,7 @@ impl From<Error> for Refusal {
             500.. => "Internal server error".to_owned(),
             _ => error.message().to_owned(),
         };
-        let mut refusal = Refusal::new(status, message);
+        let mut refusal = HttpRefusal::new(status, message);
         if status == 400 {
             refusal.reason = std::error::Error::source(&error).map(ToString::to_string);
         }
@@ -103,7 +103,7 @@ mod tests {
     use crate::error::FILE_ERRORS;
 
     fn answer(error: Error) -> (u16, Vec<(&'static str, String)>, serde_json::Value) {
-        let (status, headers, content) = Refusal::from(error).into_parts();
+        let (status, headers, content) = HttpRefusal::from(error).into_parts();
         (status, headers, serde_json::from_str(&content).expect("JSON"))
     }
 

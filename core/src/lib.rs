@@ -81,7 +81,7 @@
 //! be used inside an async runtime. Callbacks of a [`Subscription`] run on separate threads, one call at a time for each
 //! subscription. [`Client::close`] ends all these threads.
 //!
-//! On Unix the threads of a client block all signals, except those of a thread's own faults (`SIGSEGV` and the like). So a
+//! On Unix the threads of a client block all signals, except the signals of a thread's own faults (`SIGSEGV` and the like). So a
 //! signal goes to a thread of the program: one that waits with `sigwait` receives it, also if the program blocked the signal
 //! after [`Client::open`]. A process or a thread that a callback starts inherits the mask of the callback's thread;
 //! [`std::process::Command`] resets it for a process.
@@ -125,7 +125,7 @@ mod storage_path;
 mod tls;
 mod validate;
 
-// One outside system each: the database, the object store, the upstream API, threads, and those of callbacks and of the catalog.
+// One outside system each: the database, the object store, the upstream API, and threads, also for callbacks and the catalog.
 mod bearer;
 mod callbacks;
 mod catalog_thread;

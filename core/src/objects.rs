@@ -232,7 +232,7 @@ impl Objects {
         Ok(linked.map(|(id, staged)| Staged { id, size, digest, inner: StagedInner::Folder(staged) }))
     }
 
-    /// Removes staged bytes, also those of another process, so that its `install` fails. Succeeds if there are none.
+    /// Removes staged bytes, also of another process, so that its `install` fails. Succeeds if there are none.
     pub(crate) async fn discard(&self, staged_id: &str) -> Result<()> {
         match &self.0 {
             Backend::Folder(folder) => folder.discard(staged_id).await,

@@ -74,7 +74,7 @@ use crate::{
 /// `admin_email`, `admin_identity_public_keys` and `custom_domain_authorized` of `community_configs` are the service's: rows for
 /// others are without them, and a filter that names one is refused like one that names an unknown column.
 ///
-/// A subscription of a client follows sign-in and sign-out; after sign-out it goes on as anonymous. One of an
+/// A subscription of a client follows sign-in and sign-out; after sign-out it continues as anonymous. One of an
 /// [`as_user`](crate::Client::as_user) handle, and every live query, acts for the caller that it began with. It ends with
 /// `Unauthorized` when the handle may no longer act for that caller: the session has ended, the access token has expired, or
 /// the session got other tokens that the handle does not have.
@@ -136,7 +136,7 @@ impl Realtime {
     /// process end with `Unavailable`, and every cursor expires. The next subscription of a program switches the log on again.
     ///
     /// # Errors
-    /// `Unauthorized` or `Forbidden` if the caller is not the service; those of the database; `Closed` on a closed handle.
+    /// `Unauthorized` or `Forbidden` if the caller is not the service; the errors of the database; `Closed` on a closed handle.
     ///
     /// ```
     /// # async fn example(client: &townsquare::Client) -> townsquare::Result<()> {

@@ -23,7 +23,7 @@ impl Client {
     /// Returns the process-wide client. The first call opens it with the options of the environment.
     ///
     /// # Errors
-    /// `Config` in a forked process if the parent had the shared client open at the fork; those of [`Client::open`], if
+    /// `Config` in a forked process if the parent had the shared client open at the fork; the errors of [`Client::open`], if
     /// this call opens the client.
     ///
     /// ```
@@ -41,7 +41,7 @@ impl Client {
     ///
     /// # Errors
     /// `Config` if the shared client is open with another configuration, and in a forked process if the parent had the
-    /// shared client open at the fork; those of [`Client::open`], if this call opens the client.
+    /// shared client open at the fork; the errors of [`Client::open`], if this call opens the client.
     ///
     /// ```
     /// # async fn example() -> townsquare::Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a thread of the library is started while its parent blocks all signals, and inherits that mask. So there is
 //! no moment at which it could take a signal that the host waits for, or that would run a handler of the host on it. One
-//! kind of thread is started by tokio on a thread of the host: that of a name look-up for PostgreSQL. It blocks all signals
+//! kind of thread is started by tokio on a thread of the host: the thread of a name look-up for PostgreSQL. It blocks all signals
 //! before it does anything else.
 
 pub(crate) mod blocking_caller;

@@ -92,11 +92,7 @@ impl Runner {
         F: Future<Output = Result<T, Failure>> + Send + 'static,
         T: for<'p> IntoPyObject<'p> + Send + 'static,
     {
-        let (method, future) = (method.into(), operation(self.client.for_future()));
-        match self.mode {
-            Mode::Sync => into_result(py, method, process::block_on(py, future)?),
-            Mode::Async => run_async(py, method, Executor::CallerWithoutGil(self.client.clone()), future),
-        }
+        self.run_released(py, method, Executor::CallerWithoutGil(self.client.clone()), operation)
     }
 
     /// Runs an operation that writes. The calling thread of a `Client` commits the write itself, without the GIL.
@@ -129,10 +125,25 @@ impl Runner {
         F: Future<Output = Result<T, Failure>> + Send + 'static,
         T: for<'p> IntoPyObject<'p> + Send + 'static,
     {
+        self.run_released(py, method, Executor::Runtime(self.client.clone()), operation)
+    }
+
+    /// Runs an operation without the GIL: on the calling thread in `Sync` mode, else as `executor` does.
+    fn run_released<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        method: impl Into<Method>,
+        executor: Executor,
+        operation: impl FnOnce(Arc<ProcessClient>) -> F,
+    ) -> MethodResult<'py>
+    where
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+        T: for<'p> IntoPyObject<'p> + Send + 'static,
+    {
         let (method, future) = (method.into(), operation(self.client.for_future()));
         match self.mode {
             Mode::Sync => into_result(py, method, process::block_on(py, future)?),
-            Mode::Async => run_async(py, method, Executor::Runtime(self.client.clone()), future),
+            Mode::Async => run_async(py, method, executor, future),
         }
     }
 

@@ -87,7 +87,7 @@ impl Auth {
     /// passes it to the one that holds the key. A restored backup has another incarnation id.
     ///
     /// # Errors
-    /// Only those of the database.
+    /// Only errors of the database.
     ///
     /// # Examples
     ///

@@ -20,7 +20,7 @@ impl Auth {
     ///
     /// Hashes are bcrypt (`$2a$`, `$2b$` and `$2y$`, costs 4 to 14) or Argon2 in PHC format (`argon2id`, `argon2i` and
     /// `argon2d`, up to 256 MiB and 1 GiB over all passes). The first sign-in replaces a bcrypt hash, and an Argon2 hash
-    /// that is weaker than those of new passwords, by Argon2id. bcrypt looks at the first 72 bytes of a password; from the
+    /// that is weaker than the hash of a new password, by Argon2id. bcrypt looks at the first 72 bytes of a password; from the
     /// first sign-in on the whole password counts, as it was typed then. The lengths of new passwords do not bind
     /// imported ones.
     ///

@@ -215,7 +215,7 @@ impl HasherState {
     /// Runs `work` with `blocks` blocks of memory.
     ///
     /// # Errors
-    /// `Unavailable` (53200) if the system has too little memory; those of `work`.
+    /// `Unavailable` (53200) if the system has too little memory; the errors of `work`.
     fn with_memory<T>(&self, blocks: usize, work: impl FnOnce(&mut [Block]) -> Result<T>) -> Result<T> {
         let mut memory = self.idle_memory.lock().pop().unwrap_or_default();
         if memory.len() < blocks {

@@ -425,7 +425,7 @@ impl SessionState {
         Ok(tokens)
     }
 
-    /// Saves the new tokens that will replace `refresh_token` as pending. The refresh goes on even if they cannot be saved. The
+    /// Saves the new tokens that will replace `refresh_token` as pending. The refresh continues even if they cannot be saved. The
     /// caller holds the lock of the file.
     fn save_pending(&self, refresh_token: &str, tokens: &TokenPair) {
         let (access, refresh) = (tokens.access_token.clone(), tokens.refresh_token.clone());
@@ -437,7 +437,7 @@ impl SessionState {
         }
     }
 
-    /// Saves tokens that are valid in the database already. The session goes on with them even if they cannot be saved.
+    /// Saves tokens that are valid in the database already. The session continues with them even if they cannot be saved.
     fn save_new_tokens(&self, session: &Session) {
         if let Err(error) = self.save(session) {
             tracing::error!(%error, "the new tokens of a session could not be saved");

@@ -109,7 +109,7 @@ pub(super) static INSERT_CREDENTIALS: Statement = Statement::new(
      ON CONFLICT (user_id) DO NOTHING",
 );
 
-// The highest cost of a bcrypt hash, two digits. The conditions are those of an index.
+// The highest cost of a bcrypt hash, two digits. An index has the same conditions.
 pub(super) static GET_BCRYPT_COST: Statement = Statement::new(
     "SELECT substr(password_hash, 5, 2) FROM townsquare.credentials WHERE substr(password_hash, 2, 1) = '2'
      ORDER BY substr(password_hash, 5, 2) DESC LIMIT 1",

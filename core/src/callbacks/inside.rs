@@ -15,7 +15,7 @@ pub(super) fn is_inside() -> bool {
     DEPTH.get() > 0
 }
 
-/// Runs code of the program that may panic. A panic is logged as that of `what`. The caller holds no lock.
+/// Runs code of the program that may panic. A panic is logged with the name `what`. The caller holds no lock.
 pub(super) fn run(what: &'static str, code: impl FnOnce()) {
     DEPTH.set(DEPTH.get() + 1);
     if catch_unwind(AssertUnwindSafe(code)).is_err() {

@@ -1,4 +1,4 @@
-//! A callback that gets the events of a service, such as those of a session or of the catalog.
+//! A callback that gets the events of a session or of the catalog.
 //!
 //! Invariant: the callback gets the events in their order. It may fall [`MAX_WAITING`] events behind; then it misses the oldest
 //! that wait, and still gets the last one, which has the state as it is.

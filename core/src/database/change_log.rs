@@ -526,7 +526,7 @@ impl Database {
         on_engine!(self, engine => engine.log_stats().await)
     }
 
-    /// Finds the entries of a session after `after`, which include those of transactions that the feed still waits for.
+    /// Finds the entries of a session after `after`, also of transactions that the feed still waits for.
     pub(crate) async fn session_entries(&self, session_id: Uuid, after: EntryKey) -> Result<SessionEntries> {
         on_engine!(self, engine => engine.session_entries(session_id, after).await)
     }

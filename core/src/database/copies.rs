@@ -1,7 +1,7 @@
 //! Recognizes a database that is a copy of another one and was not made by `restore`: its place is not the recorded place.
 //!
 //! The place of a SQLite database is the place of its file. The place of a PostgreSQL database is the system identifier of the server
-//! and the oid of the database. A standby that takes over has the same place: it goes on as the same database.
+//! and the oid of the database. A standby that takes over has the same place: it continues as the same database.
 
 use uuid::Uuid;
 

@@ -29,7 +29,7 @@ use crate::{
 pub(crate) enum Principal {
     Anonymous,
     User(Credential),
-    /// A user without a session, for whom the library itself vouches: the signer of a signed URL.
+    /// A user without a session, the signer of a signed URL: the library itself has checked the signature.
     Vouched(Uuid),
     /// Trusted code, not subject to policies.
     Service,

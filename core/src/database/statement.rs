@@ -81,7 +81,7 @@ pub(super) trait Dialect {
     fn holds_key(user: &str, column: &str) -> String;
     /// The condition that the user has linked the identity key in the column.
     fn linked(user: &str, column: &str) -> String;
-    /// The condition that the id in a column is that of a space, or one that a new space may have.
+    /// The condition that a space has the id in a column, or that a new space may have it.
     fn claimable(id: &str) -> String;
     /// The condition that a column has the address, in any spelling if other programs store addresses as they are.
     fn has_address(column: &str, address: &str) -> String;

@@ -262,7 +262,7 @@ impl Refresher {
     /// Fetches the main list for a caller over HTTP, unless it is younger than `min_age`.
     ///
     /// # Errors
-    /// The error of the last failure until its backoff ends; else those of [`refresh`](Refresher::refresh).
+    /// The error of the last failure until its backoff ends; else the errors of [`refresh`](Refresher::refresh).
     pub(super) async fn refresh_older_than(self: &Arc<Self>, min_age: Duration) -> Result<()> {
         let now = self.moment();
         if self.cache.current().is_some_and(|current| current.age(now) < min_age) {
@@ -462,7 +462,7 @@ impl Refresher {
         self.upstream.fetch(key, list, &self.catalog_thread).await
     }
 
-    /// Builds a snapshot of a catalog with further lists and puts it into use. `age` is that of the main list.
+    /// Builds a snapshot of a catalog with further lists and puts it into use. `age` is the age of the main list.
     async fn install(
         &self,
         mut data: CatalogData,

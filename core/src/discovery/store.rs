@@ -3,7 +3,7 @@
 //!
 //! Invariant: a header names a generation whose parts are all stored. `save` writes the parts of a new generation in
 //! short transactions, then checks them and writes the header in one, then deletes the parts of the generation that it
-//! replaced. If the records are those of the stored generation, it writes the header only. An older catalog never replaces
+//! replaced. If the stored generation has the same records, it writes the header only. An older catalog never replaces
 //! a newer one. The holder of a lease cannot save after another process has taken the lease. Parts that no header names
 //! may belong to a save that runs: they are deleted only [`ORPHAN_AGE`] after they were written.
 
@@ -185,7 +185,7 @@ impl CatalogStore {
     /// Stores the main list of a catalog, unless a newer one is stored.
     ///
     /// # Errors
-    /// `Unavailable` if another process has taken `lease` meanwhile; those of the database.
+    /// `Unavailable` if another process has taken `lease` meanwhile; the errors of the database.
     pub(super) async fn save(&self, data: &CatalogData, lease: Option<&Lease>) -> Result<()> {
         let data = data.main_list();
         let records = data.records.clone();
@@ -197,7 +197,7 @@ impl CatalogStore {
         self.delete_orphans().await
     }
 
-    /// Stores the header alone, if the records are those of the stored generation. Returns false if the records must be
+    /// Stores the header alone, if the stored generation has the same records. Returns false if the records must be
     /// stored.
     async fn save_unchanged(&self, data: &CatalogData, hash: &str, lease: Option<&Lease>) -> Result<bool> {
         // A header that cannot be read is replaced.

@@ -17,7 +17,7 @@ pub(crate) enum Access {
     Private,
 }
 
-/// Types that browsers show without running: those of these groups without `xml` in the name, and these single types.
+/// Types that browsers show without running: the types of these groups without `xml` in the name, and these single types.
 const SHOWN_GROUPS: [&str; 4] = ["audio/", "font/", "image/", "video/"];
 const SHOWN_TYPES: [&str; 4] = ["application/json", "text/csv", "text/markdown", "text/plain"];
 

@@ -12,19 +12,19 @@ const MAX_QUERY: usize = 8 << 10;
 
 /// A decoded request target. Bucket and path are text without NUL; whether they are valid is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     pub(crate) bucket: String,
     pub(crate) path: String,
     query: Vec<(String, String)>,
 }
 
-impl Target {
+impl RequestTarget {
     /// Decodes a target in origin form or absolute form (RFC 9112, 3.2).
     ///
     /// # Errors
     /// `InvalidInput` with status 400 for a target that is not `/BUCKET/PATH`, a malformed escape, an escaped slash or NUL,
     /// text that is not UTF-8, a fragment, and a query string over 8 KiB.
-    pub(crate) fn parse(target: &str) -> Result<Target> {
+    pub(crate) fn parse(target: &str) -> Result<RequestTarget> {
         if target.chars().any(|character| character.is_control() || matches!(character, ' ' | '#')) {
             return Err(Error::file(400, "the target contains a space, a control character or a fragment"));
         }
@@ -33,7 +33,7 @@ impl Target {
         let path = path.strip_prefix('/').ok_or_else(|| Error::file(400, "the target does not start with a slash"))?;
         let (bucket, path) = path.split_once('/').unwrap_or((path, ""));
         let segments: Vec<_> = path.split('/').map(|segment| decode(segment, "/")).collect::<Result<_>>()?;
-        Ok(Target { bucket: decode(bucket, "/")?, path: segments.join("/"), query: parse_query(query)? })
+        Ok(RequestTarget { bucket: decode(bucket, "/")?, path: segments.join("/"), query: parse_query(query)? })
     }
 
     /// The value of a parameter of the query string: the first of several.
@@ -47,7 +47,7 @@ impl Target {
     }
 }
 
-/// Returns `/BUCKET/PATH`, escaped for a request target. [`Target::parse`] returns the same bucket and path.
+/// Returns `/BUCKET/PATH`, escaped for a request target. [`RequestTarget::parse`] returns the same bucket and path.
 pub(super) fn encode_target(bucket: &str, path: &str) -> String {
     let mut target = String::with_capacity(bucket.len() + path.len() + 2);
     for segment in std::iter::once(bucket).chain(path.split('/')) {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn parse(target: &str) -> (String, String) {
-        let target = Target::parse(target).expect(target);
+        let target = RequestTarget::parse(target).expect(target);
         (target.bucket, target.path)
     }
 
@@ -168,15 +168,15 @@ mod tests {
             "/a/b?c=%zz",
             "/a/b?c=%00",
         ] {
-            let error = Target::parse(target).expect_err(target);
+            let error = RequestTarget::parse(target).expect_err(target);
             assert_eq!(error.status(), Some(400), "{target:?}");
         }
-        assert!(Target::parse(&format!("/a/b?{}", "c".repeat(MAX_QUERY + 1))).is_err());
+        assert!(RequestTarget::parse(&format!("/a/b?{}", "c".repeat(MAX_QUERY + 1))).is_err());
     }
 
     #[test]
     fn the_first_of_two_parameters_is_used() {
-        let target = Target::parse("/a/b?x=1&x=2&y&&z=a%2Fb%26").expect("a target");
+        let target = RequestTarget::parse("/a/b?x=1&x=2&y&&z=a%2Fb%26").expect("a target");
         assert_eq!(target.parameter("x"), Some("1"));
         assert_eq!((target.parameter("y"), target.parameter("z")), (Some(""), Some("a/b&")));
         assert_eq!(target.parameter("w"), None);

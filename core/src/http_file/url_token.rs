@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use ring::hmac;
 use uuid::Uuid;
 
-use super::target::{Target, encode_target, percent_encode};
+use super::target::{RequestTarget, encode_target, percent_encode};
 use crate::model::UrlMethod;
 
 /// Changes when the signed text changes its form.
@@ -119,7 +119,7 @@ impl UrlKey {
 
     /// Returns the token of a target at the time `now`. `None` if the signature is not valid, if the token has expired, and if it
     /// expires later than [`MAX_LIFE`] from `now`.
-    pub(crate) fn verify(&self, target: &Target, now: Timestamp) -> Option<UrlToken> {
+    pub(crate) fn verify(&self, target: &RequestTarget, now: Timestamp) -> Option<UrlToken> {
         let parameter = |name| target.parameter(name);
         let (method, expires, signer) = (parameter("method")?, parameter("expires")?, parameter("signer")?);
         let (max_size, content_type) = (parameter("max_size"), parameter("content_type"));
@@ -163,7 +163,7 @@ struct SignedText<'a> {
     content_type: Option<&'a str>,
 }
 
-impl Target {
+impl RequestTarget {
     /// Returns true if the target claims to be signed. Then the token decides, and no other credential.
     pub(crate) fn is_signed(&self) -> bool {
         self.parameter("signature").is_some()
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn verify(url: &str, key: &UrlKey, now: i64) -> Option<UrlToken> {
-        key.verify(&Target::parse(url).expect(url), at(now))
+        key.verify(&RequestTarget::parse(url).expect(url), at(now))
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
                 let token = UrlToken { signer, ..token };
                 let url = key("ab").sign("assets", PATH, &token);
                 assert!(url.starts_with("/assets/a%20b/caf%C3%A9.png?"), "{url}");
-                assert_eq!(Target::parse(&url).expect("a target").claimed_signer(), Some(signer));
+                assert_eq!(RequestTarget::parse(&url).expect("a target").claimed_signer(), Some(signer));
                 assert_eq!(verify(&url, &key("ab"), 999), Some(token), "{url}");
                 assert_eq!(verify(&url, &key("ab"), 1_000), None, "ended");
                 assert_eq!(verify(&url, &key("cd"), 999), None, "another key");
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_target_with_a_signature_is_signed_even_if_it_is_not_valid() {
-        let is_signed = |target| Target::parse(target).expect("a target").is_signed();
+        let is_signed = |target| RequestTarget::parse(target).expect("a target").is_signed();
         assert!(is_signed("/a/b?signature=") && is_signed("/a/b?x=1&signature=00"));
         assert!(!is_signed("/a/b?method=GET&expires=1&signer=service") && !is_signed("/a/signature"));
     }

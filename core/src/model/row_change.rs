@@ -100,7 +100,7 @@ pub struct RowChange {
     pub old: Option<Arc<Map<String, Value>>>,
     /// When the change was made.
     pub commit_timestamp: Timestamp,
-    /// The position after this change: a subscription `since` it goes on with the next change.
+    /// The position after this change: a subscription `since` it continues with the next change.
     pub cursor: Arc<str>,
 }
 

@@ -423,7 +423,7 @@ impl Folder {
     /// The root. `None` if it does not exist and `creates` is false.
     ///
     /// # Errors
-    /// 503 if the folder is gone or has another id than it is expected to have; those of the file system.
+    /// 503 if the folder is gone or has another id than it is expected to have; the errors of the file system.
     fn root(&self, creates: bool) -> Result<Option<Arc<Dir>>> {
         let expected_id = match &*self.0.opened.lock() {
             Opened { root: Some(root), .. } => return Ok(Some(Arc::clone(root))),

@@ -19,7 +19,7 @@ pub(crate) trait RelatedRows {
     fn related(&self, table: Table, column: &str, value: &str) -> Vec<Cow<'_, RowImage>>;
     /// Whether the user has linked the identity key.
     fn holds_key(&self, user: Uuid, key: &str) -> bool;
-    /// Whether the id is that of a space, or one that a new space may have.
+    /// Whether a space has the id, or a new space may have it.
     fn is_claimable(&self, id: &str) -> bool;
 }
 

@@ -20,7 +20,7 @@ use super::{
     listed,
 };
 
-/// Whether `caller` may see a row of the feed. The rule is that of lists, except that a user in `users` is shown to that
+/// Whether `caller` may see a row of the feed. The rule of lists holds, except that a user in `users` is shown to that
 /// user alone.
 pub(crate) fn may_see(table: Table, caller: Caller, row: &RowImage, context: Option<&RowImage>) -> bool {
     if caller == Caller::Service {
@@ -43,7 +43,7 @@ struct Context<'a>(Option<&'a RowImage>);
 
 impl RelatedRows for Context<'_> {
     fn related(&self, table: Table, _column: &str, _value: &str) -> Vec<Cow<'_, RowImage>> {
-        // The context of a fidget is its space; that of a file has the columns of the space that the policy reads.
+        // The context of a fidget is its space. The context of a file has the columns of the space that the policy reads.
         if table == Table::Spaces { self.0.map(Cow::Borrowed).into_iter().collect() } else { Vec::new() }
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct SqlContext<'a> {
     pub(crate) holds_key: fn(&str, &str) -> String,
     /// The condition that a user (first argument) has linked the key in a column (second argument).
     pub(crate) linked: fn(&str, &str) -> String,
-    /// The condition that the id in a column is that of a space, or one that a new space may have.
+    /// The condition that a space has the id in a column, or that a new space may have it.
     pub(crate) claimable: fn(&str) -> String,
 }
 

@@ -64,7 +64,7 @@ impl HandleCaller {
         &self.principal
     }
 
-    /// The caller for whom the entry with this key is judged.
+    /// The caller who gets, or does not get, the entry with this key.
     pub(super) fn at(&self, key: EntryKey) -> Caller {
         self.timeline.lock().at(key).caller
     }
@@ -84,7 +84,7 @@ impl HandleCaller {
     /// session after `head`.
     ///
     /// # Errors
-    /// Those of `find`. The next call goes on where this one failed.
+    /// Those of `find`. The next call continues where this one failed.
     pub(super) fn follow<E>(
         &self,
         head: EntryKey,
@@ -236,7 +236,7 @@ mod tests {
         handle.principal.set(user(2));
         follow(&handle, 1, &[(1, entries(None, Some(5))), (2, entries(Some(8), None))]);
         assert_eq!(users(&handle, [5, 6, 8, 9]), [1, 0, 0, 2]);
-        // The first session goes on until the second one begins if nothing ended it.
+        // The first session continues until the second one begins if nothing ended it.
         let handle = self::handle(user(1));
         handle.principal.set(user(2));
         follow(&handle, 1, &[(1, entries(None, None)), (2, entries(Some(8), None))]);
@@ -249,7 +249,7 @@ mod tests {
         handle.principal.set(user(1));
         follow(&handle, 4, &[(1, entries(None, None))]);
         assert_eq!(users(&handle, [4, 5]), [0, 1]);
-        // The handle forgets a session that goes on.
+        // The handle forgets a session that continues.
         handle.principal.set(Principal::Anonymous);
         follow(&handle, 8, &[(1, entries(None, None))]);
         assert_eq!(users(&handle, [8, 9]), [1, 0]);

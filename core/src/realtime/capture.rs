@@ -40,7 +40,7 @@ impl RealtimeCore {
         Ok(())
     }
 
-    /// Ends the subscriptions of a lane after the changes that they have. `head` is the point from which its log reader goes on,
+    /// Ends the subscriptions of a lane after the changes that they have. `head` is the point from which its log reader continues,
     /// if it runs.
     pub(super) fn end_all(&self, lane: &Lane, reason: &Error, head: Option<LogPoint>) {
         let mut wakes = Vec::new();

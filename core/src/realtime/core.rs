@@ -52,8 +52,8 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the watch for commits outlives the last subscription: a program that subscribes again soon finds it running.
 const WATCH_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many streams that have fallen behind read a page of the log at a time, in the lane of cheap filters and in that of costly
-/// ones. The others wait in line: a thousand requests that go on from an old cursor take no more threads than these.
+/// How many streams that have fallen behind read a page of the log at a time, in the lane of cheap filters and in the lane of costly
+/// ones. The others wait in line: a thousand requests that continue from an old cursor take no more threads than these.
 const READERS: [usize; 2] = [2, 1];
 
 /// Subscriptions that one log reader serves. A lane without subscriptions does not read the log.
@@ -241,7 +241,7 @@ impl RealtimeCore {
         }
     }
 
-    /// Ends a subscription if its handle may no longer act for its session. Returns true if the subscription goes on.
+    /// Ends a subscription if its handle may no longer act for its session. Returns true if the subscription continues.
     ///
     /// # Errors
     /// Those of the database, but not `Unauthorized`.

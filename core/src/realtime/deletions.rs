@@ -21,7 +21,7 @@ pub(super) struct Deletions {
     /// The range: after the key, up to the point.
     range: Option<(EntryKey, LogPoint)>,
     hasher: RandomState,
-    /// The id of the entry, by the hash of the key. If two keys have one hash, entries of one of them count as those of a deleted
+    /// The id of the entry, by the hash of the key. If two keys have one hash, entries of one of them count as entries of a deleted
     /// row.
     ids: HashMap<u64, i64>,
 }

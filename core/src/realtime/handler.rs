@@ -2,7 +2,7 @@
 //!
 //! Invariant: every request gets a response. It acts for the bearer of its `Authorization` header and for nobody else: the
 //! caller of the handle has no part in it. A client that was cut and comes back with `Last-Event-ID` misses nothing. The events
-//! of a bearer end with the bearer's token; they do not go on as anonymous.
+//! of a bearer end with the bearer's token; they do not continue as anonymous.
 
 use std::{
     collections::VecDeque,
@@ -21,8 +21,8 @@ use crate::{
     bearer::BearerResolver,
     client_key::{ClientSlots, Slot},
     error::{Error, Operation, Result, operation},
-    http_file::{Target, header},
-    http_refusal::Refusal,
+    http_file::{RequestTarget, header},
+    http_refusal::HttpRefusal,
     policy::Table,
 };
 
@@ -86,9 +86,9 @@ struct Events {
 impl Realtime {
     /// Answers a GET request for server-sent events: the changes of `/…?table=spaces&filter=id=eq.…`.
     ///
-    /// The parameters are those of [`ChangeRequest`]: `table`, `event`, `filter` and `since`. Several `filter` must all hold. The
-    /// path has no meaning. A request acts for the bearer of its `Authorization` header and for nobody else; without it, it is
-    /// anonymous. The header `Last-Event-ID` is the cursor to go on from.
+    /// The parameters have the meaning of the fields of [`ChangeRequest`]: `table`, `event`, `filter` and `since`. Several
+    /// `filter` must all hold. The path has no meaning. A request acts for the bearer of its `Authorization` header and for
+    /// nobody else; without it, it is anonymous. The header `Last-Event-ID` is the cursor to continue from.
     ///
     /// Each change is `event: change`, `id:` its cursor and `data:` the change as JSON. The first lines of the body give the
     /// cursor that the subscription begins with. A comment follows after every
@@ -116,7 +116,7 @@ impl Realtime {
         .await
     }
 
-    async fn open_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventBody, Refusal> {
+    async fn open_events(&self, target: &str, headers: &[(String, String)]) -> Result<EventBody, HttpRefusal> {
         let (request, since) = read_request(target, headers)?;
         let slot = self.events.streams.take()?;
         let bearer = self.events.bearer.principal(headers).await?;
@@ -124,7 +124,7 @@ impl Realtime {
         // A request does not switch capture on: with capture, every change costs a second write. The refusal is made here, because
         // the refusal of an error of `capture` would not name the reason and would be logged.
         if !self.core.database.capture_state().await?.0 {
-            return Err(Refusal::new(503, "The change feed is switched off"));
+            return Err(HttpRefusal::new(503, "The change feed is switched off"));
         }
         let cursors = self.core.capture(Capture::MustBeOn).await?;
         // A client that is cut before its first event comes back with this cursor.
@@ -141,16 +141,16 @@ impl Realtime {
     }
 }
 
-/// Reads what a request asks for: the subscription, and the cursor to go on from.
-fn read_request(target: &str, headers: &[(String, String)]) -> Result<(ChangeRequest, Option<String>), Refusal> {
+/// Reads what a request asks for: the subscription, and the cursor to continue from.
+fn read_request(target: &str, headers: &[(String, String)]) -> Result<(ChangeRequest, Option<String>), HttpRefusal> {
     // Forms and `URLSearchParams` write a space as `+`.
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = if path.is_empty() { "/" } else { path };
-    let target = Target::parse(&format!("{path}?{}", query.replace('+', "%20")))?;
+    let target = RequestTarget::parse(&format!("{path}?{}", query.replace('+', "%20")))?;
     let given = |name| target.parameter(name).filter(|value| !value.is_empty());
     let table = given("table").ok_or_else(|| Error::invalid_input("the request names no table"))?;
     if !Table::ALL.iter().any(|known| known.name() == table) {
-        return Err(Refusal::new(404, "There is no such table"));
+        return Err(HttpRefusal::new(404, "There is no such table"));
     }
     let mut request = ChangeRequest::table(table);
     if let Some(event) = given("event").filter(|event| *event != "*") {
@@ -177,7 +177,7 @@ fn stream_headers() -> Vec<(String, String)> {
     .into()
 }
 
-fn refused(refusal: Refusal) -> EventResponse {
+fn refused(refusal: HttpRefusal) -> EventResponse {
     let (status, headers, content) = refusal.into_parts();
     let mut headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     headers.push(("content-length".to_owned(), content.len().to_string()));
@@ -253,7 +253,7 @@ fn write_event(chunk: &mut Vec<u8>, change: &RowChange) {
 
 /// Appends the event that says why the subscription ended.
 fn write_end(chunk: &mut Vec<u8>, error: Error) {
-    let (status, error) = Refusal::from(error).status_and_message();
+    let (status, error) = HttpRefusal::from(error).status_and_message();
     let data = serde_json::json!({ "status": status, "error": error });
     chunk.extend_from_slice(format!("event: end\ndata: {data}\n\n").as_bytes());
 }

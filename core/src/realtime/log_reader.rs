@@ -29,7 +29,7 @@ impl ChangeLogReader {
     /// A commit was signalled since the thread last began to read.
     const SIGNALLED: u8 = 2;
 
-    /// `pause` is that of [`Database::pause_between_reads`](crate::database::Database::pause_between_reads).
+    /// `pause` comes from [`Database::pause_between_reads`](crate::database::Database::pause_between_reads).
     pub(super) fn new(pause: Duration) -> ChangeLogReader {
         ChangeLogReader {
             state: AtomicU8::new(ChangeLogReader::IDLE),

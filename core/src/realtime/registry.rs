@@ -128,7 +128,7 @@ impl Registry {
         true
     }
 
-    /// Every subscription, or those of one handle.
+    /// Every subscription, or every one of a handle.
     pub(super) fn subscriptions(&self, of_handle: Option<&CurrentPrincipal>) -> Vec<Arc<SubscriptionState>> {
         let all = self.tables.values().flat_map(|table| {
             table.by_value.iter().flat_map(|by| by.subscriptions.values()).flatten().chain(&table.others)

@@ -60,7 +60,7 @@ pub(super) enum SubscriptionCaller {
     /// The caller of a client's own handle, as it signs in and out. Up to the key `began_at`, it is `began_as`: a subscription
     /// judges older entries for the caller that it began with.
     Handle { handle: Arc<HandleCaller>, began_at: EntryKey, began_as: Caller },
-    /// The caller that the subscription began with: that of a live query, of an `as_user` or `as_service` handle, or of a
+    /// The caller that the subscription began with: the caller of a live query, of an `as_user` or `as_service` handle, or of a
     /// request. The subscription ends when the handle may no longer act for the caller's session.
     Fixed(SessionCaller, CurrentPrincipal),
 }

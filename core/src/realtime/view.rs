@@ -104,7 +104,7 @@ impl View {
     }
 
     /// The change as `caller` sees it; `None` if it does not touch the view. The row is judged as it was before and after
-    /// its statement. `position` is that of the subscription, which includes the entry.
+    /// its statement. `position` is the position of the subscription, which includes the entry.
     pub(super) fn change(
         &self,
         shared: &SharedChange<'_>,
@@ -194,7 +194,7 @@ impl<'a> SharedChange<'a> {
         let mut after = position.clone();
         after.advance_to(self.entry.point());
         if after.seen.is_some() {
-            // The subscription began while other transactions ran. A program that goes on from here must not get again what had
+            // The subscription began while other transactions ran. A program that continues from here must not get again what had
             // been committed when it began.
             return self.cursors.cursor(&after).into();
         }

@@ -9,7 +9,7 @@ use crate::{
     model::{Fidget, FromRow as _, Owner, PublicSpace, Space, SpaceWithFidgets},
 };
 
-/// The first column after those of a space.
+/// The first column after the columns of a space.
 const JOINED: usize = Space::COLUMNS.all.len();
 
 /// A space of a list, its owner's id and e-mail address, and whether its `created_at` is NULL; `None` for a row to leave

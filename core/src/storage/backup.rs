@@ -91,7 +91,7 @@ fn cannot_install(error: io::Error) -> Error {
 
 /// Copies one file; the inner error says why the backup does not have it.
 fn install_file(object: &StoredObject, from: &Path, to: &Path) -> io::Result<Result<(), &'static str>> {
-    // The rows are those of the backup, which may be a stranger's.
+    // The rows come from the backup, which may be a stranger's.
     if !is_place(&object.bucket, &object.path) {
         return Ok(Err("is not the name of a file"));
     }

@@ -1,4 +1,4 @@
-//! The buckets: the three of SPEC 2.8 and those of the option `buckets`, each with the rule of who may do what.
+//! The buckets: the three of SPEC 2.8 and the ones that the option `buckets` declares, each with the rule of who may do what.
 //!
 //! Invariant: a bucket has one access in a database. A client that declares another one does not open.
 
@@ -51,7 +51,7 @@ impl BucketAccess {
 pub(super) struct Buckets(BTreeMap<String, BucketAccess>);
 
 impl Buckets {
-    /// The built-in buckets and those of the option `buckets`: `name=public,name2=private`.
+    /// The built-in buckets and the buckets of the option `buckets`: `name=public,name2=private`.
     ///
     /// # Errors
     /// `Config`, naming the option.
@@ -80,7 +80,7 @@ impl Buckets {
         Ok(Buckets(buckets))
     }
 
-    /// Checks the buckets against those of the database, given as names and accesses.
+    /// Checks the buckets against the buckets of the database, given as names and accesses.
     ///
     /// # Errors
     /// `Config` if the database has one of them with another access.

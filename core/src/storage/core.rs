@@ -24,63 +24,43 @@ pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long `open` and the sweeper wait for a writer before they leave a path to that writer.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The options of the storage.
+/// The options of the storage that hold for every call.
 pub(crate) struct StorageOptions {
-    pub(crate) location: ObjectsLocation,
     /// Files of at most this size are kept in the database.
     pub(crate) inline_file_limit: u64,
     pub(crate) max_file_size: u64,
+    /// The largest upload that is verified.
     pub(crate) max_verified_size: u64,
     pub(crate) quota: FileQuota,
-    /// The option `buckets`.
-    pub(crate) buckets: String,
-    /// The option `claim_store`.
+    /// Whether `open` takes over a store of another database.
     pub(crate) claim_store: bool,
-    /// The option `url_signing_key`.
     pub(crate) url_signing_key: Option<Secret>,
 }
 
 /// The object store and the buckets of the options, before the database is opened.
 pub(crate) struct PreparedStorage {
     pub(super) objects: Objects,
+    pub(super) options: StorageOptions,
     buckets: Buckets,
-    inline_file_limit: u64,
-    max_file_size: u64,
-    max_verified_size: u64,
-    quota: FileQuota,
-    pub(super) claim_store: bool,
-    url_signing_key: Option<Secret>,
 }
 
 impl PreparedStorage {
+    /// `buckets` is the option of this name.
+    ///
     /// # Errors
     /// `Config`, naming the option.
-    pub(crate) fn new(options: StorageOptions, runtime: &RuntimeHandle) -> Result<PreparedStorage> {
-        let StorageOptions {
-            location,
-            inline_file_limit,
-            max_file_size,
-            max_verified_size,
-            quota,
-            buckets,
-            claim_store,
-            url_signing_key,
-        } = options;
-        if url_signing_key.as_ref().is_some_and(|key| key.reveal().len() < MIN_KEY) {
+    pub(crate) fn new(
+        location: ObjectsLocation,
+        buckets: &str,
+        options: StorageOptions,
+        runtime: &RuntimeHandle,
+    ) -> Result<PreparedStorage> {
+        if options.url_signing_key.as_ref().is_some_and(|key| key.reveal().len() < MIN_KEY) {
             return Err(Error::config(format!("Option url_signing_key has fewer than {MIN_KEY} bytes")));
         }
-        let buckets = Buckets::parse(&buckets)?;
+        let buckets = Buckets::parse(buckets)?;
         let objects = Objects::open(location, runtime)?;
-        Ok(PreparedStorage {
-            objects,
-            buckets,
-            inline_file_limit,
-            max_file_size,
-            max_verified_size,
-            quota,
-            claim_store,
-            url_signing_key,
-        })
+        Ok(PreparedStorage { objects, options, buckets })
     }
 
     /// Checks that a database with these files may be opened. Changes neither the store nor the database.
@@ -101,16 +81,8 @@ pub(crate) struct StorageCore {
     pub(super) runtime: RuntimeHandle,
     pub(super) clock: Clock,
     pub(super) buckets: Buckets,
-    pub(super) inline_file_limit: u64,
-    pub(super) max_file_size: u64,
-    /// The largest upload that is verified.
-    pub(super) max_verified_size: u64,
-    pub(super) quota: FileQuota,
-    /// Whether `open` takes over a store of another database.
-    pub(super) claim_store: bool,
-    /// The option `url_signing_key`.
-    pub(super) url_signing_key: Option<Secret>,
-    /// The id of the object store, once it was found to be that of the database.
+    pub(super) options: StorageOptions,
+    /// The id of the object store, once it was found to be the store of the database.
     pub(super) store_id: Mutex<Option<String>>,
 }
 
@@ -134,32 +106,10 @@ impl StorageCore {
         clock: Clock,
         runtime: RuntimeHandle,
     ) -> Result<Arc<StorageCore>> {
-        let PreparedStorage {
-            objects,
-            buckets,
-            inline_file_limit,
-            max_file_size,
-            max_verified_size,
-            quota,
-            claim_store,
-            url_signing_key,
-        } = prepared;
+        let PreparedStorage { objects, options, buckets } = prepared;
         buckets.declare(&service).await?;
         let store_id = Mutex::default();
-        let core = Arc::new(StorageCore {
-            objects,
-            service,
-            runtime,
-            clock,
-            buckets,
-            inline_file_limit,
-            max_file_size,
-            max_verified_size,
-            quota,
-            claim_store,
-            url_signing_key,
-            store_id,
-        });
+        let core = Arc::new(StorageCore { objects, service, runtime, clock, buckets, options, store_id });
         core.check_store_at_open().await?;
         if let Err(error) = core.objects.join().await {
             tracing::warn!(%error, "the folder of the files cannot be used");

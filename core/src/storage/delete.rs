@@ -1,6 +1,7 @@
 //! Deleting a file, and finding the row of one.
 //!
-//! Invariant: an object's row is deleted under the lock of its path, so that of a delete and a move of one file one succeeds.
+//! Invariant: an object's row is deleted under the lock of its path, so if a delete and a move of one file run at the same time,
+//! one succeeds.
 
 use super::{
     Storage, buckets::FileTarget, core::LOCK_TIMEOUT, read::missing, recovery::lock_paths, refusal::WriteRefusal, rows,

@@ -13,8 +13,10 @@ use self::caller::RequestCaller;
 use super::{FileReader, Storage, UploadOptions};
 use crate::{
     error::{Error, ErrorKind, Operation, Result, operation},
-    http_file::{Conditions, Outcome, Selected, Stored, Target, etag_header, file_headers, header, select_range},
-    http_refusal::Refusal,
+    http_file::{
+        Conditions, Outcome, RequestTarget, Selected, Stored, etag_header, file_headers, header, select_range,
+    },
+    http_refusal::HttpRefusal,
     model::FileInfo,
 };
 
@@ -69,7 +71,7 @@ impl Method {
 
 /// A request, as far as it is decoded before its credentials are looked at.
 struct Request<'a> {
-    target: Target,
+    target: RequestTarget,
     headers: &'a [(String, String)],
     conditions: Conditions,
 }
@@ -113,13 +115,13 @@ impl Storage {
         target: &str,
         headers: &[(String, String)],
         body: RequestBody,
-    ) -> Result<FileResponse, Refusal> {
+    ) -> Result<FileResponse, HttpRefusal> {
         let Some(method) = Method::parse(method) else {
-            let refusal = Refusal::new(405, "Method not allowed");
+            let refusal = HttpRefusal::new(405, "Method not allowed");
             return Err(refusal.with_header("allow", ALLOW.to_owned()));
         };
         let conditions = Conditions::parse(headers)?;
-        let request = Request { target: Target::parse(target)?, headers, conditions };
+        let request = Request { target: RequestTarget::parse(target)?, headers, conditions };
         let _slot = if method == Method::Put { self.uploads.take()? } else { None };
         let caller = self.request_caller(method, &request.target, headers).await?;
         match method {
@@ -131,8 +133,8 @@ impl Storage {
 }
 
 impl RequestCaller {
-    async fn get(&self, request: &Request<'_>, is_head: bool) -> Result<FileResponse, Refusal> {
-        let Target { bucket, path, .. } = &request.target;
+    async fn get(&self, request: &Request<'_>, is_head: bool) -> Result<FileResponse, HttpRefusal> {
+        let RequestTarget { bucket, path, .. } = &request.target;
         if is_head {
             let info = self.storage.stat(bucket, path).await?;
             return self.send(request, &info, None);
@@ -152,7 +154,7 @@ impl RequestCaller {
         request: &Request<'_>,
         info: &FileInfo,
         reader: Option<FileReader>,
-    ) -> Result<FileResponse, Refusal> {
+    ) -> Result<FileResponse, HttpRefusal> {
         let headers = file_headers(info, self.cache_access(&info.bucket));
         match request.conditions.of_read(stored(info)) {
             Outcome::Proceed => {}
@@ -172,19 +174,19 @@ impl RequestCaller {
                 Ok(sized_response(206, headers, length, ResponseBody::part(reader, range)))
             }
             Selected::Unsatisfiable => {
-                let refusal = Refusal::from(Error::file(416, "The range starts beyond the end of the file"));
+                let refusal = HttpRefusal::from(Error::file(416, "The range starts beyond the end of the file"));
                 let refusal = refusal.with_header("content-range", format!("bytes */{}", info.size));
                 Err(refusal.with_header("accept-ranges", "bytes".to_owned()))
             }
         }
     }
 
-    async fn put(&self, request: &Request<'_>, body: RequestBody) -> Result<FileResponse, Refusal> {
+    async fn put(&self, request: &Request<'_>, body: RequestBody) -> Result<FileResponse, HttpRefusal> {
         if request.header("content-range")?.is_some() {
             return Err(Error::file(400, "a PUT with Content-Range is not supported").into());
         }
         if request.header("content-encoding")?.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-            return Err(Refusal::new(415, "Unsupported content encoding"));
+            return Err(HttpRefusal::new(415, "Unsupported content encoding"));
         }
         let mut options = UploadOptions::new();
         if let Some(content_type) = self.content_type(request.header("content-type")?)? {
@@ -204,7 +206,7 @@ impl RequestCaller {
     }
 
     async fn store(&self, request: &Request<'_>, options: UploadOptions, body: RequestBody) -> Result<FileInfo> {
-        let Target { bucket, path, .. } = &request.target;
+        let RequestTarget { bucket, path, .. } = &request.target;
         let length = request.content_length()?;
         self.check_size(length.unwrap_or_default())?;
         let mut body = match body.into_bytes() {
@@ -239,8 +241,8 @@ impl RequestCaller {
         }
     }
 
-    async fn delete(&self, request: &Request<'_>) -> Result<FileResponse, Refusal> {
-        let Target { bucket, path, .. } = &request.target;
+    async fn delete(&self, request: &Request<'_>) -> Result<FileResponse, HttpRefusal> {
+        let RequestTarget { bucket, path, .. } = &request.target;
         // The version that the conditions were compared with, so that no other write comes between.
         let version = match request.conditions.is_empty() {
             true => None,
@@ -251,7 +253,7 @@ impl RequestCaller {
     }
 
     /// The file that a write replaces or deletes, as far as the caller may see it. The conditions hold for it.
-    async fn stored_file(&self, request: &Request<'_>) -> Result<Option<FileInfo>, Refusal> {
+    async fn stored_file(&self, request: &Request<'_>) -> Result<Option<FileInfo>, HttpRefusal> {
         let old = match self.storage.stat(&request.target.bucket, &request.target.path).await {
             Ok(info) => Some(info),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -296,7 +298,7 @@ fn changed() -> Error {
 }
 
 /// A response with JSON, or to HEAD with its length alone.
-fn refused(refusal: Refusal, is_head: bool) -> FileResponse {
+fn refused(refusal: HttpRefusal, is_head: bool) -> FileResponse {
     let (status, headers, content) = refusal.into_parts();
     let length = content.len() as u64;
     let body = if is_head { ResponseBody::empty() } else { ResponseBody::bytes(content.into()) };
@@ -332,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_refused_head_has_the_length_and_no_body() {
-        let response = refused(Refusal::new(404, "File not found"), true);
+        let response = refused(HttpRefusal::new(404, "File not found"), true);
         assert!(response.headers.contains(&("content-length".to_owned(), "42".to_owned())));
         assert_eq!(response.body.size(), 0);
     }

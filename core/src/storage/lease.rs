@@ -47,7 +47,7 @@ impl PathLease {
     /// Waits for the lease of a path.
     ///
     /// # Errors
-    /// `Unavailable` (503) after `timeout`; those of the database.
+    /// `Unavailable` (503) after `timeout`; the errors of the database.
     pub(super) async fn take(
         service: Scope,
         clock: Clock,

@@ -68,7 +68,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Adds the files of the spaces that the caller sees, in the order of the spaces' ids, which is that of the paths.
+    /// Adds the files of the spaces that the caller sees, in the order of the spaces' ids, which is the order of the paths.
     async fn list_spaces(
         &self,
         bucket: &str,
@@ -142,7 +142,7 @@ impl PathRange {
 pub(super) fn end_of_prefix(prefix: &str) -> String {
     let mut start: Vec<char> = prefix.chars().collect();
     while let Some(last) = start.pop() {
-        // The order of code points is that of the bytes of UTF-8.
+        // Code points have the order of their bytes in UTF-8.
         let next = if last == '\u{D7FF}' { Some('\u{E000}') } else { char::from_u32(u32::from(last) + 1) };
         if let Some(next) = next {
             start.push(next);

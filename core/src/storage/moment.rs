@@ -1,7 +1,7 @@
 //! One moment of the files: the rows as they are at that moment, with the bytes of each.
 //!
 //! Invariant: the bytes of every object of a [`Moment`] are held, so that writers may replace, move and delete the object. An
-//! object whose bytes are not those of its row is named as damaged.
+//! object with other bytes than its row says is named as damaged.
 
 use std::collections::BTreeSet;
 

@@ -119,7 +119,7 @@ impl Storage {
     async fn try_put_inline(&self, new: &Arc<NewFile>, data: Bytes) -> Result<Option<InlineWrite>> {
         let caller = self.scope.caller();
         let (file, values) = (Arc::clone(new), new.values(data.len() as u64, self.core.clock.now()));
-        let quota = self.core.quota;
+        let quota = self.core.options.quota;
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
                 match write_inline(transaction, &file, &values, data).await? {
@@ -280,7 +280,7 @@ impl Storage {
         let mut values = new.values(staged.size, self.core.clock.now());
         let (moved_from, moved_etag) = new.moved.clone().unzip();
         values.extend([staged.digest.clone().into(), staged.id.clone().into(), moved_from.into(), moved_etag.into()]);
-        let (file, quota) = (new.clone(), self.core.quota);
+        let (file, quota) = (new.clone(), self.core.options.quota);
         let work = self.scope.write(move |transaction| {
             Box::pin(async move {
                 let written = write_intent(transaction, &file, &values, caller).await?;
@@ -309,10 +309,10 @@ impl Storage {
 impl StorageCore {
     /// Whether a file of this size is kept in the database.
     pub(super) fn is_inline(&self, size: u64) -> bool {
-        size <= self.inline_file_limit
+        size <= self.options.inline_file_limit
     }
 
-    /// Settles the writes of a path, and the moves from it, that dead writers left. Waits for those of living writers.
+    /// Finishes or undoes the writes of a path, and the moves from it, that dead writers left. Waits for living writers.
     pub(super) async fn recover_unfinished(self: &Arc<Self>, key: &ObjectKey) -> Result<()> {
         let values = [key.bucket.as_str().into(), key.path.as_str().into()];
         for path in self.service.fetch(&sql::FIND_UNFINISHED, &values, |row: &Row<'_>| row.get::<String>(0)).await? {
@@ -329,8 +329,8 @@ impl StorageCore {
     /// are verified, and their JSON needs many times as much.
     pub(super) fn check_upload_size(&self, size: u64, options: &UploadOptions) -> Result<()> {
         self.check_size(size)?;
-        if options.verify && size > self.max_verified_size {
-            let limit = self.max_verified_size;
+        if options.verify && size > self.options.max_verified_size {
+            let limit = self.options.max_verified_size;
             return Err(Error::file(413, format!("the limit of verify is {limit} bytes (max_verified_size)")));
         }
         Ok(())
@@ -339,8 +339,8 @@ impl StorageCore {
     /// # Errors
     /// `TooLarge` (413) over `max_file_size`.
     pub(super) fn check_size(&self, size: u64) -> Result<()> {
-        if size > self.max_file_size {
-            return Err(Error::file(413, format!("the limit is {} bytes (max_file_size)", self.max_file_size)));
+        if size > self.options.max_file_size {
+            return Err(Error::file(413, format!("the limit is {} bytes (max_file_size)", self.options.max_file_size)));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Opening a file for reading: inline bytes come with the row, an object is opened and compared with the row.
 //!
 //! Invariant: a reader is given only bytes of the version that its row describes. While a writer replaces an object with that
-//! version, readers go on with it.
+//! version, readers continue with it.
 
 use std::{ops::Range, sync::Arc, time::Duration};
 

@@ -67,7 +67,7 @@ impl StorageCore {
     /// Settles a path.
     ///
     /// # Errors
-    /// `Unavailable` if another writer uses it for longer than `timeout`; those of the object store.
+    /// `Unavailable` if another writer uses it for longer than `timeout`; the errors of the object store.
     pub(super) async fn recover(&self, key: &ObjectKey, timeout: Duration) -> Result<()> {
         self.with_locks(&[key], timeout, self.recover_locked(key)).await
     }

@@ -16,8 +16,8 @@ use crate::{
     config::Secret,
     database::{CurrentPrincipal, Principal, Row, Statement, session_ended},
     error::{Error, ErrorKind, Result},
-    http_file::{MAX_LIFE, PutLimits, Signer, Target, UrlKey, UrlToken},
-    http_refusal::Refusal,
+    http_file::{MAX_LIFE, PutLimits, RequestTarget, Signer, UrlKey, UrlToken},
+    http_refusal::HttpRefusal,
     model::{UrlMethod, UrlOptions},
     policy::Caller,
 };
@@ -100,7 +100,7 @@ impl Storage {
             Caller::Anonymous => return Err(Error::file(401, "only the service may replace the key of signed URLs")),
             Caller::User(_) => return Err(Error::file(403, "only the service may replace the key of signed URLs")),
         }
-        if self.core.url_signing_key.is_some() {
+        if self.core.options.url_signing_key.is_some() {
             return Err(Error::file(400, "the key of signed URLs is the option url_signing_key"));
         }
         let mut key = [0; 32];
@@ -113,13 +113,13 @@ impl Storage {
     /// The token of a signed target, and the principal that it acts for.
     pub(super) async fn signer(
         &self,
-        target: &Target,
+        target: &RequestTarget,
         method: UrlMethod,
-    ) -> Result<(CurrentPrincipal, UrlToken), Refusal> {
-        let claimed = target.claimed_signer().ok_or_else(Refusal::invalid_token)?;
-        let key = self.url_key(claimed).await?.ok_or_else(Refusal::invalid_token)?;
+    ) -> Result<(CurrentPrincipal, UrlToken), HttpRefusal> {
+        let claimed = target.claimed_signer().ok_or_else(HttpRefusal::invalid_token)?;
+        let key = self.url_key(claimed).await?.ok_or_else(HttpRefusal::invalid_token)?;
         let token = key.verify(target, self.core.clock.now());
-        let token = token.filter(|token| token.method == method).ok_or_else(Refusal::invalid_token)?;
+        let token = token.filter(|token| token.method == method).ok_or_else(HttpRefusal::invalid_token)?;
         let principal = match token.signer {
             Signer::Anonymous => Principal::Anonymous,
             Signer::Service => Principal::Service,
@@ -134,7 +134,7 @@ impl Storage {
         let user_id = signer.user_id();
         let (stored, incarnation, generation) = self.core.service.fetch_one(&GET_KEY, &[user_id.into()], read).await?;
         let Some(generation) = generation.or(user_id.is_none().then_some(0)) else { return Ok(None) };
-        let secret = self.core.url_signing_key.as_ref().map_or(stored.as_str(), Secret::reveal);
+        let secret = self.core.options.url_signing_key.as_ref().map_or(stored.as_str(), Secret::reveal);
         let key = UrlKey::new(secret, &incarnation, generation);
         let malformed = || Error::new(ErrorKind::Internal, "the database's key of signed URLs is malformed");
         key.ok_or_else(malformed).map(Some)

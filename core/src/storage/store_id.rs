@@ -48,7 +48,7 @@ impl PreparedStorage {
                 recorded if found.as_deref() == Some(recorded) => false,
                 // The bytes that a store in memory had are lost anyway.
                 MEMORY_ID => false,
-                recorded if recorded.is_empty() || self.claim_store => {
+                recorded if recorded.is_empty() || self.options.claim_store => {
                     let key = |file: &StoredObject| ObjectKey { bucket: file.bucket.clone(), path: file.path.clone() };
                     let files: Vec<_> = stored.objects.iter().map(|file| (key(file), file.size)).collect();
                     !has_any(&self.objects, &files).await?
@@ -87,7 +87,7 @@ impl StorageCore {
     /// Checks at `open` that a remote store can be used, and that the database's files are in the store.
     ///
     /// # Errors
-    /// `Config` if the store is another one, and if a remote store does not exist or denies the access; those of a folder. If a
+    /// `Config` if the store is another one, and if a remote store does not exist or denies the access; the errors of a folder. If a
     /// remote store does not answer, the check is left to the first call that needs it.
     pub(super) async fn check_store_at_open(&self) -> Result<()> {
         let check = async {
@@ -106,7 +106,7 @@ impl StorageCore {
     /// Checks the store once for the client. The first large file of a database takes the store over.
     ///
     /// # Errors
-    /// `Config` if the store is another one, or that of the original of this copy.
+    /// `Config` if the store is another one, or the store of the original of this copy.
     pub(super) async fn require_store(&self) -> Result<()> {
         let is_checked = self.store_id.lock().is_some();
         if is_checked { Ok(()) } else { self.check_store(AfterStoreCheck::Write).await }
@@ -116,7 +116,7 @@ impl StorageCore {
     /// since.
     ///
     /// # Errors
-    /// `Config` if the store is another one, or that of the original of this copy.
+    /// `Config` if the store is another one, or the store of the original of this copy.
     pub(super) async fn require_current_store(&self) -> Result<()> {
         let checked = self.store_id.lock().clone().map(|id| RecordedStore { id, is_own: true });
         if checked.is_some() && checked == Some(self.recorded_store().await?) {
@@ -128,7 +128,7 @@ impl StorageCore {
     /// Checks the store anew, for `repair`.
     ///
     /// # Errors
-    /// `Config` if the store is another one; those of the object store.
+    /// `Config` if the store is another one; the errors of the object store.
     pub(super) async fn recheck_store(&self) -> Result<()> {
         self.check_store(AfterStoreCheck::Repair).await
     }
@@ -136,18 +136,23 @@ impl StorageCore {
     async fn check_store(&self, next: AfterStoreCheck) -> Result<()> {
         *self.store_id.lock() = None;
         loop {
-            let recorded = self.recorded_store().await?;
-            match self.compare_store(&recorded, next).await {
-                // Another client took the store over meanwhile, and may have written objects.
-                Err(_) if self.recorded_store().await? != recorded => {}
+            let (recorded, found) = (self.recorded_store().await?, self.objects.read_id().await?);
+            match self.compare_store(&recorded, found.as_ref(), next).await {
+                // Another client took the store over meanwhile, and may have written objects. It records the id before it writes it
+                // to the store.
+                Err(_) if self.recorded_store().await? != recorded || self.objects.read_id().await? != found => {}
                 compared => return compared,
             }
         }
     }
 
-    async fn compare_store(&self, recorded: &RecordedStore, next: AfterStoreCheck) -> Result<()> {
-        let found = self.objects.read_id().await?;
-        let is_same = found.as_ref() == Some(&recorded.id);
+    async fn compare_store(
+        &self,
+        recorded: &RecordedStore,
+        found: Option<&String>,
+        next: AfterStoreCheck,
+    ) -> Result<()> {
+        let is_same = found == Some(&recorded.id);
         if is_same && recorded.is_own {
             self.accept_store(recorded.id.clone());
             return self.record_place().await;
@@ -157,8 +162,8 @@ impl StorageCore {
         let is_foreign = found.is_some() && !self.objects.is_volatile();
         // Nobody but this database uses a folder that was copied with it.
         let is_copied = is_same && self.objects.is_copied_folder().await?;
-        let may_take =
-            is_copied || (self.claim_store && next == AfterStoreCheck::Open && (is_foreign || !recorded.is_own));
+        let may_take = is_copied
+            || (self.options.claim_store && next == AfterStoreCheck::Open && (is_foreign || !recorded.is_own));
         if files.is_empty() {
             if may_take || next != AfterStoreCheck::Open {
                 self.refuse_foreign_objects().await?;
@@ -166,7 +171,7 @@ impl StorageCore {
             return match next {
                 _ if may_take => self.take_store_over(recorded).await,
                 AfterStoreCheck::Write if !recorded.is_own => Err(store_of_original()),
-                AfterStoreCheck::Write if is_foreign => Err(foreign_store(found.as_deref())),
+                AfterStoreCheck::Write if is_foreign => Err(foreign_store(found.map(String::as_str))),
                 AfterStoreCheck::Write => self.take_store_over(recorded).await,
                 AfterStoreCheck::Open | AfterStoreCheck::Repair => Ok(()),
             };
@@ -178,9 +183,9 @@ impl StorageCore {
             return self.take_store_over(recorded).await;
         }
         match next {
-            _ if !is_same => Err(other_store(&self.objects, &recorded.id, found.as_deref()).await?),
+            _ if !is_same => Err(other_store(&self.objects, &recorded.id, found.map(String::as_str)).await?),
             AfterStoreCheck::Open => {
-                self.objects.expect_id(found.as_deref());
+                self.objects.expect_id(found.map(String::as_str));
                 tracing::warn!("{}", store_of_original());
                 Ok(())
             }

@@ -69,7 +69,7 @@ impl Snapshot {
             address.as_ref().map_or_else(Vec::new, |address| self.addresses.matches(address, &self.data.records));
         let mut seen = HashSet::new();
         addressed.retain(|&number| accept(number) && groups.is_none_or(|groups| seen.insert(groups[number as usize])));
-        // The words of an address are those of its host. A text without a scheme may also be a name: `Warp.cast`.
+        // The words of an address are the words of its host. A text without a scheme may also be a name: `Warp.cast`.
         let host = address.filter(|address| address.is_certain || !addressed.is_empty()).map(|address| address.host);
         let text = host.as_deref().map(crate::catalog::search::host_words);
         let limit = if addressed.is_empty() { limit } else { limit.min(addressed.len() + MAX_AFTER_ADDRESSED) };

@@ -19,7 +19,7 @@ use crate::{database::principal::Principal, error::Result};
 /// The principal that a connection is set to.
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub(super) enum ConnectionPrincipal {
-    /// A new connection: the settings are those of the login role.
+    /// A new connection, with the settings of the login role.
     Unset,
     Service,
     /// The service, in statements that bind a user.

@@ -84,7 +84,7 @@ pub(super) fn parts(roles: &Roles, tables_with_others: &[String]) -> Vec<Part> {
         )
     };
     // The service makes an intent the row of its file, whatever the file is then. So who begins one must be allowed to change the
-    // file that is there, and gives the new row no other owner than that of the file that moves.
+    // file that is there, and keeps the owner of the file that moves.
     let new_intent = format!(
         "{} AND {} AND NOT EXISTS (SELECT 1 FROM townsquare.files AS files
                 WHERE files.bucket = file_intents.bucket AND files.path = file_intents.path AND ({}) IS NOT TRUE)

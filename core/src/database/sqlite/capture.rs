@@ -53,7 +53,7 @@ pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The triggers of this library, without those of tables that another program has dropped. Calls that need such a table fail.
+/// The triggers of this library for the tables that exist. Calls that need a table which another program has dropped fail.
 fn wanted(connection: &Connection) -> rusqlite::Result<Triggers> {
     let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
     let tables = tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<HashSet<String>>>()?;
@@ -169,7 +169,7 @@ fn space_context_sql(space: &str) -> String {
     format!("json_object('owner_id', CAST({space}.owner_id AS TEXT), 'is_public', {space}.is_public)")
 }
 
-/// The SQL of the context of a file, of whose space the SQL of the owner and of the visibility are given.
+/// The SQL of the context of a file, given the SQL of the owner and of the visibility of its space.
 fn file_context_sql(row: &str, (owner_id, is_public): (&str, &str)) -> String {
     format!(
         "json_object('access', {row}.access, 'first_segment', {row}.first_segment, \

@@ -189,7 +189,7 @@ const fn key(id: i64) -> EntryKey {
     EntryKey { transaction: 0, id }
 }
 
-// The methods are async, because those of PostgreSQL are.
+// The methods are async, because the methods of PostgreSQL are.
 #[allow(clippy::unused_async, reason = "the methods of PostgreSQL, which are called in the same way, wait")]
 impl Sqlite {
     pub(in crate::database) async fn capture_state(&self) -> Result<(bool, CursorKey)> {

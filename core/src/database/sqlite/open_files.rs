@@ -1,6 +1,6 @@
 //! The files of an open database. Checks that their paths name the files that the connections have open.
 //!
-//! SQLite goes on writing to a file that was removed or replaced, and nobody reads what it writes there. Another SQLite
+//! SQLite continues writing to a file that was removed or replaced, and nobody reads what it writes there. Another SQLite
 //! library in this process does that too: when it closes the database, the process loses its locks, so it takes itself for
 //! the last user and removes the write-ahead log.
 //!

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a connection serves one read at a time, and at most [`ReaderPool::MAX_OPEN`] connections are open. A read
 //! that finds no idle connection opens one; at the limit it waits for another read to end. After `close` no connection is
-//! left open, except those of reads that ran longer than `close` waits. Once the files of the database were removed or
+//! left open, except by reads that ran longer than `close` waits. Once the files of the database were removed or
 //! replaced, reads fail after [`CHECK_INTERVAL`] at the latest.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

@@ -32,7 +32,7 @@ impl WriteConnection {
     /// Commits the transaction to the files that the paths of the database name.
     ///
     /// # Errors
-    /// `Unavailable` if one of the files was removed or replaced; else those of SQLite. The transaction is not committed then.
+    /// `Unavailable` if one of the files was removed or replaced; else the errors of SQLite. The transaction is not committed then.
     pub(super) fn commit(&self) -> Result<()> {
         self.files.check()?;
         self.execute_cached("COMMIT")

@@ -76,7 +76,7 @@ pub(super) static SUGGESTIONS: Parameter = Parameter {
 pub(super) static QUERY: Parameter =
     Parameter { name: "query", description: "The words to search for.", kind: ParameterKind::RequiredText };
 
-/// The parameters of a request: those of its query, or of its body.
+/// The parameters of a request, from its query or its body.
 pub(super) enum Input<'a> {
     Query(QueryString<'a>),
     Body(&'a Map<String, Value>),

@@ -86,7 +86,7 @@ impl CatalogStore {
     /// Stores a further list, unless a newer copy is stored, and clears its failures.
     ///
     /// # Errors
-    /// `Unavailable` if another process has taken `lease` meanwhile; those of the database.
+    /// `Unavailable` if another process has taken `lease` meanwhile; the errors of the database.
     pub(in crate::discovery) async fn save_list(
         &self,
         list: &ListKey,

@@ -49,7 +49,7 @@ pub(super) fn connect(url: &Url, environment: &[(String, String)]) -> Result<(Bo
     Ok((store, prefix))
 }
 
-/// Returns the options of the environment that the store knows, then those of the URL's query.
+/// Returns the options of the environment that the store knows, then the options of the URL's query.
 fn options<K: FromStr>(url: &Url, environment: &[(String, String)]) -> Result<Vec<(K, String)>> {
     let known = environment.iter().filter_map(|(name, value)| {
         let key = K::from_str(&name.to_ascii_lowercase()).ok()?;

@@ -6,8 +6,8 @@ use super::Method;
 use crate::{
     database::Principal,
     error::{Error, Result},
-    http_file::{Access, PutLimits, Target},
-    http_refusal::Refusal,
+    http_file::{Access, PutLimits, RequestTarget},
+    http_refusal::HttpRefusal,
     model::UrlMethod,
     storage::{Storage, buckets::BucketAccess},
 };
@@ -26,9 +26,9 @@ impl Storage {
     pub(super) async fn request_caller(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestTarget,
         headers: &[(String, String)],
-    ) -> Result<RequestCaller, Refusal> {
+    ) -> Result<RequestCaller, HttpRefusal> {
         let is_signed = target.is_signed();
         let mut limits = PutLimits::default();
         let principal = if is_signed {
@@ -43,7 +43,7 @@ impl Storage {
                     limits = token.limits;
                     principal
                 }
-                None => return Err(Refusal::invalid_token()),
+                None => return Err(HttpRefusal::invalid_token()),
             }
         } else {
             let bearer = self.bearer.principal(headers).await?;
@@ -67,11 +67,11 @@ impl RequestCaller {
     ///
     /// # Errors
     /// 415 if the signed URL is for another type.
-    pub(super) fn content_type<'a>(&'a self, sent: Option<&'a str>) -> Result<Option<&'a str>, Refusal> {
+    pub(super) fn content_type<'a>(&'a self, sent: Option<&'a str>) -> Result<Option<&'a str>, HttpRefusal> {
         let sent = sent.filter(|value| !value.is_empty());
         match (self.limits.content_type.as_deref(), sent) {
             (Some(bound), Some(sent)) if !sent.trim().eq_ignore_ascii_case(bound) => {
-                Err(Refusal::new(415, "The signed URL is for another content type"))
+                Err(HttpRefusal::new(415, "The signed URL is for another content type"))
             }
             (bound, sent) => Ok(bound.or(sent)),
         }
